@@ -1,0 +1,17 @@
+//! Pure. Small values that every other module stands on: hashes, repository paths, times, text differences, order of graphs, limits.
+//!
+//! Not here: anything that knows what an app or a Kubernetes object is (`model`).
+
+pub mod error;
+pub mod hash;
+pub mod limits;
+pub mod nearest;
+pub mod order;
+pub mod path;
+pub mod text_diff;
+pub mod timestamp;
+
+pub use error::chain;
+pub use hash::{Digest, Encoder, sha256};
+pub use path::{PathError, RepoPath};
+pub use timestamp::Timestamp;

