@@ -2,10 +2,35 @@
 //!
 //! Not here: anything that reads, writes or decides.
 
+mod config;
 mod diagnostic;
+mod event;
+mod generation;
+mod inventory;
+mod name;
 mod object;
+mod operation;
+mod request;
+mod revision;
+mod secrets;
+mod settings;
 mod tree;
+mod trigger;
 
+pub use config::Config;
 pub use diagnostic::{Diagnostic, Severity};
+pub use event::{Event, EventKind};
+pub use generation::{Generation, GenerationRecord};
+pub use inventory::{Inventory, Record, RecordState};
+pub use name::{AppName, InstanceId, InstanceName, NameError, PackageName};
 pub use object::{Object, ObjectId};
+pub use operation::{Effect, ErrorClass, Observed, Operation, OperationId, OperationOutcome, OperationState, Outcome};
+pub use request::{DataFate, Decision, Deploy, Request, Side};
+pub use revision::{Author, CommitId, CommitIdError, Revision};
+pub use secrets::{Purpose, SecretValue, Secrets};
+pub use settings::{
+    AdoptPolicy, AppSettings, AppUpdateSettings, ClusterSettings, DeletionBudget, DeletionPolicy, DriftPolicy, Grants,
+    ReconcileSettings, SETTINGS_VERSION, Settings, StatusSettings, UpdatePolicy, UpdateSettings, Upstream,
+};
 pub use tree::{File, FileMode, FileTree};
+pub use trigger::{Reason, Trigger};

@@ -1,0 +1,90 @@
+//! Pure. The engine's memory of the objects it applied: the base of pruning and of drift detection.
+//!
+//! Not here: the rows (`store`), what a target reports now (`plan::Live`).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CommitId, ObjectId};
+
+/// Where an object stands in our memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RecordState {
+    /// About to be applied for the first time; written before the first request.
+    Intended,
+    /// Applied.
+    Applied,
+    /// Its deletion was accepted and is not finished.
+    Deleting,
+}
+
+/// What we remember of one object.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// The object.
+    pub id: ObjectId,
+    /// `apiVersion` it was applied with.
+    pub api_version: String,
+    /// Where it stands.
+    pub state: RecordState,
+    /// Incarnation we wrote; empty before the first answer.
+    pub uid: String,
+    /// Desired hash that was applied last.
+    pub hash: String,
+    /// First 16 bytes, in hex, of the digest over our managed fields after our last write.
+    pub fields: String,
+    /// Time of our managed fields entry after our last write.
+    pub time: String,
+    /// Generation after our last write.
+    pub generation: i64,
+    /// Whether we created it; decides over a namespace's deletion.
+    pub created: bool,
+    /// Commit whose content was applied last.
+    pub commit: Option<CommitId>,
+}
+
+/// All records of one app.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Inventory {
+    records: BTreeMap<ObjectId, Record>,
+}
+
+impl Inventory {
+    /// Returns an inventory of these records.
+    pub fn new(records: impl IntoIterator<Item = Record>) -> Self {
+        Self { records: records.into_iter().map(|record| (record.id.clone(), record)).collect() }
+    }
+
+    /// Returns the record of an object.
+    pub fn get(&self, id: &ObjectId) -> Option<&Record> {
+        self.records.get(id)
+    }
+
+    /// Returns all records in order of identity.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.values()
+    }
+
+    /// Adds or replaces a record.
+    pub fn insert(&mut self, record: Record) {
+        self.records.insert(record.id.clone(), record);
+    }
+
+    /// Removes a record.
+    pub fn remove(&mut self, id: &ObjectId) {
+        self.records.remove(id);
+    }
+
+    /// Returns whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Returns the number of records.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+}

@@ -1,0 +1,161 @@
+//! Format. The stored record of a request or of a pass that writes.
+//!
+//! Pure. Not here: the rows (`store`), opening and closing them (`record`).
+
+use serde::{Deserialize, Serialize};
+
+use super::{AppName, CommitId, ObjectId, Request};
+use crate::base::Timestamp;
+
+/// Id of an operation: `op_<type>_<target>_<name>_<unix nanoseconds>`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OperationId(pub String);
+
+impl OperationId {
+    /// Returns the id of an operation on an app (or on the instance) that began at a time.
+    pub fn new(verb: &str, app: Option<&AppName>, now: Timestamp) -> Self {
+        let nanos = now.0.saturating_mul(1_000);
+        match app {
+            Some(app) => Self(format!("op_{verb}_app_{app}_{nanos}")),
+            None => Self(format!("op_{verb}_instance_self_{nanos}")),
+        }
+    }
+}
+
+impl std::fmt::Display for OperationId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Where an operation stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OperationState {
+    /// Stored, not begun.
+    Waiting,
+    /// Begun.
+    Running,
+    /// Ended well.
+    Succeeded,
+    /// Ended with an error.
+    Failed,
+    /// Ended by a person before it was done.
+    Cancelled,
+    /// Found running at start: the process before us died in it.
+    Interrupted,
+}
+
+/// What an operation came to, beside its state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OperationOutcome {
+    /// Something was written.
+    Changed,
+    /// Nothing had to be written.
+    Unchanged,
+    /// A person has to decide conflicts.
+    NeedsDecision,
+    /// Something is held back with a reason.
+    Blocked,
+    /// A newer revision took over.
+    Superseded,
+}
+
+/// An operation.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Operation {
+    /// Its id.
+    pub id: OperationId,
+    /// The word for it: `deploy`, `add`, `reconcile` …
+    pub verb: String,
+    /// The app it is about, if it is about one.
+    pub app: Option<AppName>,
+    /// What was asked for; absent for a pass that nobody asked for.
+    pub request: Option<Request>,
+    /// Why it began, such as `push` or `drift`.
+    pub trigger: String,
+    /// Who asked.
+    pub actor: String,
+    /// The commit it made or applied.
+    pub commit: Option<CommitId>,
+    /// Where it stands.
+    pub state: OperationState,
+    /// What it came to.
+    pub outcome: Option<OperationOutcome>,
+    /// One sentence for people.
+    pub message: String,
+    /// When it was stored.
+    pub started: Timestamp,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+}
+
+/// What happened to one object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Effect {
+    /// It was not there.
+    Created,
+    /// It was changed.
+    Configured,
+    /// It was as wanted.
+    Unchanged,
+    /// It is gone or going.
+    Deleted,
+    /// It was deleted and made again.
+    Recreated,
+    /// It was somebody else's.
+    Adopted,
+    /// Something it depends on failed.
+    Skipped,
+    /// It is held back.
+    Blocked,
+    /// The target refused.
+    Failed,
+}
+
+/// Who has to act on a failure (seed S1): the user's input or the system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ErrorClass {
+    /// The input must change; not retried before.
+    User,
+    /// Retried with backoff.
+    System,
+}
+
+/// The result of one action.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// The object.
+    pub object: ObjectId,
+    /// What happened.
+    pub effect: Effect,
+    /// Class of the error, if it failed.
+    pub error: Option<ErrorClass>,
+    /// What the target said, cut to the length the store keeps; never a secret value.
+    pub message: String,
+    /// The object as the target now reports it, if it answered with one.
+    pub observed: Option<Observed>,
+}
+
+/// What a target's answer says about an object we wrote.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Observed {
+    /// Its incarnation.
+    pub uid: String,
+    /// Its version; compared for equality only.
+    pub resource_version: String,
+    /// Generation of its spec.
+    pub generation: i64,
+    /// First 16 bytes, in hex, of the digest over our managed fields.
+    pub fields: String,
+    /// Time of our managed fields entry as the server wrote it.
+    pub time: String,
+    /// Desired hash that was applied.
+    pub hash: String,
+}

@@ -1,0 +1,84 @@
+//! Pure. Secret values that cannot be printed, compared or stored by accident.
+//!
+//! Not here: the file they come from and its lock (`settings`).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use secrecy::{ExposeSecret, SecretString};
+
+/// Why a secret value is read. Each purpose has one caller, listed in the tidy test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// The request body sent to the API server.
+    RequestBody,
+    /// The file that keeps the values.
+    SecretsFile,
+    /// A default of another secret that is made from this one.
+    DefaultSecret,
+    /// The keyed hash that tells whether a live Secret is as wanted.
+    KeyedHash,
+    /// The credential of an outgoing call.
+    Credential,
+}
+
+/// A secret value. It has no `Debug` that shows it, no `Display`, no `Serialize`, no `PartialEq`.
+#[derive(Clone)]
+pub struct SecretValue(SecretString);
+
+impl SecretValue {
+    /// Wraps a text.
+    pub fn new(text: String) -> Self {
+        Self(SecretString::from(text))
+    }
+
+    /// Returns the text. The only way to read it.
+    pub fn expose(&self, _purpose: Purpose) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl fmt::Debug for SecretValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretValue(hidden)")
+    }
+}
+
+/// All secret values of an instance by dotted path, such as `apps.ghost.password`.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets {
+    values: BTreeMap<String, SecretValue>,
+}
+
+impl Secrets {
+    /// Returns a set without values.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds or replaces a value.
+    pub fn insert(&mut self, path: &str, value: SecretValue) {
+        self.values.insert(path.to_owned(), value);
+    }
+
+    /// Returns the value at a path.
+    pub fn get(&self, path: &str) -> Option<&SecretValue> {
+        self.values.get(path)
+    }
+
+    /// Returns whether a path has a value.
+    pub fn contains(&self, path: &str) -> bool {
+        self.values.contains_key(path)
+    }
+
+    /// Returns the paths in order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str)
+    }
+
+    /// Returns the values of one app by key, without the `apps.<app>.` prefix.
+    pub fn of_app(&self, app: &str) -> impl Iterator<Item = (&str, &SecretValue)> {
+        let prefix = format!("apps.{app}.");
+        self.values.iter().filter_map(move |(path, value)| Some((path.strip_prefix(&prefix)?, value)))
+    }
+}

@@ -1,0 +1,236 @@
+//! Format. `.wild/config.yaml`, version `rewild.dev/v1`: our settings for one instance, committed with it.
+//!
+//! Pure. Unknown keys are kept in the file and ignored here; a newer `apiVersion` is refused by the reader.
+//! Not here: reading the text (`compile::settings_of`), the daemon's own settings (`settings::daemon`).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::InstanceId;
+
+/// Version of the format that this build writes and reads.
+pub const SETTINGS_VERSION: &str = "rewild.dev/v1";
+
+/// The settings of one instance.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settings {
+    /// Format version.
+    pub api_version: String,
+    /// Identity of the instance, made once by `wild init`.
+    pub instance_id: InstanceId,
+    /// Upstream package directories.
+    #[serde(default)]
+    pub directories: Vec<Upstream>,
+    /// Which cluster, and where our own objects live in it.
+    #[serde(default)]
+    pub cluster: ClusterSettings,
+    /// The periodic reconcile.
+    #[serde(default)]
+    pub reconcile: ReconcileSettings,
+    /// What to do about drift unless an app says otherwise.
+    #[serde(default)]
+    pub drift: DriftPolicy,
+    /// Whether objects without an owner may be taken over without asking.
+    #[serde(default)]
+    pub adopt: AdoptPolicy,
+    /// Budget of deletions that need no approval.
+    #[serde(default)]
+    pub deletion: DeletionPolicy,
+    /// The merge bot.
+    #[serde(default)]
+    pub updates: UpdateSettings,
+    /// Commit statuses on a forge.
+    #[serde(default)]
+    pub statuses: StatusSettings,
+    /// What an app does differently.
+    #[serde(default)]
+    pub apps: BTreeMap<String, AppSettings>,
+}
+
+/// An upstream package directory.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Upstream {
+    /// Name, unique in the instance.
+    pub name: String,
+    /// Where it is fetched from.
+    pub url: String,
+    /// Branch that is followed.
+    #[serde(default = "main_branch")]
+    pub branch: String,
+    /// Directory of the packages, if it is neither the root nor `apps`.
+    #[serde(default)]
+    pub path: String,
+}
+
+/// Which cluster the instance lives on.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterSettings {
+    /// Name of the cluster as the daemon knows it; empty for the only one.
+    pub context: String,
+    /// Namespace of the ApplySet parent.
+    pub control_namespace: String,
+}
+
+/// The periodic reconcile.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default)]
+pub struct ReconcileSettings {
+    /// Time between passes that nothing else woke, such as `10m`; `0` turns it off.
+    pub interval: String,
+}
+
+/// What to do about drift.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DriftPolicy {
+    /// Put the committed value back at once.
+    #[default]
+    Correct,
+    /// Say so and leave it until a person decides.
+    Report,
+    /// Do not look.
+    Off,
+}
+
+/// What to do about a live object that nobody owns and git wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AdoptPolicy {
+    /// Block the object until a person agrees.
+    #[default]
+    Ask,
+    /// Take it over.
+    Unowned,
+}
+
+/// Budget of deletions; what goes beyond it waits for a person.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct DeletionPolicy {
+    /// Objects of one app.
+    pub app: DeletionBudget,
+}
+
+/// A budget: the larger of a count and a share.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default)]
+pub struct DeletionBudget {
+    /// Objects that may go in any case.
+    pub min: usize,
+    /// Share of all objects that may go, in percent.
+    pub percent: usize,
+}
+
+/// The merge bot.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default)]
+pub struct UpdateSettings {
+    /// Cron line with five fields.
+    pub schedule: String,
+    /// Time zone of the cron line.
+    pub timezone: String,
+    /// Which updates are merged without a person.
+    pub policy: UpdatePolicy,
+}
+
+/// Which updates are merged without a person.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UpdatePolicy {
+    /// None: a person asks for each.
+    #[default]
+    Manual,
+    /// All that merge without conflict.
+    All,
+}
+
+/// Commit statuses on a forge.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StatusSettings {
+    /// Which forge: `auto`, `gitea` or `none`.
+    pub forge: String,
+    /// Name of the secret that holds the token and the address it is bound to, such as `forge`.
+    pub token_secret: String,
+}
+
+/// What one app does differently.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AppSettings {
+    /// Drift policy of this app.
+    pub drift: Option<DriftPolicy>,
+    /// Update policy of this app.
+    pub updates: Option<AppUpdateSettings>,
+    /// What the app may do beyond its own namespace.
+    pub grants: Grants,
+}
+
+/// The merge bot for one app.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct AppUpdateSettings {
+    /// Policy of this app.
+    pub policy: Option<UpdatePolicy>,
+}
+
+/// What an app may do beyond its own namespace; nothing unless written here.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Grants {
+    /// Foreign namespaces.
+    pub namespaces: Vec<String>,
+    /// Cluster-scoped kinds.
+    pub kinds: Vec<String>,
+    /// Keys of other apps' secrets, as `<reference>.<key>`.
+    pub secrets: Vec<String>,
+}
+
+fn main_branch() -> String {
+    "main".to_owned()
+}
+
+impl Default for ClusterSettings {
+    fn default() -> Self {
+        Self { context: String::new(), control_namespace: "wild-system".to_owned() }
+    }
+}
+
+impl Default for ReconcileSettings {
+    fn default() -> Self {
+        Self { interval: "10m".to_owned() }
+    }
+}
+
+impl Default for DeletionBudget {
+    fn default() -> Self {
+        Self { min: 5, percent: 20 }
+    }
+}
+
+impl Default for UpdateSettings {
+    fn default() -> Self {
+        Self { schedule: "17 4 * * *".to_owned(), timezone: "UTC".to_owned(), policy: UpdatePolicy::Manual }
+    }
+}
+
+impl Settings {
+    /// Returns the drift policy of an app.
+    pub fn drift_of(&self, app: &str) -> DriftPolicy {
+        self.apps.get(app).and_then(|settings| settings.drift).unwrap_or(self.drift)
+    }
+
+    /// Returns the update policy of an app.
+    pub fn update_policy_of(&self, app: &str) -> UpdatePolicy {
+        let own = self.apps.get(app).and_then(|settings| settings.updates.as_ref()).and_then(|updates| updates.policy);
+        own.unwrap_or(self.updates.policy)
+    }
+
+    /// Returns the grants of an app.
+    pub fn grants_of(&self, app: &str) -> Grants {
+        self.apps.get(app).map(|settings| settings.grants.clone()).unwrap_or_default()
+    }
+}
