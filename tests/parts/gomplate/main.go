@@ -72,7 +72,7 @@ func answerAll(questions io.Reader, answers io.Writer, directory string) error {
 
 func render(q question, directory string) (a answer) {
 	a.Name = q.Name
-	// gomplate 4 panics on a few inputs; the caller wants the next answers all the same.
+	// A panic inside gomplate is its answer to this case; the cases after it still want theirs.
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			a.Error = fmt.Sprintf("panic: %v", panicked)

@@ -1,0 +1,162 @@
+//! Pure. The planner's output: what to send, in which order, what is held back and why, what drifted, what would wake us.
+//!
+//! Not here: how the decisions are made (one file per rule beside this one).
+
+use crate::base::Timestamp;
+use crate::health::Health;
+use crate::model::{AppName, CommitId, Object, ObjectId};
+
+/// What to do for one app.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// The app.
+    pub app: AppName,
+    /// The commit it would bring.
+    pub commit: CommitId,
+    /// Calls in order of wave, stage and identity.
+    pub actions: Vec<Action>,
+    /// Objects that are as wanted.
+    pub unchanged: Vec<ObjectId>,
+    /// What is held back.
+    pub blocked: Vec<Blocked>,
+    /// What differs from git on the target.
+    pub drift: Vec<DriftItem>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+    /// Health of the app as far as it was seen; meaningful when no action is left.
+    pub health: Health,
+    /// When to look again by the clock.
+    pub wake_at: Option<Timestamp>,
+    /// What to look again for.
+    pub wake_on: Vec<WakeOn>,
+    /// Digest over the deletions, the name by which a person approves them.
+    pub digest: String,
+}
+
+/// One call on one target.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Action {
+    /// Position in the plan; other actions name it.
+    pub id: usize,
+    /// What to do.
+    pub verb: Verb,
+    /// On which object.
+    pub object: ObjectId,
+    /// With which `apiVersion`.
+    pub api_version: String,
+    /// Order that authors and requirements ask for.
+    pub wave: i32,
+    /// Order by kind inside a wave.
+    pub stage: u8,
+    /// Actions that must have succeeded before.
+    pub after: Vec<usize>,
+    /// Why, in one sentence without a full stop.
+    pub reason: String,
+    /// Incarnation that must still be there; absent when it must be new.
+    pub uid: Option<String>,
+    /// Desired hash that this action brings.
+    pub hash: String,
+    /// File and line that the object comes from, for messages.
+    pub source: String,
+}
+
+/// What to do with an object.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Verb {
+    /// Server-side apply.
+    Apply {
+        /// The body with our marks; values of a Secret are digests that `apply` replaces at the request edge.
+        payload: Object,
+        /// Whether fields of other managers are taken over.
+        force: Force,
+    },
+    /// Delete with preconditions.
+    Delete {
+        /// What happens to dependents.
+        propagation: Propagation,
+    },
+    /// Take our marks off and leave the object.
+    Release,
+}
+
+/// Whether an apply takes over fields of other managers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Force {
+    /// It does.
+    Yes,
+    /// A conflict is an answer.
+    No,
+}
+
+/// What happens to the dependents of a deleted object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Propagation {
+    /// The garbage collector removes them afterwards.
+    Background,
+    /// They stay.
+    Orphan,
+}
+
+/// Something held back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blocked {
+    /// The object; nothing if it is the whole app.
+    pub object: Option<ObjectId>,
+    /// Code of the reason, such as `RequirementNotReady`.
+    pub reason: String,
+    /// One sentence with what is known, without a full stop.
+    pub message: String,
+    /// The command that helps, or an empty text.
+    pub hint: String,
+}
+
+/// A live difference from git on fields that are ours.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DriftItem {
+    /// The object.
+    pub object: ObjectId,
+    /// How it differs.
+    pub kind: DriftKind,
+    /// Field paths that are no longer ours, readable, such as `spec.replicas`; empty when the whole object is meant.
+    pub paths: Vec<String>,
+    /// Manager that now holds them, if one does.
+    pub manager: String,
+    /// When it took them, as the server wrote it.
+    pub since: String,
+    /// Whether only labels and annotations of the object's own metadata are touched.
+    pub harmless: bool,
+}
+
+/// How a live object differs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DriftKind {
+    /// Fields of ours were changed.
+    Changed,
+    /// Fields or list items of ours were removed.
+    Removed,
+    /// Our marks were edited; put back without a word.
+    Bookkeeping,
+    /// The object is gone.
+    Missing,
+    /// It was deleted and made again by somebody else.
+    Replaced,
+    /// Our ownership was cleared.
+    OwnershipLost,
+}
+
+/// What ends a block.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum WakeOn {
+    /// An app becomes deployed and healthy.
+    App(AppName),
+    /// A namespace is gone.
+    NamespaceGone(String),
+    /// The target answers.
+    Target,
+    /// A new revision.
+    Revision,
+    /// A secret is set.
+    Secret(String),
+    /// Health of an own object changes.
+    Health,
+}

@@ -1,0 +1,231 @@
+//! Pure. Every fact that a plan of one app may depend on, at one instant.
+//!
+//! Not here: where the facts come from (`observe`).
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::base::Timestamp;
+use crate::health::Health;
+use crate::model::{
+    AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, Grants, InstanceId, Inventory, Object,
+    ObjectId,
+};
+
+/// The planner's input for one app on one target.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Snapshot {
+    /// The instance.
+    pub instance: InstanceId,
+    /// Id of the ApplySet that our objects carry as a label.
+    pub apply_set: String,
+    /// The app.
+    pub app: AppName,
+    /// Namespace the app is deployed to.
+    pub namespace: String,
+    /// Commit that is wanted.
+    pub commit: CommitId,
+    /// Whether the app's directory is in that commit.
+    pub presence: Presence,
+    /// The objects of that commit.
+    pub desired: Desired,
+    /// What we remember.
+    pub inventory: Inventory,
+    /// What the target reports about remembered and wanted objects.
+    pub live: BTreeMap<ObjectId, Live>,
+    /// Objects that are wanted, not remembered, and there: who owns them.
+    pub existing: BTreeMap<ObjectId, Existing>,
+    /// Whether the watch of a kind, as (group, kind), can be trusted.
+    pub freshness: BTreeMap<(String, String), Freshness>,
+    /// The app's namespace.
+    pub namespace_state: NamespaceState,
+    /// The apps that this one requires.
+    pub requirements: Vec<RequirementState>,
+    /// Installed apps that require this one.
+    pub dependents: Vec<AppName>,
+    /// Dotted paths of secrets that are needed and absent.
+    pub missing_secrets: Vec<String>,
+    /// The target as a whole.
+    pub target: TargetState,
+    /// What the settings say about this app.
+    pub policy: Policy,
+    /// What a person asked for in this pass.
+    pub ask: Ask,
+    /// The present.
+    pub now: Timestamp,
+}
+
+/// Whether an app is in the wanted commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Presence {
+    /// Its directory is there and it is deployed.
+    Kept,
+    /// It is there and was never deployed: added only.
+    Added,
+    /// A commit that says so removed it, and its volumes and namespace stay.
+    RemovedKeepingData,
+    /// A commit that says so removed it with its volumes and namespace.
+    RemovedWithData,
+    /// It is gone and no commit says that this was meant.
+    Vanished,
+}
+
+/// The objects of the wanted commit.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Desired {
+    /// The build worked.
+    Objects(Vec<DesiredObject>),
+    /// It did not; nothing is known about what is wanted.
+    Unreadable(Vec<Diagnostic>),
+}
+
+/// One wanted object.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DesiredObject {
+    /// The object as committed, without our marks. Values of a Secret are replaced by digests.
+    pub object: Object,
+    /// Keyed hash over the object with its true values.
+    pub hash: String,
+    /// Repository path of the file it stands in; empty for objects we derive.
+    pub file: String,
+    /// Line in that file.
+    pub line: usize,
+}
+
+/// What a target reports about an object.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Live {
+    /// Incarnation.
+    pub uid: String,
+    /// Version; compared for equality only.
+    pub resource_version: String,
+    /// Generation of the spec, 0 for kinds without.
+    pub generation: i64,
+    /// First 16 bytes, in hex, of the digest over our managed fields; empty if we own none.
+    pub fields: String,
+    /// Time of our managed fields entry.
+    pub time: String,
+    /// Whether deletion has begun.
+    pub terminating: bool,
+    /// Health, for kinds that are watched in full form; others count as healthy by being there.
+    pub health: Option<Health>,
+    /// The whole `managedFields`, kept only while it differs from what we wrote.
+    pub managed: Option<Value>,
+    /// Desired hash as the live annotation says.
+    pub hash: String,
+}
+
+/// An object that is there without a record of ours.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Existing {
+    /// Incarnation.
+    pub uid: String,
+    /// Who owns it.
+    pub owner: Owner,
+}
+
+/// Who owns an object that is not in our inventory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// Nobody that we know.
+    Nobody,
+    /// This app of this instance: our marks, with the hash we would write. The store was lost.
+    Us {
+        /// Hash in the live annotation.
+        hash: String,
+        /// First 16 bytes, in hex, of the digest over our managed fields.
+        fields: String,
+        /// Time of our managed fields entry.
+        time: String,
+        /// Generation of the spec.
+        generation: i64,
+    },
+    /// Another app of this instance.
+    App(String),
+    /// Another tool, with the mark that says so.
+    Tool {
+        /// Name, such as `Helm`.
+        tool: String,
+        /// The label, annotation or manager.
+        mark: String,
+    },
+    /// A controller, by an owner reference.
+    Controller(String),
+}
+
+/// Whether the watch of a kind can be trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Freshness {
+    /// Something arrived lately.
+    Fresh,
+    /// Nothing arrived for too long.
+    Stale,
+    /// The kind is not watched yet.
+    Unwatched,
+    /// The server does not know the kind.
+    UnknownKind,
+}
+
+/// The app's namespace on the target.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NamespaceState {
+    /// It is not there.
+    Missing,
+    /// It is there.
+    Active,
+    /// It is being deleted.
+    Terminating {
+        /// What holds it, in one sentence.
+        why: String,
+    },
+}
+
+/// An app that this one requires.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RequirementState {
+    /// Name in the manifest.
+    pub reference: String,
+    /// App that satisfies it.
+    pub app: Option<AppName>,
+    /// Why it does not count as deployed; nothing if it does.
+    pub waits: Option<String>,
+}
+
+/// The target as a whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TargetState {
+    /// It answers.
+    Reachable,
+    /// It does not.
+    Unreachable {
+        /// Since when.
+        since: Timestamp,
+        /// What the last try said.
+        why: String,
+    },
+}
+
+/// What the settings say about this app.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Policy {
+    /// About drift.
+    pub drift: DriftPolicy,
+    /// About live objects without an owner.
+    pub adopt: AdoptPolicy,
+    /// About deletions.
+    pub deletion: DeletionBudget,
+    /// About reaching beyond its namespace.
+    pub grants: Grants,
+}
+
+/// What a person asked for in this pass.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Ask {
+    /// Write the whole object where it drifted, whatever the drift policy.
+    pub correct: bool,
+    /// Take over live objects without an owner.
+    pub adopt: bool,
+    /// Digest of the plan whose deletions are approved.
+    pub approve: Option<String>,
+}
