@@ -4,3 +4,4 @@ pub mod base;
 pub mod health;
 pub mod model;
 pub mod plan;
+pub mod store;

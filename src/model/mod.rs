@@ -2,6 +2,7 @@
 //!
 //! Not here: anything that reads, writes or decides.
 
+mod app_state;
 mod config;
 mod diagnostic;
 mod event;
@@ -17,6 +18,7 @@ mod settings;
 mod tree;
 mod trigger;
 
+pub use app_state::{AppState, DriftState, ObjectState};
 pub use config::Config;
 pub use diagnostic::{Diagnostic, Severity};
 pub use event::{Event, EventKind};

@@ -1,0 +1,86 @@
+//! Format. What the last pass found out about an app: the body of a row of the store and the `app` of the API (`rewild.dev/v1`).
+//!
+//! Pure. Shown, never decided by: the next pass reads the world again. Not here: filling it (`pipeline`).
+
+use serde::{Deserialize, Serialize};
+
+use super::{AppName, CommitId, ObjectId};
+use crate::base::Timestamp;
+
+/// An app as people are shown it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppState {
+    /// The app.
+    pub name: AppName,
+    /// Package it was made from; empty for an app without one.
+    pub package: String,
+    /// Version of the package; empty for an app without one.
+    pub version: String,
+    /// Newer version that is there; empty if none.
+    pub available: String,
+    /// `ready` or `needs-you`, if a newer version is there.
+    pub update: Option<String>,
+    /// Namespace.
+    pub namespace: String,
+    /// Word for health: `healthy`, `starting`, `failing`, `stopped`, `deleting`, `unknown`.
+    pub health: String,
+    /// Why, if it is not healthy.
+    pub health_reason: String,
+    /// Word for intent: `added`, `applied`, `waiting`, `blocked`, `held`.
+    pub intent: String,
+    /// Code of the reason, if the app is blocked.
+    pub reason: String,
+    /// What a person should know or do, one sentence; empty if nothing.
+    pub needs_you: String,
+    /// The command that helps; empty if none.
+    pub hint: String,
+    /// The lifecycle word, computed: `not-added`, `added`, `deploying`, `deployed`, `updating`, `drifted`, `deleting`, `deleted`, `stuck`.
+    pub lifecycle: String,
+    /// Live differences from git.
+    pub drift: Vec<DriftState>,
+    /// Conflicts of an update that waits.
+    pub conflicts: usize,
+    /// Commit that is wanted.
+    pub commit: Option<CommitId>,
+    /// Commit that was applied completely.
+    pub applied: Option<CommitId>,
+    /// Every object with its health.
+    pub objects: Vec<ObjectState>,
+    /// When this was found.
+    pub observed_at: Timestamp,
+}
+
+/// A live difference as people are shown it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DriftState {
+    /// The object.
+    pub object: ObjectId,
+    /// Word for the kind: `changed`, `removed`, `missing`, `replaced`, `ownership-lost`.
+    pub kind: String,
+    /// Field path; empty when the whole object is meant.
+    pub path: String,
+    /// Committed value; never of a Secret.
+    pub desired: Option<serde_json::Value>,
+    /// Live value, if it was read; never of a Secret.
+    pub live: Option<serde_json::Value>,
+    /// Who holds the field now.
+    pub manager: String,
+    /// Since when.
+    pub since: String,
+    /// Whether only labels and annotations of the object's own metadata are touched.
+    pub harmless: bool,
+}
+
+/// An object of an app with its health.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectState {
+    /// The object.
+    pub object: ObjectId,
+    /// Word for its health.
+    pub health: String,
+    /// Why, if it is not healthy.
+    pub reason: String,
+}

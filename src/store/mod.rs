@@ -1,0 +1,134 @@
+//! The database: operations, outcomes, inventory, events, statuses. A record, never the truth: losing it loses history, not the
+//! ability to reconcile.
+//!
+//! One file per table group; all of them are methods of [`Store`]. Columns are TEXT and BIGINT only (times are microseconds in UTC),
+//! so that one SQL text can serve a second database. Nested values are JSON in a `body` column, in the formats that `model` defines.
+//!
+//! Not here: deciding what to remember (`record`), the lock of an instance (`settings`).
+
+mod app_states;
+mod events;
+mod operations;
+mod records;
+mod statuses;
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::SqlStr;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+
+pub use operations::OperationFilter;
+pub use statuses::StoredStatus;
+
+/// How long a statement waits for another writer before it fails.
+const BUSY_DEADLINE: Duration = Duration::from_secs(5);
+/// Connections to the database. One writes at a time; four more can read beside it.
+const CONNECTION_LIMIT: u32 = 5;
+
+/// Why the store could not do something. Always a system error: no user input reaches SQL text.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database could not be opened or migrated.
+    #[error("open the store {path}")]
+    Open {
+        /// File of the database.
+        path: String,
+        /// What the database said.
+        source: sqlx::Error,
+    },
+    /// A migration failed, or the file was written by a newer build.
+    #[error("migrate the store {path}")]
+    Migrate {
+        /// File of the database.
+        path: String,
+        /// What the database said.
+        source: sqlx::migrate::MigrateError,
+    },
+    /// A statement failed.
+    #[error("{attempt} in the store")]
+    Query {
+        /// What was attempted.
+        attempt: &'static str,
+        /// What the database said.
+        source: sqlx::Error,
+    },
+    /// A row does not read back.
+    #[error("read a row of {table} in the store")]
+    Row {
+        /// The table.
+        table: &'static str,
+        /// What the parser said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// The store of one daemon. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pool: SqlitePool,
+}
+
+impl Store {
+    /// Opens the database file, makes it if it is absent, and migrates it.
+    pub async fn open(path: &Path) -> Result<Self, Error> {
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(BUSY_DEADLINE);
+        Self::connect(options, CONNECTION_LIMIT, &path.display().to_string()).await
+    }
+
+    /// Opens a database that lives in memory and ends with the store.
+    pub async fn in_memory() -> Result<Self, Error> {
+        // A second connection would see a second, empty database.
+        Self::connect(SqliteConnectOptions::new().in_memory(true), 1, "in memory").await
+    }
+
+    async fn connect(options: SqliteConnectOptions, connections: u32, path: &str) -> Result<Self, Error> {
+        let pool = SqlitePoolOptions::new()
+            .max_connections(connections)
+            .min_connections(1)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .acquire_timeout(BUSY_DEADLINE)
+            .connect_with(options)
+            .await
+            .map_err(|source| Error::Open { path: path.to_owned(), source })?;
+        migrator().run(&pool).await.map_err(|source| Error::Migrate { path: path.to_owned(), source })?;
+        Ok(Self { pool })
+    }
+
+    /// Closes all connections after their last statement.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+/// Returns the migrations in order. A file is never changed once it was released: its checksum is compared at start.
+fn migrator() -> Migrator {
+    Migrator::with_migrations(vec![Migration::new(
+        1,
+        "first".into(),
+        MigrationType::Simple,
+        SqlStr::from_static(include_str!("migrations/0001_first.sql")),
+        false,
+    )])
+}
+
+/// Returns a mapper of database errors that names the attempt.
+fn attempt(attempt: &'static str) -> impl Fn(sqlx::Error) -> Error {
+    move |source| Error::Query { attempt, source }
+}
+
+/// Returns a mapper of parse errors that names the table.
+fn row<E: std::error::Error + Send + Sync + 'static>(table: &'static str) -> impl Fn(E) -> Error {
+    move |source| Error::Row { table, source: Box::new(source) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! The table `records`: the inventory of every app.
+//!
+//! Not here: which records stay after a pass (`record`).
+
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use super::{Error, Store, attempt, row};
+use crate::model::{AppName, InstanceId, Inventory, ObjectId, Record};
+
+impl Store {
+    /// Returns the inventory of an app.
+    pub async fn inventory(&self, instance: &InstanceId, app: &AppName) -> Result<Inventory, Error> {
+        let rows = sqlx::query("SELECT body FROM records WHERE instance = $1 AND app = $2")
+            .bind(instance.as_str())
+            .bind(app.as_str())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(attempt("read an inventory"))?;
+        Ok(Inventory::new(rows.iter().map(parse).collect::<Result<Vec<_>, _>>()?))
+    }
+
+    /// Returns the inventories of all apps of an instance, also of apps that are gone from git.
+    pub async fn inventories(&self, instance: &InstanceId) -> Result<Vec<(AppName, Inventory)>, Error> {
+        let rows = sqlx::query("SELECT app, body FROM records WHERE instance = $1 ORDER BY app")
+            .bind(instance.as_str())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(attempt("read all inventories"))?;
+        let mut inventories: Vec<(AppName, Inventory)> = Vec::new();
+        for found in &rows {
+            let name: String = found.try_get("app").map_err(row("records"))?;
+            let app = AppName::parse(&name).map_err(row("records"))?;
+            let record = parse(found)?;
+            match inventories.last_mut() {
+                Some((last, inventory)) if *last == app => inventory.insert(record),
+                _ => inventories.push((app, Inventory::new([record]))),
+            }
+        }
+        Ok(inventories)
+    }
+
+    /// Stores records in one transaction: all of them are there afterwards, or none.
+    pub async fn put_records(&self, instance: &InstanceId, app: &AppName, records: &[Record]) -> Result<(), Error> {
+        let mut transaction = self.pool.begin().await.map_err(attempt("store records"))?;
+        for record in records {
+            sqlx::query("INSERT OR REPLACE INTO records (instance, app, object, body) VALUES ($1, $2, $3, $4)")
+                .bind(instance.as_str())
+                .bind(app.as_str())
+                .bind(key(&record.id))
+                .bind(serde_json::to_string(record).map_err(row("records"))?)
+                .execute(&mut *transaction)
+                .await
+                .map_err(attempt("store a record"))?;
+        }
+        transaction.commit().await.map_err(attempt("store records"))
+    }
+
+    /// Forgets an object that is verified gone or no longer ours.
+    pub async fn remove_record(&self, instance: &InstanceId, id: &ObjectId) -> Result<(), Error> {
+        sqlx::query("DELETE FROM records WHERE instance = $1 AND object = $2")
+            .bind(instance.as_str())
+            .bind(key(id))
+            .execute(&self.pool)
+            .await
+            .map_err(attempt("remove a record"))?;
+        Ok(())
+    }
+}
+
+/// Returns the key of an object: its four parts, none of which can hold a slash except the last separator's neighbours.
+fn key(id: &ObjectId) -> String {
+    format!("{}/{}/{}/{}", id.group, id.kind, id.namespace, id.name)
+}
+
+fn parse(found: &SqliteRow) -> Result<Record, Error> {
+    let body: String = found.try_get("body").map_err(row("records"))?;
+    serde_json::from_str(&body).map_err(row("records"))
+}

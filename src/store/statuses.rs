@@ -1,0 +1,100 @@
+//! The table `statuses`: the newest state per commit and context, and which of them a forge has been told.
+//!
+//! Not here: the words (`broadcast::message`), the forge (`forge`).
+
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use super::{Error, Store, attempt, row};
+use crate::base::Timestamp;
+use crate::model::{CommitId, InstanceId};
+
+/// Unsent statuses that are handed out at once.
+const UNSENT_LIMIT: i64 = 100;
+
+/// A commit status as stored. States are ours: `pending`, `success`, `warning`, `failure`, `error`.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredStatus {
+    /// The commit.
+    pub commit: CommitId,
+    /// Which of our statuses on it.
+    pub context: String,
+    /// The state.
+    pub state: String,
+    /// One sentence.
+    pub description: String,
+    /// Since when.
+    pub changed: Timestamp,
+}
+
+impl Store {
+    /// Stores a status and returns whether it differs from the one before; an equal one changes nothing.
+    pub async fn put_status(&self, instance: &InstanceId, status: &StoredStatus) -> Result<bool, Error> {
+        let done = sqlx::query(
+            "INSERT INTO statuses (instance, commit_id, context, state, description, changed, sent) VALUES ($1, $2, $3, $4, $5, $6, '')
+             ON CONFLICT (instance, commit_id, context) DO UPDATE
+             SET state = excluded.state, description = excluded.description, changed = excluded.changed, sent = ''
+             WHERE statuses.state <> excluded.state OR statuses.description <> excluded.description",
+        )
+        .bind(instance.as_str())
+        .bind(status.commit.as_str())
+        .bind(&status.context)
+        .bind(&status.state)
+        .bind(&status.description)
+        .bind(status.changed.0)
+        .execute(&self.pool)
+        .await
+        .map_err(attempt("store a commit status"))?;
+        Ok(done.rows_affected() > 0)
+    }
+
+    /// Returns the statuses of a commit by context.
+    pub async fn statuses(&self, instance: &InstanceId, commit: &CommitId) -> Result<Vec<StoredStatus>, Error> {
+        let rows = sqlx::query("SELECT * FROM statuses WHERE instance = $1 AND commit_id = $2 ORDER BY context")
+            .bind(instance.as_str())
+            .bind(commit.as_str())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(attempt("read commit statuses"))?;
+        rows.iter().map(parse).collect()
+    }
+
+    /// Returns statuses that no forge has been told yet, oldest first.
+    pub async fn unsent_statuses(&self, instance: &InstanceId) -> Result<Vec<StoredStatus>, Error> {
+        let rows = sqlx::query("SELECT * FROM statuses WHERE instance = $1 AND sent = '' ORDER BY changed LIMIT $2")
+            .bind(instance.as_str())
+            .bind(UNSENT_LIMIT)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(attempt("read unsent commit statuses"))?;
+        rows.iter().map(parse).collect()
+    }
+
+    /// Notes that a forge was told this status, unless it has changed meanwhile.
+    pub async fn mark_status_sent(&self, instance: &InstanceId, status: &StoredStatus) -> Result<(), Error> {
+        sqlx::query(
+            "UPDATE statuses SET sent = 'yes' WHERE instance = $1 AND commit_id = $2 AND context = $3 AND state = $4 AND changed = $5",
+        )
+        .bind(instance.as_str())
+        .bind(status.commit.as_str())
+        .bind(&status.context)
+        .bind(&status.state)
+        .bind(status.changed.0)
+        .execute(&self.pool)
+        .await
+        .map_err(attempt("mark a commit status as sent"))?;
+        Ok(())
+    }
+}
+
+fn parse(found: &SqliteRow) -> Result<StoredStatus, Error> {
+    let text = |column: &str| found.try_get::<String, _>(column).map_err(row("statuses"));
+    Ok(StoredStatus {
+        commit: CommitId::parse(&text("commit_id")?).map_err(row("statuses"))?,
+        context: text("context")?,
+        state: text("state")?,
+        description: text("description")?,
+        changed: Timestamp(found.try_get("changed").map_err(row("statuses"))?),
+    })
+}

@@ -1,0 +1,168 @@
+//! The store against a database in memory and one in a file.
+//!
+//! Not here: what is remembered and when (`record`).
+
+use super::{OperationFilter, Store, StoredStatus};
+use crate::base::Timestamp;
+use crate::model::{
+    AppName, CommitId, Effect, Event, EventKind, InstanceId, ObjectId, Operation, OperationId, OperationOutcome,
+    OperationState, Outcome, Record, RecordState, Request,
+};
+
+fn instance() -> InstanceId {
+    InstanceId::parse("k3f7q2m5xd").unwrap()
+}
+
+fn app() -> AppName {
+    AppName::parse("quillblog").unwrap()
+}
+
+fn operation(started: i64, state: OperationState) -> Operation {
+    Operation {
+        id: OperationId::new("deploy", Some(&app()), Timestamp(started)),
+        verb: "deploy".into(),
+        app: Some(app()),
+        request: Some(Request::Deploy { app: app(), approve: None }),
+        trigger: "request".into(),
+        actor: "alice".into(),
+        commit: None,
+        state,
+        outcome: None,
+        message: String::new(),
+        started: Timestamp(started),
+        ended: None,
+    }
+}
+
+fn record(name: &str) -> Record {
+    Record {
+        id: ObjectId::new("", "ConfigMap", "quillblog", name),
+        api_version: "v1".into(),
+        state: RecordState::Intended,
+        uid: String::new(),
+        hash: "v1.x".into(),
+        fields: String::new(),
+        time: String::new(),
+        generation: 0,
+        created: true,
+        commit: None,
+    }
+}
+
+#[tokio::test]
+async fn an_operation_survives_its_row() {
+    let store = Store::in_memory().await.unwrap();
+    let mut stored = operation(1, OperationState::Waiting);
+    store.insert_operation(&instance(), &stored).await.unwrap();
+    stored.state = OperationState::Succeeded;
+    stored.outcome = Some(OperationOutcome::NeedsDecision);
+    stored.commit = Some(CommitId::parse(&"a".repeat(40)).unwrap());
+    stored.ended = Some(Timestamp(2));
+    store.update_operation(&stored).await.unwrap();
+    assert_eq!(store.operation(&instance(), &stored.id).await.unwrap(), Some(stored));
+}
+
+#[tokio::test]
+async fn requests_are_found_oldest_first_and_lists_newest_first() {
+    let store = Store::in_memory().await.unwrap();
+    for started in [2, 1, 3] {
+        store.insert_operation(&instance(), &operation(started, OperationState::Waiting)).await.unwrap();
+    }
+    let starts = |operations: Vec<Operation>| operations.iter().map(|o| o.started.0).collect::<Vec<_>>();
+    assert_eq!(starts(store.operations_in(&instance(), OperationState::Waiting).await.unwrap()), [1, 2, 3]);
+    assert_eq!(starts(store.operations(&instance(), &OperationFilter::default()).await.unwrap()), [3, 2, 1]);
+}
+
+#[tokio::test]
+async fn what_a_dead_process_left_running_is_interrupted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("wild.db");
+    let store = Store::open(&path).await.unwrap();
+    store.insert_operation(&instance(), &operation(1, OperationState::Running)).await.unwrap();
+    store.insert_operation(&instance(), &operation(2, OperationState::Waiting)).await.unwrap();
+    store.close().await;
+    let store = Store::open(&path).await.unwrap();
+    assert_eq!(store.interrupt_running(&instance(), Timestamp(9)).await.unwrap(), 1);
+    assert_eq!(store.operations_in(&instance(), OperationState::Interrupted).await.unwrap().len(), 1);
+    assert_eq!(store.operations_in(&instance(), OperationState::Waiting).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn outcomes_keep_the_order_of_the_plan() {
+    let store = Store::in_memory().await.unwrap();
+    let id = OperationId("op".into());
+    for position in [1, 0] {
+        let outcome = Outcome {
+            object: record(&position.to_string()).id,
+            effect: Effect::Created,
+            error: None,
+            message: String::new(),
+            observed: None,
+        };
+        store.put_outcome(&id, position, &outcome).await.unwrap();
+    }
+    let names: Vec<_> = store.outcomes(&id).await.unwrap().into_iter().map(|o| o.object.name).collect();
+    assert_eq!(names, ["0", "1"]);
+}
+
+#[tokio::test]
+async fn an_inventory_is_replaced_record_by_record() {
+    let store = Store::in_memory().await.unwrap();
+    store.put_records(&instance(), &app(), &[record("a"), record("b")]).await.unwrap();
+    store.put_records(&instance(), &app(), &[Record { state: RecordState::Applied, ..record("a") }]).await.unwrap();
+    store.remove_record(&instance(), &record("b").id).await.unwrap();
+    let inventory = store.inventory(&instance(), &app()).await.unwrap();
+    assert_eq!(inventory.len(), 1);
+    assert_eq!(inventory.get(&record("a").id).unwrap().state, RecordState::Applied);
+    assert_eq!(store.inventories(&instance()).await.unwrap(), [(app(), inventory)]);
+}
+
+#[tokio::test]
+async fn an_equal_status_is_no_change_and_a_sent_one_is_not_sent_again() {
+    let store = Store::in_memory().await.unwrap();
+    let commit = CommitId::parse(&"a".repeat(40)).unwrap();
+    let status = |state: &str, changed| StoredStatus {
+        commit: commit.clone(),
+        context: "wild/deploy (home)".into(),
+        state: state.into(),
+        description: "queued".into(),
+        changed: Timestamp(changed),
+    };
+    assert!(store.put_status(&instance(), &status("pending", 1)).await.unwrap());
+    assert!(!store.put_status(&instance(), &status("pending", 2)).await.unwrap());
+    let unsent = store.unsent_statuses(&instance()).await.unwrap();
+    assert_eq!(unsent, [status("pending", 1)]);
+    assert!(store.put_status(&instance(), &status("success", 3)).await.unwrap());
+    store.mark_status_sent(&instance(), &status("pending", 1)).await.unwrap();
+    assert_eq!(store.unsent_statuses(&instance()).await.unwrap(), [status("success", 3)]);
+    store.mark_status_sent(&instance(), &status("success", 3)).await.unwrap();
+    assert_eq!(store.unsent_statuses(&instance()).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn events_come_back_in_order() {
+    let store = Store::in_memory().await.unwrap();
+    for time in 1..=3 {
+        let event = Event {
+            time: Timestamp(time),
+            app: (time != 2).then(app),
+            operation: None,
+            commit: None,
+            kind: EventKind::Applied,
+            detail: String::new(),
+        };
+        store.add_event(&instance(), &event).await.unwrap();
+    }
+    let times = |events: Vec<Event>| events.iter().map(|e| e.time.0).collect::<Vec<_>>();
+    assert_eq!(times(store.events(&instance(), None, 2).await.unwrap()), [2, 3]);
+    assert_eq!(times(store.events(&instance(), Some(&app()), 9).await.unwrap()), [1, 3]);
+}
+
+#[tokio::test]
+async fn a_cursor_is_what_was_put_last() {
+    let store = Store::in_memory().await.unwrap();
+    assert_eq!(store.cursor(&instance(), "head").await.unwrap(), None);
+    store.put_cursor(&instance(), "head", "a").await.unwrap();
+    store.put_cursor(&instance(), "head", "b").await.unwrap();
+    assert_eq!(store.cursor(&instance(), "head").await.unwrap().as_deref(), Some("b"));
+}
