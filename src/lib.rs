@@ -1,6 +1,8 @@
 //! Rewild keeps a Kubernetes cluster as its git repository says, and the repository up to date with its upstream app directory.
 
 pub mod base;
+pub mod broadcast;
+pub mod forge;
 pub mod health;
 pub mod model;
 pub mod plan;

@@ -1,0 +1,79 @@
+//! Pure in spirit: every sentence that statuses say, in one place.
+//!
+//! Not here: sentences of the command line (`cli`) and of pages (`http`).
+
+use crate::health::{Health, HealthState};
+use crate::model::AppName;
+
+/// Returns the context under which the state of a commit is shown.
+pub fn deploy_context(instance: &str) -> String {
+    format!("wild/deploy ({instance})")
+}
+
+/// Returns the context under which differences of the cluster from a commit are shown.
+pub fn drift_context(instance: &str) -> String {
+    format!("wild/drift ({instance})")
+}
+
+/// Returns the word for health that people read.
+pub fn health_word(state: HealthState) -> &'static str {
+    match state {
+        HealthState::Healthy => "healthy",
+        HealthState::Progressing => "starting",
+        HealthState::Degraded | HealthState::Missing => "failing",
+        HealthState::Suspended => "stopped",
+        HealthState::Terminating => "deleting",
+        HealthState::Unknown => "unknown",
+    }
+}
+
+/// Returns the sentence for a commit that was just seen.
+pub fn seen() -> String {
+    "Seen; waiting for its apps.".to_owned()
+}
+
+/// Returns the sentence for a commit all of whose apps are healthy.
+pub fn healthy(apps: usize) -> String {
+    match apps {
+        0 => "Nothing to deploy.".to_owned(),
+        1 => "1 app is applied and healthy.".to_owned(),
+        _ => format!("{apps} apps are applied and healthy."),
+    }
+}
+
+/// Returns the sentence for a commit with apps that are not there yet.
+pub fn waiting(app: &AppName, health: &Health) -> String {
+    if health.reason.is_empty() {
+        format!("{app} is {}.", health_word(health.state))
+    } else {
+        format!("{app} is {}: {}.", health_word(health.state), health.reason)
+    }
+}
+
+/// Returns the sentence for an app that is held back.
+pub fn blocked(app: &AppName, why: &str) -> String {
+    format!("{app} is blocked: {why}.")
+}
+
+/// Returns the sentence for an app that failed.
+pub fn failed(app: &AppName, why: &str) -> String {
+    format!("{app} failed: {why}.")
+}
+
+/// Returns the sentence for a commit that another took over from.
+pub fn superseded(by: &str) -> String {
+    format!("Superseded by {by} before it was applied.")
+}
+
+/// Returns the sentence for a commit whose apps are as the cluster has them.
+pub fn no_drift() -> String {
+    "The cluster is as this commit says.".to_owned()
+}
+
+/// Returns the sentence for drift.
+pub fn drift(fields: usize, first: &str) -> String {
+    match fields {
+        1 => format!("1 field differs in the cluster: {first}."),
+        _ => format!("{fields} fields differ in the cluster, the first: {first}."),
+    }
+}

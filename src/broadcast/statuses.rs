@@ -1,0 +1,118 @@
+//! Sends statuses that no forge has been told, and keeps them in git notes, for as long as the daemon runs.
+//!
+//! One queue per instance, in order of change; a newer state of the same commit and context replaces an unsent older one because
+//! only the newest is stored. A forge that is down is tried again with backoff and delays nothing else.
+//!
+//! Not here: which status is true.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::Bus;
+use crate::base::chain;
+use crate::forge::{CommitStatus, Forge, StatusState, cut};
+use crate::model::CommitId;
+use crate::store::StoredStatus;
+
+/// First wait after a failed send; doubled up to the next constant.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// Longest wait between sends to a forge that does not answer.
+const RETRY_LIMIT: Duration = Duration::from_secs(300);
+
+/// Keeps the statuses of a commit where plain git can show them. Implemented over `git`, which this module may not decide about.
+pub trait Notes: Send + Sync {
+    /// Replaces the note of a commit.
+    fn write<'a>(
+        &'a self,
+        commit: &'a CommitId,
+        statuses: &'a [StoredStatus],
+    ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
+}
+
+/// Sends until told to stop. Without a forge the statuses go to the notes only.
+pub async fn send_statuses(
+    bus: Bus,
+    forge: Option<Box<dyn Forge>>,
+    notes: Box<dyn Notes>,
+    public_url: String,
+    stop: CancellationToken,
+) {
+    let mut unsent = bus.unsent();
+    let mut wait = FIRST_RETRY;
+    loop {
+        // Marked as seen before the rows are read, so that a row written meanwhile wakes us again.
+        unsent.mark_unchanged();
+        let all_sent = send_all(&bus, forge.as_deref(), notes.as_ref(), &public_url).await;
+        wait = if all_sent { FIRST_RETRY } else { (wait * 2).min(RETRY_LIMIT) };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            changed = changed_or_never(&mut unsent) => if !changed { return },
+            () = tokio::time::sleep(wait), if !all_sent => {}
+        }
+    }
+}
+
+async fn changed_or_never(unsent: &mut watch::Receiver<u64>) -> bool {
+    unsent.changed().await.is_ok()
+}
+
+/// Sends every unsent status once and returns whether all of them are settled.
+async fn send_all(bus: &Bus, forge: Option<&dyn Forge>, notes: &dyn Notes, public_url: &str) -> bool {
+    let unsent = match bus.store.unsent_statuses(&bus.instance).await {
+        Ok(unsent) => unsent,
+        Err(error) => {
+            tracing::error!(error = chain(&error), "unsent commit statuses were not read");
+            return false;
+        }
+    };
+    let mut settled = true;
+    for status in unsent {
+        if send(bus, forge, &status, public_url).await {
+            note(bus, notes, &status).await;
+            if let Err(error) = bus.store.mark_status_sent(&bus.instance, &status).await {
+                tracing::error!(error = chain(&error), "a sent commit status was not marked");
+                settled = false;
+            }
+        } else {
+            settled = false;
+        }
+    }
+    settled
+}
+
+/// Tells the forge one status. A refusal that no retry can mend counts as settled, after a line in the log.
+async fn send(bus: &Bus, forge: Option<&dyn Forge>, status: &StoredStatus, public_url: &str) -> bool {
+    let Some(forge) = forge else { return true };
+    let StoredStatus { commit, context, state, description, changed: _ } = status;
+    let posted = CommitStatus {
+        commit: commit.clone(),
+        context: context.clone(),
+        state: StatusState::parse(state).unwrap_or(StatusState::Error),
+        description: cut(description),
+        target_url: if public_url.is_empty() { String::new() } else { format!("{public_url}/#{commit}") },
+    };
+    match forge.post_status(&posted).await {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::warn!(instance = %bus.instance, %commit, context, error = chain(&error), "the forge did not take a status");
+            error.is_user()
+        }
+    }
+}
+
+async fn note(bus: &Bus, notes: &dyn Notes, status: &StoredStatus) {
+    let statuses = match bus.store.statuses(&bus.instance, &status.commit).await {
+        Ok(statuses) => statuses,
+        Err(error) => {
+            tracing::error!(error = chain(&error), "the statuses of a commit were not read");
+            return;
+        }
+    };
+    if let Err(error) = notes.write(&status.commit, &statuses).await {
+        tracing::warn!(commit = %status.commit, error, "the statuses of a commit were not noted in git");
+    }
+}
