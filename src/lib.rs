@@ -7,3 +7,4 @@ pub mod health;
 pub mod model;
 pub mod plan;
 pub mod store;
+pub mod yaml;

@@ -1,0 +1,322 @@
+//! Pure. Makes values of a tree: reads scalars in a dialect, expands aliases and merge keys, settles duplicate keys.
+//!
+//! Not here: limits, which the tree has passed already (`tree.rs`), and the rules of scalars (`scalar.rs`).
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::Dialect;
+use super::lines::Lines;
+use super::number::short_float;
+use super::scalar::{self, Reading};
+use super::tree::{Content, Node, Style, Tree};
+use crate::model::Diagnostic;
+
+/// Findings of one severity in one file; a broken file says enough with these.
+const MAX_FINDINGS: usize = 50;
+/// Prefix of the tags that YAML itself defines.
+const CORE: &str = "tag:yaml.org,2002:";
+
+/// Whether scalars that kubectl and kustomize read differently are reported.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compare {
+    /// Both readings are compared.
+    Both,
+    /// Only one reading matters to the caller.
+    One,
+}
+
+/// Makes values of trees and collects what is wrong with them.
+pub(super) struct Builder<'a> {
+    pub(super) file: &'a str,
+    pub(super) tree: &'a Tree,
+    pub(super) dialect: Dialect,
+    pub(super) compare: Compare,
+    pub(super) findings: Vec<Diagnostic>,
+    /// Keys from the root to the node at hand.
+    path: Vec<String>,
+}
+
+/// A value, and where its parts stand.
+type Built = (Value, Lines);
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(file: &'a str, tree: &'a Tree, dialect: Dialect, compare: Compare) -> Self {
+        Self { file, tree, dialect, compare, findings: Vec::new(), path: Vec::new() }
+    }
+
+    /// Returns the value of a node. Recursion is bounded, because the tree refuses deep nesting with aliases expanded.
+    pub(super) fn value(&mut self, index: usize) -> Built {
+        let node = self.tree.node(index);
+        match &node.content {
+            Content::Alias(target) => self.value(*target),
+            Content::Scalar(text) => (self.scalar(node, text), Lines::leaf(node.start.line)),
+            Content::List(items) => {
+                self.check_collection_tag(node, "seq");
+                let mut values = Vec::with_capacity(items.len());
+                let mut lines = Vec::with_capacity(items.len());
+                for (position, item) in items.iter().enumerate() {
+                    self.path.push(position.to_string());
+                    let (value, line) = self.value(*item);
+                    self.path.pop();
+                    values.push(value);
+                    lines.push(line);
+                }
+                (Value::Array(values), Lines::list(node.start.line, lines))
+            }
+            Content::Map(pairs) => {
+                self.check_collection_tag(node, "map");
+                self.map(node, pairs)
+            }
+        }
+    }
+
+    fn map(&mut self, node: &Node, pairs: &[(usize, usize)]) -> Built {
+        let mut entries = Entries::default();
+        for (key, value) in pairs {
+            let key_node = self.resolved(*key);
+            if is_merge(key_node) {
+                self.merge(&mut entries, key_node, *value);
+                continue;
+            }
+            let line = self.tree.node(*key).start.line;
+            let Some(text) = self.key(key_node) else { continue };
+            self.path.push(text.clone());
+            let (built, mut lines) = self.value(*value);
+            lines.line = line;
+            if let Some(first) = entries.explicit_line(&text) {
+                self.duplicate(key_node, &text, first);
+            }
+            self.path.pop();
+            entries.set(text, built, lines);
+        }
+        (Value::Object(entries.map), Lines::map(node.start.line, entries.lines))
+    }
+
+    fn duplicate(&mut self, node: &Node, key: &str, first: usize) {
+        let message = format!("the key {key:?} is set twice, first on line {first}");
+        match self.dialect {
+            Dialect::Gomplate => self.error("Y106", node, message, "keep one of the two"),
+            Dialect::Kube => {
+                self.warn("Y106", node, message, "the last one counts; keep one of the two");
+            }
+        }
+    }
+
+    /// Takes the entries of `<<`. In yaml.v2 they override what stands above them, in yaml.v3 a written key always wins.
+    fn merge(&mut self, entries: &mut Entries, key: &Node, value: usize) {
+        entries.merges += 1;
+        if entries.merges > 1 {
+            self.duplicate(key, "<<", key.start.line);
+        }
+        let node = self.resolved(value);
+        let sources: Vec<usize> = match &node.content {
+            Content::List(items) => items.iter().rev().copied().collect(),
+            Content::Map(_) => vec![value],
+            Content::Scalar(_) | Content::Alias(_) => Vec::new(),
+        };
+        let maps_only = sources.iter().all(|source| matches!(self.resolved(*source).content, Content::Map(_)));
+        if sources.is_empty() && !matches!(node.content, Content::List(_)) || !maps_only {
+            let hint = "write an alias of a map behind <<";
+            return self.error("Y111", key, "<< wants a map or a list of maps".into(), hint);
+        }
+        for source in sources {
+            let (Value::Object(map), lines) = self.value(source) else { continue };
+            for (name, value) in map {
+                let line = Lines { line: key.start.line, ..lines.child(&name).cloned().unwrap_or_default() };
+                let differs = entries.explicit_line(&name).is_some() && entries.map.get(&name) != Some(&value);
+                if differs {
+                    let message = format!("<< also sets {name:?}, and tools disagree on which value counts");
+                    self.warn("Y105", key, message, "put << first in its map");
+                }
+                entries.merge(name, value, line, self.dialect);
+            }
+        }
+    }
+
+    fn key(&mut self, node: &Node) -> Option<String> {
+        let Content::Scalar(text) = &node.content else {
+            let hint = "put quotes around a text that holds {{ … }}";
+            self.error("Y104", node, "a map or list cannot be a key".into(), hint);
+            return None;
+        };
+        let reading = self.reading(node, text)?;
+        let written = match reading {
+            Reading::Text => return Some(text.clone()),
+            Reading::Null => {
+                self.error("Y104", node, "null cannot be a key".into(), "put quotes around it");
+                return None;
+            }
+            Reading::Bool(flag) => flag.to_string(),
+            Reading::Number(number) => match number.as_f64() {
+                Some(value) if number.is_f64() => short_float(value),
+                Some(_) | None => number.to_string(),
+            },
+            Reading::Time(_) | Reading::NotFinite => text.clone(),
+        };
+        match self.dialect {
+            Dialect::Gomplate => {
+                let message = format!("the key {text:?} is no text");
+                self.error("Y103", node, message, "put quotes around it");
+                None
+            }
+            Dialect::Kube => {
+                if written != *text {
+                    let message = format!("the key {text:?} is read as {written:?}");
+                    self.warn("Y103", node, message, "put quotes around it");
+                }
+                Some(written)
+            }
+        }
+    }
+
+    fn scalar(&mut self, node: &Node, text: &str) -> Value {
+        if node.tag.as_deref().and_then(|tag| tag.strip_prefix(CORE)) == Some("binary")
+            && let Some(text) = binary(text)
+        {
+            return Value::from(text);
+        }
+        match self.reading(node, text) {
+            Some(Reading::Text) => Value::from(text),
+            Some(Reading::Null) | None => Value::Null,
+            Some(Reading::Bool(flag)) => Value::Bool(flag),
+            Some(Reading::Number(number)) => match self.dialect {
+                Dialect::Kube => Value::Number(scalar::as_json(number)),
+                Dialect::Gomplate => Value::Number(number),
+            },
+            Some(Reading::Time(time)) => {
+                let message = format!("{text} is a point in time here and a text for kubectl");
+                self.warn("Y110", node, message, "put quotes around it");
+                Value::from(time)
+            }
+            Some(Reading::NotFinite) => {
+                let message = format!("{text} is a number that no Kubernetes object can hold");
+                self.error("Y102", node, message, "put quotes around it if a text is meant");
+                Value::Null
+            }
+        }
+    }
+
+    /// Returns what a scalar means by its style and tag; nothing after a reported error. `Text` stands for the node's own text.
+    fn reading(&mut self, node: &Node, text: &str) -> Option<Reading> {
+        let Some(tag) = &node.tag else {
+            if node.style != Style::Plain {
+                return Some(Reading::Text);
+            }
+            if self.compare == Compare::Both
+                && let Some(flag) = scalar::old_boolean(text)
+            {
+                let message = format!("{text} is a text for kustomize and the boolean {flag} for kubectl");
+                self.warn("Y101", node, message, "put quotes around it, or write true or false");
+            }
+            return Some(scalar::read(text, self.dialect));
+        };
+        let plain = scalar::read(text, self.dialect);
+        let reading = match (tag.strip_prefix(CORE), plain) {
+            (Some("str"), _) => Some(Reading::Text),
+            (None, _) if tag == "!" => Some(Reading::Text),
+            (Some("null"), Reading::Null) => Some(Reading::Null),
+            (Some("bool"), Reading::Bool(flag)) => Some(Reading::Bool(flag)),
+            (Some("int"), Reading::Number(number)) if !number.is_f64() => Some(Reading::Number(number)),
+            (Some("float"), Reading::Number(number)) => Some(Reading::Number(number)),
+            (Some("timestamp"), Reading::Time(time)) => Some(Reading::Time(time)),
+            (Some("timestamp"), Reading::Text) => Some(Reading::Text),
+            (_, _) => None,
+        };
+        if reading.is_none() {
+            self.error("Y107", node, "a tag is refused here".into(), "remove the tag");
+        }
+        reading
+    }
+
+    fn check_collection_tag(&mut self, node: &Node, core: &str) {
+        let fits = match &node.tag {
+            None => true,
+            Some(tag) => tag == "!" || tag.strip_prefix(CORE) == Some(core),
+        };
+        if !fits {
+            self.error("Y107", node, "a tag is refused here".into(), "remove the tag");
+        }
+    }
+
+    /// Follows an alias; an alias never points to another alias.
+    fn resolved(&self, index: usize) -> &'a Node {
+        let node = self.tree.node(index);
+        match &node.content {
+            Content::Alias(target) => self.tree.node(*target),
+            Content::Scalar(_) | Content::List(_) | Content::Map(_) => node,
+        }
+    }
+
+    fn error(&mut self, id: &str, node: &Node, message: String, hint: &str) {
+        let finding = Diagnostic::error(id, self.file, node.start.line, message);
+        self.report(finding, node, hint);
+    }
+
+    fn warn(&mut self, id: &str, node: &Node, message: String, hint: &str) {
+        let finding = Diagnostic::warning(id, self.file, node.start.line, message);
+        self.report(finding, node, hint);
+    }
+
+    fn report(&mut self, finding: Diagnostic, node: &Node, hint: &str) {
+        let same = self.findings.iter().filter(|other| other.severity == finding.severity);
+        if same.count() < MAX_FINDINGS {
+            self.findings.push(finding.at(node.start.column, self.path.join(".")).with_hint(hint));
+        }
+    }
+}
+
+/// Returns whether a key asks for the entries of other maps.
+fn is_merge(node: &Node) -> bool {
+    let plain = node.style == Style::Plain && node.tag.is_none();
+    let tagged = node.tag.as_deref().and_then(|tag| tag.strip_prefix(CORE)) == Some("merge");
+    (plain || tagged) && matches!(&node.content, Content::Scalar(text) if text == "<<")
+}
+
+/// Decodes `!!binary`, which may be broken into lines.
+fn binary(text: &str) -> Option<String> {
+    let packed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    String::from_utf8(STANDARD.decode(packed).ok()?).ok()
+}
+
+/// A map in the making: entries in order, and on which line each stands in the text itself.
+#[derive(Default)]
+struct Entries {
+    map: Map<String, Value>,
+    lines: Vec<(String, Lines)>,
+    /// Position in `lines`, and the line of the written key, of every name.
+    index: BTreeMap<String, (usize, Option<usize>)>,
+    merges: usize,
+}
+
+impl Entries {
+    fn explicit_line(&self, key: &str) -> Option<usize> {
+        self.index.get(key).and_then(|(_, line)| *line)
+    }
+
+    fn set(&mut self, key: String, value: Value, lines: Lines) {
+        let line = Some(lines.line);
+        self.put(key, value, lines, line);
+    }
+
+    fn merge(&mut self, key: String, value: Value, lines: Lines, dialect: Dialect) {
+        let written = self.explicit_line(&key);
+        match dialect {
+            Dialect::Gomplate if written.is_some() => {}
+            Dialect::Gomplate | Dialect::Kube => self.put(key, value, lines, written),
+        }
+    }
+
+    fn put(&mut self, key: String, value: Value, lines: Lines, written: Option<usize>) {
+        let (position, line) = self.index.entry(key.clone()).or_insert((self.lines.len(), written));
+        *line = line.or(written);
+        match self.lines.get_mut(*position) {
+            Some(slot) => slot.1 = lines,
+            None => self.lines.push((key.clone(), lines)),
+        }
+        self.map.insert(key, value);
+    }
+}

@@ -1,0 +1,337 @@
+//! Pure. The parser's events as a tree with places, measured while it grows so that hostile input is refused early.
+//!
+//! Not here: what scalars mean (`scalar.rs`), aliases and merge keys (`build.rs`).
+
+use std::collections::BTreeMap;
+
+use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
+
+use crate::base::limits::{MAX_YAML_DOCUMENTS, MAX_YAML_NODES};
+use crate::model::Diagnostic;
+
+/// Length of one scalar in bytes.
+const MAX_SCALAR_BYTES: usize = 1024 * 1024;
+
+/// A place in the text.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    /// Offset in bytes.
+    pub(super) byte: usize,
+    /// Line from 1.
+    pub(super) line: usize,
+    /// Column from 1, in characters.
+    pub(super) column: usize,
+}
+
+/// How a node is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Style {
+    /// A scalar without quotes.
+    Plain,
+    /// `'…'`.
+    Single,
+    /// `"…"`.
+    Double,
+    /// `|` or `>`.
+    BlockText,
+    /// A map or list by indentation.
+    Block,
+    /// A map or list in brackets.
+    Flow,
+}
+
+/// What a node holds. Children are indexes into the tree.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    /// A scalar's text.
+    Scalar(String),
+    /// A list's items.
+    List(Vec<usize>),
+    /// A map's keys and values.
+    Map(Vec<(usize, usize)>),
+    /// The node that an alias stands for.
+    Alias(usize),
+}
+
+/// One node.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) content: Content,
+    pub(super) style: Style,
+    /// The tag with its prefix spelled out; nothing when the author wrote none.
+    pub(super) tag: Option<String>,
+    pub(super) start: Place,
+    /// Offset in bytes behind the last character of the node or of its last descendant.
+    pub(super) end: usize,
+    /// Nodes in it with aliases expanded.
+    weight: usize,
+    /// Levels in it with aliases expanded.
+    height: usize,
+    /// Whether its end was seen; an alias to an open node would contain itself.
+    closed: bool,
+}
+
+/// All documents of a text.
+#[derive(Debug)]
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+    /// One root for each document, empty ones included.
+    pub(super) roots: Vec<usize>,
+    nothing: Node,
+}
+
+impl Tree {
+    /// Returns a node; a foreign index reads as null.
+    pub(super) fn node(&self, index: usize) -> &Node {
+        self.nodes.get(index).unwrap_or(&self.nothing)
+    }
+}
+
+/// Parses a text into a tree, or says at which place and why not.
+pub(super) fn parse(file: &str, text: &str, max_depth: usize) -> Result<Tree, Box<Diagnostic>> {
+    let mut options = granit_parser::options! { flow_nesting_limit: max_depth + 1, block_nesting_limit: max_depth + 1 };
+    options.set_emit_comments(false);
+    let mut growth = Growth {
+        file,
+        text,
+        max_depth,
+        tree: Tree { nodes: Vec::new(), roots: Vec::new(), nothing: nothing() },
+        open: Vec::new(),
+        anchors: BTreeMap::new(),
+        total: 0,
+    };
+    for event in Parser::new_from_str_with_options(text, options) {
+        let (event, span) = event.map_err(|error| syntax(file, text, max_depth, &error))?;
+        growth.take(event, &span)?;
+    }
+    Ok(growth.tree)
+}
+
+fn nothing() -> Node {
+    Node {
+        content: Content::Scalar(String::new()),
+        style: Style::Plain,
+        tag: None,
+        start: Place::default(),
+        end: 0,
+        weight: 1,
+        height: 1,
+        closed: true,
+    }
+}
+
+struct Growth<'a> {
+    file: &'a str,
+    text: &'a str,
+    max_depth: usize,
+    tree: Tree,
+    /// Open maps and lists with the children seen so far.
+    open: Vec<(usize, Vec<usize>)>,
+    anchors: BTreeMap<usize, usize>,
+    /// Nodes of the whole text with aliases expanded.
+    total: usize,
+}
+
+impl Growth<'_> {
+    fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), Box<Diagnostic>> {
+        let start = place(span);
+        match event {
+            Event::DocumentStart(..) => {
+                self.anchors.clear();
+                Ok(())
+            }
+            Event::Scalar(value, style, anchor, tag) => {
+                let node = Node {
+                    content: Content::Scalar(self.scalar_text(value.into_owned(), style, span)),
+                    style: scalar_style(style),
+                    tag: tag.as_deref().map(full_tag),
+                    start,
+                    end: end(span),
+                    ..nothing()
+                };
+                self.leaf(node, anchor)
+            }
+            Event::Alias(anchor) => self.alias(anchor, span),
+            Event::SequenceStart(style, anchor, tag) => {
+                self.branch(Content::List(Vec::new()), style, tag.as_deref().map(full_tag), (start, anchor))
+            }
+            Event::MappingStart(style, anchor, tag) => {
+                self.branch(Content::Map(Vec::new()), style, tag.as_deref().map(full_tag), (start, anchor))
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                self.close(span);
+                Ok(())
+            }
+            // The rest is presentation; the parser may grow more of it.
+            _ => Ok(()),
+        }
+    }
+
+    /// Corrects the parser: it ends every block text with a newline, also where the file ends without one.
+    fn scalar_text(&self, mut value: String, style: ScalarStyle, span: &Span) -> String {
+        if value.is_empty() || style == ScalarStyle::Plain && span.byte_range().is_some_and(|range| range.is_empty()) {
+            // An absent scalar arrives as a tilde of no width.
+            return String::new();
+        }
+        let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        if block && end(span) == self.text.len() && value.ends_with('\n') {
+            let last_line = self.text.rsplit('\n').next().unwrap_or("").trim_start_matches(' ');
+            if !last_line.is_empty() && value.trim_end_matches('\n').ends_with(last_line) {
+                value.pop();
+            }
+        }
+        value
+    }
+
+    fn leaf(&mut self, node: Node, anchor: usize) -> Result<(), Box<Diagnostic>> {
+        if let Content::Scalar(text) = &node.content
+            && text.len() > MAX_SCALAR_BYTES
+        {
+            return Err(self.limit(node.start, "one text is longer than 1 MiB"));
+        }
+        let (weight, height, start) = (node.weight, node.height, node.start);
+        let index = self.add(node, anchor);
+        self.measure(weight, height, start)?;
+        self.hang(index);
+        Ok(())
+    }
+
+    fn alias(&mut self, anchor: usize, span: &Span) -> Result<(), Box<Diagnostic>> {
+        let start = place(span);
+        let refuse =
+            |message: &str| Box::new(Diagnostic::error("Y109", self.file, start.line, message).at(start.column, ""));
+        let target = *self.anchors.get(&anchor).ok_or_else(|| refuse("the alias names no anchor of this document"))?;
+        let (weight, height, closed) = {
+            let node = self.tree.node(target);
+            (node.weight, node.height, node.closed)
+        };
+        if !closed {
+            return Err(refuse("the alias stands inside the node that it repeats"));
+        }
+        let node = Node { content: Content::Alias(target), start, end: end(span), weight, height, ..nothing() };
+        self.leaf(node, 0)
+    }
+
+    fn branch(
+        &mut self,
+        content: Content,
+        style: StructureStyle,
+        tag: Option<String>,
+        (start, anchor): (Place, usize),
+    ) -> Result<(), Box<Diagnostic>> {
+        let style = match style {
+            StructureStyle::Block => Style::Block,
+            StructureStyle::Flow => Style::Flow,
+        };
+        let node = Node { content, style, tag, start, end: start.byte, closed: false, ..nothing() };
+        self.measure(1, 1, start)?;
+        let index = self.add(node, anchor);
+        self.open.push((index, Vec::new()));
+        Ok(())
+    }
+
+    fn close(&mut self, span: &Span) {
+        let Some((index, children)) = self.open.pop() else { return };
+        let (mut weight, mut height, mut last) = (1_usize, 0, 0);
+        for child in &children {
+            let node = self.tree.node(*child);
+            weight = weight.saturating_add(node.weight);
+            height = height.max(node.height);
+            last = last.max(node.end);
+        }
+        if let Some(node) = self.tree.nodes.get_mut(index) {
+            node.weight = weight;
+            node.height = height + 1;
+            node.closed = true;
+            node.end = if node.style == Style::Flow { end(span) } else { last.max(node.start.byte) };
+            match &mut node.content {
+                Content::List(items) => *items = children,
+                Content::Map(pairs) => {
+                    let mut rest = children.into_iter();
+                    while let (Some(key), Some(value)) = (rest.next(), rest.next()) {
+                        pairs.push((key, value));
+                    }
+                }
+                Content::Scalar(_) | Content::Alias(_) => {}
+            }
+        }
+        self.hang(index);
+    }
+
+    fn add(&mut self, node: Node, anchor: usize) -> usize {
+        let index = self.tree.nodes.len();
+        self.tree.nodes.push(node);
+        if anchor > 0 {
+            self.anchors.insert(anchor, index);
+        }
+        index
+    }
+
+    fn hang(&mut self, index: usize) {
+        match self.open.last_mut() {
+            Some((_, children)) => children.push(index),
+            None => self.tree.roots.push(index),
+        }
+    }
+
+    fn measure(&mut self, weight: usize, height: usize, start: Place) -> Result<(), Box<Diagnostic>> {
+        self.total = self.total.saturating_add(weight);
+        if self.total > MAX_YAML_NODES {
+            return Err(self.limit(start, "more than 500,000 nodes once aliases are expanded"));
+        }
+        if self.open.len() + height > self.max_depth {
+            return Err(self.limit(start, &format!("nested deeper than {} levels", self.max_depth)));
+        }
+        if self.tree.roots.len() >= MAX_YAML_DOCUMENTS {
+            return Err(self.limit(start, "more than 1,000 documents"));
+        }
+        Ok(())
+    }
+
+    fn limit(&self, start: Place, what: &str) -> Box<Diagnostic> {
+        let message = format!("the file is refused: {what}");
+        Box::new(Diagnostic::error("Y120", self.file, start.line, message).at(start.column, ""))
+    }
+}
+
+fn place(span: &Span) -> Place {
+    Place { byte: span.start.byte_offset().unwrap_or(0), line: span.start.line(), column: span.start.col() + 1 }
+}
+
+fn end(span: &Span) -> usize {
+    span.end.byte_offset().unwrap_or(0)
+}
+
+fn full_tag(tag: &Tag) -> String {
+    format!("{}{}", tag.handle(), tag.suffix())
+}
+
+fn scalar_style(style: ScalarStyle) -> Style {
+    match style {
+        ScalarStyle::Plain => Style::Plain,
+        ScalarStyle::SingleQuoted => Style::Single,
+        ScalarStyle::DoubleQuoted => Style::Double,
+        ScalarStyle::Literal | ScalarStyle::Folded => Style::BlockText,
+    }
+}
+
+/// Says a syntax error in plain words. The text itself is never quoted, since secrets are read here too.
+fn syntax(file: &str, text: &str, max_depth: usize, error: &ScanError) -> Diagnostic {
+    let (line, column) = (error.marker().line(), error.marker().col() + 1);
+    let reason = error.info();
+    if reason.contains("nesting") || reason.contains("recursion") {
+        let message = format!("the file is refused: nested deeper than {max_depth} levels");
+        return Diagnostic::error("Y120", file, line, message).at(column, "");
+    }
+    let source = text.lines().nth(line.saturating_sub(1)).unwrap_or("");
+    let diagnostic = Diagnostic::error("Y100", file, line, format!("this is no valid YAML: {reason}")).at(column, "");
+    if source.contains("{{") {
+        diagnostic.with_hint("put quotes around a text that holds {{ … }}")
+    } else if source.trim_start_matches(' ').starts_with('\t') {
+        diagnostic.with_hint("indent with spaces, YAML allows no tabs there")
+    } else if reason.contains("mapping values") {
+        diagnostic.with_hint("put quotes around a text that holds a colon followed by a blank")
+    } else {
+        diagnostic
+    }
+}
