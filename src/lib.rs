@@ -6,5 +6,6 @@ pub mod forge;
 pub mod health;
 pub mod model;
 pub mod plan;
+pub mod schema;
 pub mod store;
 pub mod yaml;
