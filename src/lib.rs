@@ -3,6 +3,7 @@
 pub mod base;
 pub mod broadcast;
 pub mod forge;
+pub mod git;
 pub mod health;
 pub mod model;
 pub mod plan;

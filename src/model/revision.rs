@@ -24,6 +24,11 @@ impl CommitId {
         if hex { Ok(Self(text.to_owned())) } else { Err(CommitIdError(text.to_owned())) }
     }
 
+    /// Returns the id with these bytes.
+    pub fn from_bytes(bytes: [u8; 20]) -> Self {
+        Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
     /// Returns all 40 characters.
     pub fn as_str(&self) -> &str {
         &self.0

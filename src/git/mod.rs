@@ -1,0 +1,30 @@
+//! The only user of libgit2 (everything local) and of the git program (everything on the network).
+//!
+//! Every call runs on one bounded blocking lane with a deadline. A change of the repository is objects first, synced to
+//! disk, then a compare-and-swap of a ref; what is read back is checked, because a commit may arrive by ways where
+//! nobody looked at it.
+//!
+//! Not here: what to commit (`merge`, `compile`), when (`pipeline`, `daemon`), statuses on forges (`forge`).
+
+mod check_tree;
+mod commit;
+mod error;
+mod history;
+mod lane;
+mod notes;
+mod options;
+mod read;
+mod refs;
+mod repository;
+
+#[cfg(test)]
+mod fixture;
+
+pub use check_tree::{HostileTree, MAX_TREE_ENTRIES, MAX_TREE_PATHS};
+pub use commit::{CommitContent, NewCommit};
+pub use error::Error;
+pub use history::Commit;
+pub use notes::NOTES_REF;
+pub use options::set_options;
+pub use refs::RefChange;
+pub use repository::{Layout, Repository};

@@ -1,0 +1,191 @@
+//! Reading files, directories and ids from a commit, always through the check of trees.
+//!
+//! Not here: files of a work tree (`worktree.rs`); what is committed is what counts.
+
+use git2::{Odb, Oid};
+
+use crate::base::RepoPath;
+use crate::base::limits::MAX_FILE_BYTES;
+use crate::model::{CommitId, File, FileMode, FileTree};
+
+use super::check_tree::{
+    Depth, Entry, HostileTree, Kind, MAX_READ_BYTES, MAX_TREE_PATHS, Refusal, TreeCheck, hostile, join, parse,
+    read_tree_object, unfit_kind,
+};
+use super::error::{Error, git};
+use super::refs::oid;
+use super::repository::Repository;
+
+/// Segments of a path that is looked up.
+const MAX_LOOKUP: usize = crate::base::limits::MAX_PATH_DEPTH;
+
+/// An entry found by its path.
+#[derive(Clone, Copy)]
+struct Found {
+    kind: Kind,
+    id: Oid,
+}
+
+impl Repository {
+    /// Reads the files at or below the given paths of a commit; no path means all. Paths that are not there are left out.
+    ///
+    /// Only what lies below the paths is checked: in an upstream a symlink breaks the package that holds it, no other.
+    pub async fn read_tree(&self, commit: &CommitId, under: &[&str]) -> Result<FileTree, Error> {
+        let attempt = format!("read commit {} of {}", commit.short(), self.path().display());
+        let (commit, mut under) = (commit.clone(), under.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>());
+        if under.is_empty() {
+            under.push(String::new());
+        }
+        self.read(attempt, move |repository| read_tree(repository, &commit, &under)).await
+    }
+
+    /// Returns the id of the tree or file at a path of a commit: equal ids mean equal content, without reading it.
+    pub async fn tree_id(&self, commit: &CommitId, path: &str) -> Result<Option<String>, Error> {
+        let attempt = format!("read {path} of commit {}", commit.short());
+        let (commit, path) = (commit.clone(), path.to_owned());
+        self.read(attempt, move |repository| {
+            Ok(with_odb(repository, &commit, |odb, root| find(odb, root, &path))?.map(|found| found.id.to_string()))
+        })
+        .await
+    }
+
+    /// Returns the names in a directory of a commit in git's order, or none if it is not there.
+    pub async fn list_directory(&self, commit: &CommitId, path: &str) -> Result<Vec<String>, Error> {
+        self.list(commit, path, |_| true).await
+    }
+
+    /// Returns the names of the directories in a directory of a commit.
+    pub async fn list_directories(&self, commit: &CommitId, path: &str) -> Result<Vec<String>, Error> {
+        self.list(commit, path, |kind| kind == Kind::Directory).await
+    }
+
+    async fn list(&self, commit: &CommitId, path: &str, wanted: fn(Kind) -> bool) -> Result<Vec<String>, Error> {
+        let attempt = format!("list {path} of commit {}", commit.short());
+        let (commit, path) = (commit.clone(), path.to_owned());
+        self.read(attempt, move |repository| with_odb(repository, &commit, |odb, root| list(odb, root, &path, wanted)))
+            .await
+    }
+}
+
+/// Reads the checked files at or below paths of a commit.
+pub(super) fn read_tree(repository: &git2::Repository, commit: &CommitId, under: &[String]) -> Result<FileTree, Error> {
+    with_odb(repository, commit, |odb, root| {
+        let mut check = TreeCheck::new(odb, Depth::Files(u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX)));
+        let (mut files, mut bytes) = (0_u64, 0_u64);
+        let mut places = Vec::new();
+        for path in under {
+            let Some(found) = find(odb, root, path)? else { continue };
+            let (more_files, more_bytes) = match found.kind {
+                Kind::Directory => {
+                    let extent = check.check(found.id, path)?;
+                    (extent.files, extent.bytes)
+                }
+                Kind::Regular | Kind::Executable => (1, check.check_file(found.id, path)?),
+                Kind::Symlink | Kind::Gitlink | Kind::Unknown => return Err(hostile(path, unfit_kind(found.kind))),
+            };
+            files = files.saturating_add(more_files);
+            bytes = bytes.saturating_add(more_bytes);
+            places.push((path, found));
+        }
+        if files > MAX_TREE_PATHS {
+            return Err(hostile("", ("tree/paths", "it holds more than 500,000 files")));
+        }
+        if bytes > MAX_READ_BYTES {
+            return Err(hostile("", ("tree/bytes", "its files hold more than 256 MiB together")));
+        }
+        let mut tree = FileTree::new();
+        for (path, found) in places {
+            collect(odb, found, path, &mut tree)?;
+        }
+        Ok(tree)
+    })
+}
+
+/// Returns the tree of a commit.
+pub(super) fn root_of(repository: &git2::Repository, commit: &CommitId) -> Result<Oid, Error> {
+    let found = repository.find_commit(oid(commit)?).map_err(git(format!("read commit {commit}")))?;
+    Ok(found.tree_id())
+}
+
+/// Turns a refusal into an error that names the commit.
+pub(super) fn refused(refusal: Refusal, commit: &str) -> Error {
+    match refusal {
+        Refusal::Hostile(source) => Error::Hostile { commit: commit.to_owned(), source },
+        Refusal::Unreadable(source) => Error::Git { attempt: format!("read commit {commit}"), source },
+    }
+}
+
+fn with_odb<T>(
+    repository: &git2::Repository,
+    commit: &CommitId,
+    work: impl FnOnce(&Odb<'_>, Oid) -> Result<T, Refusal>,
+) -> Result<T, Error> {
+    let root = root_of(repository, commit)?;
+    let odb = repository.odb().map_err(git(format!("read commit {commit}")))?;
+    work(&odb, root).map_err(|refusal| refused(refusal, commit.as_str()))
+}
+
+/// Looks a path up; the empty path is the root.
+fn find(odb: &Odb<'_>, root: Oid, path: &str) -> Result<Option<Found>, Refusal> {
+    let mut at = Found { kind: Kind::Directory, id: root };
+    for segment in path.split('/').filter(|segment| !segment.is_empty()).take(MAX_LOOKUP) {
+        if at.kind != Kind::Directory {
+            return Ok(None);
+        }
+        let object = read_tree_object(odb, at.id, path)?;
+        let entries = parse(object.data()).map_err(|rule| hostile(path, rule))?;
+        let mut same = entries.iter().filter(|entry| entry.name == segment.as_bytes());
+        let Some(entry) = same.next() else { return Ok(None) };
+        if same.next().is_some() {
+            return Err(hostile(path, ("tree/duplicate", "two entries have this name")));
+        }
+        at = Found { kind: entry.kind, id: entry.id };
+    }
+    Ok(Some(at))
+}
+
+fn list(odb: &Odb<'_>, root: Oid, path: &str, wanted: fn(Kind) -> bool) -> Result<Vec<String>, Refusal> {
+    let Some(found) = find(odb, root, path)?.filter(|found| found.kind == Kind::Directory) else {
+        return Ok(Vec::new());
+    };
+    let object = read_tree_object(odb, found.id, path)?;
+    let entries = parse(object.data()).map_err(|rule| hostile(path, rule))?;
+    let mut names = Vec::new();
+    for entry in entries.iter().filter(|entry| wanted(entry.kind)) {
+        names.push(repo_path(entry, path)?.name().to_owned());
+    }
+    Ok(names)
+}
+
+/// Reads what the check has let through. The recursion is bounded, because the check has counted the levels.
+fn collect(odb: &Odb<'_>, found: Found, path: &str, tree: &mut FileTree) -> Result<(), Refusal> {
+    let mode = match found.kind {
+        Kind::Directory => {
+            let object = read_tree_object(odb, found.id, path)?;
+            for entry in parse(object.data()).map_err(|rule| hostile(path, rule))? {
+                let below = repo_path(&entry, path)?;
+                collect(odb, Found { kind: entry.kind, id: entry.id }, below.as_str(), tree)?;
+            }
+            return Ok(());
+        }
+        Kind::Regular => FileMode::Regular,
+        Kind::Executable => FileMode::Executable,
+        Kind::Symlink | Kind::Gitlink | Kind::Unknown => return Err(hostile(path, unfit_kind(found.kind))),
+    };
+    let place = RepoPath::parse(path).map_err(|_| unfit_path(path))?;
+    let object = odb.read(found.id).map_err(Refusal::Unreadable)?;
+    tree.insert(place, File { bytes: object.data().into(), mode });
+    Ok(())
+}
+
+fn repo_path(entry: &Entry<'_>, path: &str) -> Result<RepoPath, Refusal> {
+    let below = join(path, entry.name);
+    RepoPath::parse(&below).map_err(|_| unfit_path(&below))
+}
+
+fn unfit_path(path: &str) -> Refusal {
+    Refusal::Hostile(HostileTree { path: path.to_owned(), rule: "tree/name", reason: "it is no repository path" })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! Refs: reading, listing and the compare-and-swap that every change of the repository ends with.
+//!
+//! Not here: the objects they point to (`commit.rs`).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use git2::{ErrorCode, Oid, Transaction};
+
+use crate::model::CommitId;
+
+use super::error::{Error, git};
+use super::repository::{Repository, sync};
+
+/// Longest ref name in bytes; file systems stop at 255 for one segment.
+const MAX_REF_BYTES: usize = 255;
+/// Refs that one listing returns; more is no instance repository.
+const MAX_REFS: usize = 10_000;
+/// Tries to lock a ref that another writer holds; git's own locks live for milliseconds.
+const LOCK_TRIES: u32 = 3;
+/// Wait between two tries.
+const LOCK_WAIT: Duration = Duration::from_millis(50);
+
+/// One ref to move, if it is still where the caller saw it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RefChange {
+    /// Full name, such as `refs/heads/main`.
+    pub name: String,
+    /// Where the ref is; nothing if it must not exist.
+    pub expected: Option<CommitId>,
+    /// Where it goes; nothing deletes it.
+    pub new: Option<CommitId>,
+}
+
+impl Repository {
+    /// Returns the head of a branch, or nothing if the branch has no commit.
+    pub async fn head(&self, branch: &str) -> Result<Option<CommitId>, Error> {
+        self.read_ref(&format!("refs/heads/{branch}")).await
+    }
+
+    /// Returns the branch that HEAD names, without `refs/heads/`, or nothing if HEAD names a commit itself.
+    pub async fn head_branch(&self) -> Result<Option<String>, Error> {
+        let attempt = format!("read HEAD of {}", self.path().display());
+        self.read(attempt, head_branch).await
+    }
+
+    /// Returns the commit a ref points to, tags followed, or nothing if there is no such ref.
+    pub async fn read_ref(&self, name: &str) -> Result<Option<CommitId>, Error> {
+        check_name(name)?;
+        let (attempt, name) = (format!("read {name} of {}", self.path().display()), name.to_owned());
+        self.read(attempt, move |repository| Ok(read_ref(repository, &name)?.map(commit_id))).await
+    }
+
+    /// Returns all refs that start with a prefix and lead to a commit; an empty prefix means all.
+    pub async fn list_refs(&self, prefix: &str) -> Result<BTreeMap<String, CommitId>, Error> {
+        let (attempt, prefix) = (format!("list refs of {}", self.path().display()), prefix.to_owned());
+        self.read(attempt, move |repository| list_refs(repository, &prefix)).await
+    }
+
+    /// Moves refs in the given order, all or none: every ref is locked and compared before the first one moves.
+    ///
+    /// A crash between two moves leaves the earlier ones done. Callers put generated refs before the branch.
+    pub async fn update_refs(&self, changes: &[RefChange]) -> Result<(), Error> {
+        let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
+        let attempt = format!("move {} in {}", names.join(", "), self.path().display());
+        let changes = changes.to_vec();
+        self.write(attempt, move |repository| update_refs(repository, &changes, "wild")).await
+    }
+
+    /// Deletes a ref if it is still where the caller saw it.
+    pub async fn delete_ref(&self, name: &str, expected: &CommitId) -> Result<(), Error> {
+        self.update_refs(&[RefChange { name: name.to_owned(), expected: Some(expected.clone()), new: None }]).await
+    }
+}
+
+/// Checks the name of a ref: full, valid for git, short enough, no part that could pass for an option.
+pub(super) fn check_name(name: &str) -> Result<(), Error> {
+    let refuse = |reason| Err(Error::RefName { name: name.to_owned(), reason });
+    if name.len() > MAX_REF_BYTES {
+        return refuse("it is longer than 255 bytes");
+    }
+    if !name.starts_with("refs/") {
+        return refuse("it does not start with refs/");
+    }
+    if name.split('/').any(|part| part.starts_with('-')) {
+        return refuse("a part starts with a dash");
+    }
+    if !git2::Reference::is_valid_name(name) {
+        return refuse("git does not allow it");
+    }
+    Ok(())
+}
+
+/// Returns our form of an object id.
+pub(super) fn commit_id(id: Oid) -> CommitId {
+    let mut bytes = [0; 20];
+    for (to, from) in bytes.iter_mut().zip(id.as_bytes()) {
+        *to = *from;
+    }
+    CommitId::from_bytes(bytes)
+}
+
+/// Returns libgit2's form of a commit id.
+pub(super) fn oid(id: &CommitId) -> Result<Oid, Error> {
+    Oid::from_str(id.as_str()).map_err(git(format!("read commit id {id}")))
+}
+
+pub(super) fn head_branch(repository: &git2::Repository) -> Result<Option<String>, Error> {
+    let attempt = || format!("read HEAD of {}", repository.path().display());
+    let head = repository.find_reference("HEAD").map_err(git(attempt()))?;
+    let target = head.symbolic_target().map_err(git(attempt()))?;
+    Ok(target.and_then(|name| name.strip_prefix("refs/heads/")).map(str::to_owned))
+}
+
+pub(super) fn read_ref(repository: &git2::Repository, name: &str) -> Result<Option<Oid>, Error> {
+    let attempt = || format!("read {name} of {}", repository.path().display());
+    match repository.find_reference(name) {
+        Ok(reference) => Ok(Some(reference.peel_to_commit().map_err(git(attempt()))?.id())),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(git(attempt())(error)),
+    }
+}
+
+pub(super) fn list_refs(repository: &git2::Repository, prefix: &str) -> Result<BTreeMap<String, CommitId>, Error> {
+    let attempt = || format!("list refs of {}", repository.path().display());
+    let mut refs = BTreeMap::new();
+    for reference in repository.references().map_err(git(attempt()))? {
+        let reference = reference.map_err(git(attempt()))?;
+        let Ok(name) = reference.name() else { continue };
+        if !name.starts_with(prefix) {
+            continue;
+        }
+        if let Ok(commit) = reference.peel_to_commit() {
+            refs.insert(name.to_owned(), commit_id(commit.id()));
+        }
+        if refs.len() > MAX_REFS {
+            return Err(Error::Unusable { attempt: attempt(), reason: "there are more than 10,000".to_owned() });
+        }
+    }
+    Ok(refs)
+}
+
+/// Locks all refs, compares all, then moves them in order, each synced before the next.
+pub(super) fn update_refs(repository: &git2::Repository, changes: &[RefChange], message: &str) -> Result<(), Error> {
+    let mut locked = Vec::new();
+    for change in changes {
+        locked.push((lock(repository, &change.name)?, change));
+    }
+    for change in changes {
+        let found = find_target(repository, &change.name)?;
+        if found.map(commit_id) != change.expected {
+            return Err(Error::Lost {
+                reference: change.name.clone(),
+                expected: change.expected.clone(),
+                found: found.map(commit_id),
+            });
+        }
+    }
+    for (transaction, change) in locked {
+        move_ref(transaction, change, message)?;
+        sync_ref(repository, &change.name)?;
+    }
+    Ok(())
+}
+
+/// Takes the lock of a ref. The comparison happens under it: libgit2's own check for a new ref happens before it locks,
+/// so two writers could both create the same ref and one would be lost.
+fn lock<'a>(repository: &'a git2::Repository, name: &str) -> Result<Transaction<'a>, Error> {
+    check_name(name)?;
+    let attempt = || format!("lock {name} of {}", repository.path().display());
+    let mut transaction = repository.transaction().map_err(git(attempt()))?;
+    for tried in 1..=LOCK_TRIES {
+        match transaction.lock_ref(name) {
+            Ok(()) => return Ok(transaction),
+            Err(error) if error.code() != ErrorCode::Locked => return Err(git(attempt())(error)),
+            Err(_) if tried < LOCK_TRIES => std::thread::sleep(LOCK_WAIT),
+            Err(_) => {}
+        }
+    }
+    Err(Error::Locked { path: repository.commondir().join(format!("{name}.lock")) })
+}
+
+/// Returns the object a ref names directly, tags not followed.
+fn find_target(repository: &git2::Repository, name: &str) -> Result<Option<Oid>, Error> {
+    match repository.refname_to_id(name) {
+        Ok(id) => Ok(Some(id)),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(git(format!("read {name} of {}", repository.path().display()))(error)),
+    }
+}
+
+fn move_ref(mut transaction: Transaction<'_>, change: &RefChange, message: &str) -> Result<(), Error> {
+    let attempt = || format!("move {}", change.name);
+    let signature = git2::Signature::now("wild", "wild@localhost").map_err(git(attempt()))?;
+    match &change.new {
+        Some(new) => transaction.set_target(&change.name, oid(new)?, Some(&signature), message),
+        None if change.expected.is_some() => transaction.remove(&change.name),
+        None => Ok(()),
+    }
+    .map_err(git(attempt()))?;
+    transaction.commit().map_err(git(attempt()))
+}
+
+/// Syncs the directories above a ref: libgit2 syncs the nearest one only, and each may be new.
+fn sync_ref(repository: &git2::Repository, name: &str) -> Result<(), Error> {
+    let mut directory = Path::new(name).parent();
+    while let Some(path) = directory.filter(|path| !path.as_os_str().is_empty()) {
+        let path_on_disk = repository.commondir().join(path);
+        if path_on_disk.is_dir() {
+            sync(&path_on_disk)?;
+        }
+        directory = path.parent();
+    }
+    Ok(())
+}
