@@ -5,6 +5,7 @@ pub mod broadcast;
 pub mod forge;
 pub mod git;
 pub mod health;
+pub mod merge;
 pub mod model;
 pub mod plan;
 pub mod schema;

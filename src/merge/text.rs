@@ -1,0 +1,365 @@
+//! Pure. The line merge: three texts in, one text and the hunks that both sides changed out.
+//!
+//! Clean results and the borders of conflicts are those of `git merge-file`, so that the same merge made by git or by a forge gives the
+//! same bytes. Not here: which files are merged (`tree`), what a conflict means to a person (`conflict`).
+
+use super::line_diff::{self, Change, lines};
+
+/// Common lines between two conflicts up to which they are joined whatever those lines hold.
+const JOIN_LINES: usize = 3;
+
+/// The result of a line merge: ours at each conflict.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TextMerge {
+    /// The merged text.
+    pub text: String,
+    /// What both sides changed, in the order of the text.
+    pub conflicts: Vec<Hunk>,
+}
+
+/// Lines that both sides changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hunk {
+    /// Line of the merged text, from 1, where ours begins.
+    pub line: usize,
+    /// The lines that both started from.
+    pub base: String,
+    /// Our lines, as they stand in the merged text.
+    pub ours: String,
+    /// Their lines.
+    pub theirs: String,
+}
+
+/// Names of the two sides in conflict markers.
+#[derive(Clone, Copy, Debug)]
+pub struct Labels<'a> {
+    /// Name of our side.
+    pub ours: &'a str,
+    /// Name of their side.
+    pub theirs: &'a str,
+}
+
+/// Merges `theirs` into `ours` by lines.
+pub fn merge_text(base: &str, ours: &str, theirs: &str) -> TextMerge {
+    let clean = |text: &str| TextMerge { text: text.to_owned(), conflicts: Vec::new() };
+    if base == theirs || ours == theirs {
+        return clean(ours);
+    }
+    if base == ours {
+        return clean(theirs);
+    }
+    let texts = Texts { base: lines(base), ours: lines(ours), theirs: lines(theirs) };
+    let mine = line_diff::changes(&texts.base, &texts.ours);
+    let upstream = line_diff::changes(&texts.base, &texts.theirs);
+    let regions = join_near(refine(overlay(&mine, &upstream, &texts), &texts), &texts);
+    write(&regions, &texts)
+}
+
+/// Writes the merged text with git's conflict markers instead of ours alone.
+pub fn with_markers(merged: &TextMerge, labels: Labels<'_>) -> String {
+    let end =
+        if merged.text.split_inclusive('\n').next().is_some_and(|line| line.ends_with("\r\n")) { "\r\n" } else { "\n" };
+    let mut out = String::with_capacity(merged.text.len());
+    let mut rest = lines(&merged.text).into_iter();
+    let mut line = 1;
+    for hunk in &merged.conflicts {
+        out.extend(rest.by_ref().take(hunk.line - line));
+        let own = lines(&hunk.ours).len();
+        line = hunk.line + rest.by_ref().take(own).count();
+        out.push_str(&format!("<<<<<<< {}{end}", labels.ours));
+        push_ended(&mut out, &hunk.ours, end);
+        out.push_str(&format!("======={end}"));
+        push_ended(&mut out, &hunk.theirs, end);
+        out.push_str(&format!(">>>>>>> {}{end}", labels.theirs));
+    }
+    out.extend(rest);
+    out
+}
+
+/// Returns whether a text holds a whole set of conflict markers.
+pub fn has_markers(text: &str) -> bool {
+    let mut opened = false;
+    let mut parted = false;
+    for line in text.lines() {
+        opened |= line.starts_with("<<<<<<< ");
+        parted |= opened && line == "=======";
+        if parted && line.starts_with(">>>>>>> ") {
+            return true;
+        }
+    }
+    false
+}
+
+fn push_ended(out: &mut String, text: &str, end: &str) {
+    out.push_str(text);
+    if !text.is_empty() && !text.ends_with('\n') {
+        out.push_str(end);
+    }
+}
+
+struct Texts<'a> {
+    base: Vec<&'a str>,
+    ours: Vec<&'a str>,
+    theirs: Vec<&'a str>,
+}
+
+/// Whose lines stand in a region.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Winner {
+    Ours,
+    Theirs,
+    Nobody,
+}
+
+/// A region of change: start and number of lines in each text.
+#[derive(Clone, Copy)]
+struct Region {
+    winner: Winner,
+    base: Span,
+    ours: Span,
+    theirs: Span,
+}
+
+/// A run of lines.
+#[derive(Clone, Copy)]
+struct Span {
+    start: usize,
+    count: usize,
+}
+
+impl Span {
+    fn of(start: usize, end: usize) -> Self {
+        Self { start, count: end.saturating_sub(start) }
+    }
+
+    fn end(self) -> usize {
+        self.start + self.count
+    }
+
+    fn text(self, lines: &[&str]) -> String {
+        lines.iter().skip(self.start).take(self.count).copied().collect()
+    }
+
+    fn to(self, other: Self) -> Self {
+        Self::of(self.start, other.end())
+    }
+}
+
+/// Lays both lists of changes over each other; what touches becomes one conflict unless both sides did the same.
+fn overlay(mine: &[Change], upstream: &[Change], texts: &Texts<'_>) -> Vec<Region> {
+    let mut regions: Vec<Region> = Vec::new();
+    let (mut mine, mut upstream) = (mine.iter().peekable(), upstream.iter().peekable());
+    // How far each side's lines are ahead of base before its next change.
+    let (mut mine_shift, mut upstream_shift) = (Shift::default(), Shift::default());
+    loop {
+        match (mine.peek().copied(), upstream.peek().copied()) {
+            (None, None) => return regions,
+            (Some(a), b) if b.is_none_or(|b| a.old + a.old_lines < b.old) => {
+                let span = Span { start: a.old, count: a.old_lines };
+                let theirs = upstream_shift.span(span);
+                let ours = Span { start: a.new, count: a.new_lines };
+                append(&mut regions, Region { winner: Winner::Ours, base: span, ours, theirs });
+                mine_shift = Shift::after(a);
+                mine.next();
+            }
+            (a, Some(b)) if a.is_none_or(|a| b.old + b.old_lines < a.old) => {
+                let span = Span { start: b.old, count: b.old_lines };
+                let ours = mine_shift.span(span);
+                let theirs = Span { start: b.new, count: b.new_lines };
+                append(&mut regions, Region { winner: Winner::Theirs, base: span, ours, theirs });
+                upstream_shift = Shift::after(b);
+                upstream.next();
+            }
+            (Some(a), Some(b)) => {
+                if !is_same(a, b, texts) {
+                    append(&mut regions, both(a, b));
+                }
+                let (a_end, b_end) = (a.old + a.old_lines, b.old + b.old_lines);
+                if a_end >= b_end {
+                    upstream_shift = Shift::after(b);
+                    upstream.next();
+                }
+                if b_end >= a_end {
+                    mine_shift = Shift::after(a);
+                    mine.next();
+                }
+            }
+            // The guards above leave no other case: one side alone is always before the missing other.
+            (Some(_), None) | (None, Some(_)) => return regions,
+        }
+    }
+}
+
+/// Distance between a side's lines and base's after a change.
+#[derive(Clone, Copy, Default)]
+struct Shift {
+    old: usize,
+    new: usize,
+}
+
+impl Shift {
+    fn after(change: &Change) -> Self {
+        Self { old: change.old + change.old_lines, new: change.new + change.new_lines }
+    }
+
+    /// Returns where unchanged lines of base stand on this side; a part that lies in the change before it is left out.
+    fn span(self, base: Span) -> Span {
+        let move_line = |line: usize| (line + self.new).saturating_sub(self.old);
+        Span::of(move_line(base.start), move_line(base.end()))
+    }
+}
+
+fn is_same(a: &Change, b: &Change, texts: &Texts<'_>) -> bool {
+    a.old == b.old
+        && a.old_lines == b.old_lines
+        && a.new_lines == b.new_lines
+        && texts.ours.iter().skip(a.new).take(a.new_lines).eq(texts.theirs.iter().skip(b.new).take(b.new_lines))
+}
+
+/// Widens two touching changes to the same lines of base.
+fn both(a: &Change, b: &Change) -> Region {
+    let start = a.old.min(b.old);
+    let end = (a.old + a.old_lines).max(b.old + b.old_lines);
+    let widen = |change: &Change| {
+        let before = change.old - start;
+        let after = end - (change.old + change.old_lines);
+        // Where an earlier change of this side took lines away, the widened part begins inside the region that it belongs to.
+        Span::of(change.new.saturating_sub(before), change.new + change.new_lines + after)
+    };
+    Region { winner: Winner::Nobody, base: Span::of(start, end), ours: widen(a), theirs: widen(b) }
+}
+
+/// Adds a region, or lets the last one grow if they touch.
+fn append(regions: &mut Vec<Region>, next: Region) {
+    match regions.last_mut() {
+        Some(last) if next.ours.start <= last.ours.end() || next.theirs.start <= last.theirs.end() => {
+            if last.winner != next.winner {
+                last.winner = Winner::Nobody;
+            }
+            last.base = last.base.to(next.base);
+            last.ours = last.ours.to(next.ours);
+            last.theirs = last.theirs.to(next.theirs);
+        }
+        Some(_) | None => regions.push(next),
+    }
+}
+
+/// Cuts each conflict down to the lines in which the two sides differ from each other.
+fn refine(regions: Vec<Region>, texts: &Texts<'_>) -> Vec<Region> {
+    let mut refined = Vec::with_capacity(regions.len());
+    for region in regions {
+        if region.winner != Winner::Nobody || region.ours.count == 0 || region.theirs.count == 0 {
+            refined.push(region);
+            continue;
+        }
+        let ours: Vec<&str> = texts.ours.iter().skip(region.ours.start).take(region.ours.count).copied().collect();
+        let theirs: Vec<&str> =
+            texts.theirs.iter().skip(region.theirs.start).take(region.theirs.count).copied().collect();
+        let differing = line_diff::changes(&ours, &theirs);
+        let bases = cut_base(region, &ours, &differing, texts);
+        if differing.is_empty() {
+            // Both sides did the same in other steps, and ours stands for both.
+            refined.push(Region { winner: Winner::Ours, ..region });
+        }
+        refined.extend(differing.iter().zip(bases).map(|(change, base)| Region {
+            winner: Winner::Nobody,
+            base,
+            ours: Span { start: region.ours.start + change.old, count: change.old_lines },
+            theirs: Span { start: region.theirs.start + change.new, count: change.new_lines },
+        }));
+    }
+    refined
+}
+
+/// Deals the base lines of a conflict out to its parts: the lines that both sides kept between two parts are the borders.
+fn cut_base(region: Region, ours: &[&str], parts: &[Change], texts: &Texts<'_>) -> Vec<Span> {
+    let base: Vec<&str> = texts.base.iter().skip(region.base.start).take(region.base.count).copied().collect();
+    let from_base = line_diff::changes(&base, ours);
+    let mut spans = Vec::with_capacity(parts.len());
+    for (place, part) in parts.iter().enumerate() {
+        let start = if place == 0 { base_before(&from_base, part.old) } else { base_at(&from_base, part.old) };
+        let end = base_at(&from_base, part.old + part.old_lines).max(start);
+        spans.push(Span::of(region.base.start + start, region.base.start + end.min(base.len())));
+    }
+    let starts: Vec<usize> = spans.iter().map(|span| span.start).collect();
+    for (span, next) in spans.iter_mut().zip(starts.into_iter().skip(1)) {
+        *span = Span::of(span.start, span.end().min(next));
+    }
+    spans
+}
+
+/// Returns the base line that stands where a line of ours stands; lines that ours dropped there belong behind it.
+fn base_at(from_base: &[Change], line: usize) -> usize {
+    position(from_base, line, |change| change.new + change.new_lines <= line)
+}
+
+/// As `base_at`, with the dropped lines before it.
+fn base_before(from_base: &[Change], line: usize) -> usize {
+    position(from_base, line, |change| change.new + change.new_lines < line)
+}
+
+fn position(from_base: &[Change], line: usize, is_behind: impl Fn(&Change) -> bool) -> usize {
+    let passed = from_base.iter().take_while(|change| is_behind(change)).last();
+    let shift = passed.map(Shift::after).unwrap_or_default();
+    let free = (line + shift.old).saturating_sub(shift.new);
+    // Inside a change there is no counterpart: its first base line stands for all of it.
+    let next = from_base.iter().find(|change| !is_behind(change));
+    next.map_or(free, |change| free.min(change.old))
+}
+
+/// Joins conflicts that only few or empty lines part, because such lines say nothing by themselves.
+fn join_near(regions: Vec<Region>, texts: &Texts<'_>) -> Vec<Region> {
+    let mut joined: Vec<Region> = Vec::with_capacity(regions.len());
+    for region in regions {
+        match joined.last_mut() {
+            Some(last)
+                if last.winner == Winner::Nobody
+                    && region.winner == Winner::Nobody
+                    && is_thin(Span::of(last.ours.end(), region.ours.start), texts) =>
+            {
+                last.base = last.base.to(region.base);
+                last.ours = last.ours.to(region.ours);
+                last.theirs = last.theirs.to(region.theirs);
+            }
+            Some(_) | None => joined.push(region),
+        }
+    }
+    joined
+}
+
+fn is_thin(gap: Span, texts: &Texts<'_>) -> bool {
+    let speaks = |line: &&str| line.bytes().any(|byte| byte.is_ascii_alphanumeric());
+    gap.count <= JOIN_LINES || !texts.ours.iter().skip(gap.start).take(gap.count).any(speaks)
+}
+
+/// Writes ours, with their lines where only they changed something.
+fn write(regions: &[Region], texts: &Texts<'_>) -> TextMerge {
+    let mut merged = TextMerge { text: String::new(), conflicts: Vec::new() };
+    let mut done = 0;
+    let mut line = 1;
+    for region in regions {
+        let before = Span::of(done, region.ours.start);
+        merged.text.push_str(&before.text(&texts.ours));
+        line += before.count;
+        let (span, source) = match region.winner {
+            Winner::Theirs => (region.theirs, &texts.theirs),
+            Winner::Ours | Winner::Nobody => (region.ours, &texts.ours),
+        };
+        if region.winner == Winner::Nobody {
+            merged.conflicts.push(Hunk {
+                line,
+                base: region.base.text(&texts.base),
+                ours: region.ours.text(&texts.ours),
+                theirs: region.theirs.text(&texts.theirs),
+            });
+        }
+        merged.text.push_str(&span.text(source));
+        line += span.count;
+        done = region.ours.end();
+    }
+    merged.text.push_str(&Span::of(done, texts.ours.len()).text(&texts.ours));
+    merged
+}
+
+#[cfg(test)]
+mod tests;

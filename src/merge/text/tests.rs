@@ -1,0 +1,117 @@
+use super::{Labels, has_markers, merge_text, with_markers};
+
+const LABELS: Labels<'_> = Labels { ours: "mine", theirs: "upstream" };
+
+/// Merges that git made; the first lines of the file say by which version and how a case is written.
+const RECORDED: &str = include_str!("../../../fixtures/merge/lines.txt");
+
+/// Writes out a text given as one letter per line: `.` is an empty line, a `$` at the end leaves out the last line end.
+fn spell(letters: &str) -> String {
+    let (letters, open) = match letters.strip_suffix('$') {
+        Some(rest) => (rest, true),
+        None => (letters, false),
+    };
+    let line = |letter| match letter {
+        '.' => "\n".to_owned(),
+        '<' => "<<<<<<< mine\n".to_owned(),
+        '=' => "=======\n".to_owned(),
+        '>' => ">>>>>>> upstream\n".to_owned(),
+        other => format!("{other}\n"),
+    };
+    let mut text: String = letters.chars().map(line).collect();
+    if open {
+        text.pop();
+    }
+    text
+}
+
+fn recorded() -> impl Iterator<Item = [&'static str; 4]> {
+    RECORDED.lines().filter(|line| !line.starts_with('#')).map(|line| {
+        let parts: Vec<&str> = line.split('|').collect();
+        <[&str; 4]>::try_from(parts).unwrap()
+    })
+}
+
+/// Compares with git's own answer, markers included.
+fn check(base: &str, ours: &str, theirs: &str, expected: &str) {
+    let merged = merge_text(&spell(base), &spell(ours), &spell(theirs));
+    let found = with_markers(&merged, LABELS);
+    assert_eq!(found, spell(expected), "base {base}, ours {ours}, theirs {theirs}");
+    assert_eq!(merged.conflicts.is_empty(), !expected.contains('<'));
+    assert_eq!(has_markers(&found), expected.contains('<'));
+}
+
+#[test]
+fn every_recorded_merge_is_merged_as_git_does() {
+    let mut cases = 0;
+    for [base, ours, theirs, expected] in recorded() {
+        check(base, ours, theirs, expected);
+        cases += 1;
+    }
+    assert!(cases >= 500, "only {cases} cases are recorded");
+}
+
+#[test]
+fn equal_sides_and_one_changed_side_merge_to_that_side() {
+    for [base, ours, theirs, _] in recorded() {
+        let (base, ours, theirs) = (spell(base), spell(ours), spell(theirs));
+        for (merged, expected) in [
+            (merge_text(&base, &base, &theirs), &theirs),
+            (merge_text(&base, &ours, &base), &ours),
+            (merge_text(&base, &ours, &ours), &ours),
+        ] {
+            assert_eq!((&merged.text, merged.conflicts.len()), (expected, 0));
+        }
+    }
+}
+
+#[test]
+fn a_side_swapped_with_the_other_only_swaps_the_labels() {
+    for [base, ours, theirs, _] in recorded() {
+        let one = merge_text(&spell(base), &spell(ours), &spell(theirs));
+        let other = merge_text(&spell(base), &spell(theirs), &spell(ours));
+        assert_eq!(one.conflicts.is_empty(), other.conflicts.is_empty());
+        if one.conflicts.is_empty() {
+            assert_eq!(one.text, other.text);
+        }
+    }
+}
+
+#[test]
+fn a_hunk_names_the_line_where_ours_stands() {
+    for [base, ours, theirs, _] in recorded() {
+        let merged = merge_text(&spell(base), &spell(ours), &spell(theirs));
+        let lines: Vec<&str> = merged.text.split_inclusive('\n').collect();
+        for hunk in &merged.conflicts {
+            let rest: String = lines[hunk.line - 1..].concat();
+            assert!(rest.starts_with(&hunk.ours), "{hunk:?} is not at its line of {:?}", merged.text);
+        }
+    }
+}
+
+#[test]
+fn the_base_lines_of_a_conflict_are_dealt_out_to_its_parts() {
+    let merged = merge_text(&spell("abcdefg"), &spell("a1cXYZWe3g"), &spell("a2cXYZWe4g"));
+    let bases: Vec<&str> = merged.conflicts.iter().map(|hunk| hunk.base.as_str()).collect();
+    assert_eq!(merged.conflicts.len(), 2);
+    assert_eq!(bases, ["b\n", "f\n"]);
+}
+
+#[test]
+fn line_ends_of_ours_stay() {
+    let merged = merge_text("a\r\nb\r\nc\r\n", "a\r\nb2\r\nc\r\n", "a\r\nb\r\nc\r\nd\r\n");
+    assert_eq!(merged.text, "a\r\nb2\r\nc\r\nd\r\n");
+}
+
+#[test]
+fn a_conflict_in_a_text_with_crlf_gets_markers_with_crlf() {
+    let merged = merge_text("a\r\nb\r\n", "a\r\nx\r\n", "a\r\ny\r\n");
+    let found = with_markers(&merged, LABELS);
+    assert_eq!(found, "a\r\n<<<<<<< mine\r\nx\r\n=======\r\ny\r\n>>>>>>> upstream\r\n");
+    assert!(has_markers(&found));
+}
+
+#[test]
+fn a_heading_underlined_with_equal_signs_is_no_marker() {
+    assert!(!has_markers("Title\n=======\n\n> quoted\n"));
+}
