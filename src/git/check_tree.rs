@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use git2::{ObjectType, Odb, Oid};
 
+use crate::base::RepoPath;
 use crate::base::limits::{MAX_PATH_BYTES, MAX_PATH_DEPTH};
 
 /// Files of one commit: 10,000 apps of 50 files.
@@ -71,7 +72,6 @@ pub(super) struct Entry<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Depth {
     /// Names and counts: for history that nobody reads files from.
-    #[expect(dead_code, reason = "the checks of pushes and fetches follow")]
     Names,
     /// Modes and sizes too, with this limit for one file in bytes.
     Files(u64),
@@ -213,6 +213,22 @@ pub(super) fn parse(mut raw: &[u8]) -> Result<Vec<Entry<'_>>, Rule> {
 pub(super) fn join(path: &str, name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
     if path.is_empty() { name.into_owned() } else { format!("{path}/{name}") }
+}
+
+/// Checks the names of a whole path and returns it.
+pub(super) fn check_path(path: &[u8]) -> Result<RepoPath, HostileTree> {
+    let text = String::from_utf8_lossy(path);
+    let refuse = |(rule, reason)| HostileTree { path: text.to_string(), rule, reason };
+    for name in path.split(|byte| *byte == b'/') {
+        check_name(name).map_err(refuse)?;
+    }
+    RepoPath::parse(&text).map_err(|error| refuse(("tree/name", error.reason)))
+}
+
+/// Returns the refusal of an entry whose mode, as git writes it, is none of a file.
+pub(super) fn unfit_mode(path: &str, mode: u32) -> HostileTree {
+    let (rule, reason) = unfit_kind(kind(format!("{mode:o}").as_bytes()));
+    HostileTree { path: path.to_owned(), rule, reason }
 }
 
 /// Returns the refusal of a path.

@@ -6,6 +6,7 @@
 //!
 //! Not here: what to commit (`merge`, `compile`), when (`pipeline`, `daemon`), statuses on forges (`forge`).
 
+mod beneath;
 mod check_tree;
 mod commit;
 mod error;
@@ -16,6 +17,7 @@ mod options;
 mod read;
 mod refs;
 mod repository;
+mod worktree;
 
 #[cfg(test)]
 mod fixture;

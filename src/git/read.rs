@@ -2,6 +2,8 @@
 //!
 //! Not here: files of a work tree (`worktree.rs`); what is committed is what counts.
 
+use std::collections::BTreeMap;
+
 use git2::{Odb, Oid};
 
 use crate::base::RepoPath;
@@ -15,6 +17,7 @@ use super::check_tree::{
 use super::error::{Error, git};
 use super::refs::oid;
 use super::repository::Repository;
+use super::worktree::Blob;
 
 /// Segments of a path that is looked up.
 const MAX_LOOKUP: usize = crate::base::limits::MAX_PATH_DEPTH;
@@ -105,6 +108,53 @@ pub(super) fn read_tree(repository: &git2::Repository, commit: &CommitId, under:
 pub(super) fn root_of(repository: &git2::Repository, commit: &CommitId) -> Result<Oid, Error> {
     let found = repository.find_commit(oid(commit)?).map_err(git(format!("read commit {commit}")))?;
     Ok(found.tree_id())
+}
+
+/// Returns the files at or below paths of a tree, of any mode, without reading them.
+pub(super) fn list_files(
+    repository: &git2::Repository,
+    root: Oid,
+    under: &[RepoPath],
+) -> Result<BTreeMap<RepoPath, Blob>, Error> {
+    let odb = repository.odb().map_err(git(format!("read tree {root}")))?;
+    let mut files = BTreeMap::new();
+    let mut check = TreeCheck::new(&odb, Depth::Names);
+    let mut list = |path: &RepoPath| {
+        let Some(found) = find(&odb, root, path.as_str())? else { return Ok(()) };
+        if found.kind == Kind::Directory {
+            check.check(found.id, path.as_str())?;
+        }
+        list_below(&odb, found, path, &mut files)
+    };
+    for path in under {
+        list(path).map_err(|refusal| refused(refusal, &format!("tree {root}")))?;
+    }
+    Ok(files)
+}
+
+fn list_below(
+    odb: &Odb<'_>,
+    found: Found,
+    path: &RepoPath,
+    files: &mut BTreeMap<RepoPath, Blob>,
+) -> Result<(), Refusal> {
+    let mode = match found.kind {
+        Kind::Directory => {
+            let object = read_tree_object(odb, found.id, path.as_str())?;
+            for entry in parse(object.data()).map_err(|rule| hostile(path.as_str(), rule))? {
+                let below = repo_path(&entry, path.as_str())?;
+                list_below(odb, Found { kind: entry.kind, id: entry.id }, &below, files)?;
+            }
+            return Ok(());
+        }
+        Kind::Regular => 0o100_644,
+        Kind::Executable => 0o100_755,
+        Kind::Symlink => 0o120_000,
+        Kind::Gitlink => 0o160_000,
+        Kind::Unknown => 0,
+    };
+    files.insert(path.clone(), Blob { id: found.id, mode });
+    Ok(())
 }
 
 /// Turns a refusal into an error that names the commit.

@@ -1,0 +1,354 @@
+//! The work tree of a person: which edits are not committed, and the only checkout there is, a two-tree update that
+//! refuses to touch an edit.
+//!
+//! Files are raw bytes of the object database: no filter, smudge command, end-of-line rule or attribute applies.
+//!
+//! Not here: waiting until a person commits (`pipeline` blocks on the paths that are named here).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use git2::{Index, IndexEntry, IndexTime, ObjectType, Oid};
+
+use crate::base::RepoPath;
+use crate::model::{CommitId, File, FileMode};
+
+use super::beneath::{Beneath, OnDisk};
+use super::check_tree::{HostileTree, Refusal, check_path, unfit_mode};
+use super::error::{Error, git, io};
+use super::read::{list_files, root_of};
+use super::refs::{commit_id, head_branch, read_ref};
+use super::repository::{Repository, sync};
+
+/// A file as a tree or index names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Blob {
+    pub(super) id: Oid,
+    /// The mode as git writes it, such as 0o100644.
+    pub(super) mode: u32,
+}
+
+/// A path that differs between two trees.
+struct Change {
+    path: RepoPath,
+    old: Option<Blob>,
+    new: Option<Blob>,
+}
+
+/// The parts of a work tree that are compared.
+struct WorkTree<'a> {
+    repository: &'a git2::Repository,
+    files: Beneath,
+    index: Index,
+    /// Whether the executable bit on disk means something (`core.fileMode`).
+    modes: bool,
+}
+
+impl Repository {
+    /// Returns the paths at or below the given ones that carry edits which are not committed: in the index, in files,
+    /// or as new files. A bare repository has none.
+    pub async fn dirty_paths(&self, paths: &[RepoPath]) -> Result<Vec<RepoPath>, Error> {
+        let attempt = format!("look for uncommitted edits in {}", self.path().display());
+        let paths = paths.to_vec();
+        self.read(attempt, move |repository| dirty_paths(repository, &paths)).await
+    }
+
+    /// Brings index and files from one commit to another after the branch moved, or touches nothing and names the
+    /// uncommitted edits in the way ([`Error::WorkTreeDirty`]).
+    ///
+    /// Does nothing unless HEAD is a branch whose head is `to`. May run again after it was cut off.
+    pub async fn sync_worktree(&self, from: Option<&CommitId>, to: &CommitId) -> Result<(), Error> {
+        let attempt = format!("bring the work tree {} to {}", self.path().display(), to.short());
+        let (from, to) = (from.cloned(), to.clone());
+        self.write(attempt, move |repository| sync_worktree(repository, from.as_ref(), &to)).await
+    }
+}
+
+fn sync_worktree(repository: &git2::Repository, from: Option<&CommitId>, to: &CommitId) -> Result<(), Error> {
+    let Some(root) = repository.workdir() else { return Ok(()) };
+    let Some(branch) = head_branch(repository)? else { return Ok(()) };
+    if read_ref(repository, &format!("refs/heads/{branch}"))?.map(commit_id).as_ref() != Some(to) {
+        return Ok(());
+    }
+    let changes = changes(repository, from, to)?;
+    let lock = IndexLock::take(repository)?;
+    let tree = WorkTree::open(repository, root)?;
+    let dirty = tree.dirty(&changes)?;
+    if !dirty.is_empty() {
+        return Err(Error::WorkTreeDirty { paths: dirty });
+    }
+    for change in changes.iter().filter(|change| change.new.is_none()) {
+        tree.files.remove(&change.path)?;
+    }
+    for change in &changes {
+        if let Some(new) = change.new
+            && !tree.holds(&change.path, Some(new))?
+        {
+            tree.files.write(&change.path, &read_blob(repository, new)?)?;
+        }
+    }
+    let entries = tree.entries(&changes)?;
+    lock.replace(&changes, entries)
+}
+
+fn dirty_paths(repository: &git2::Repository, paths: &[RepoPath]) -> Result<Vec<RepoPath>, Error> {
+    let Some(root) = repository.workdir() else { return Ok(Vec::new()) };
+    let tree = WorkTree::open(repository, root)?;
+    let (mut wanted, mut candidates) = (paths.to_vec(), BTreeSet::new());
+    for path in paths {
+        match tree.files.look(path)? {
+            OnDisk::Missing => {}
+            OnDisk::File { .. } | OnDisk::Other => drop(candidates.insert(path.clone())),
+            OnDisk::Directory => candidates.extend(tree.untracked(path)?),
+            // A committed file that is to become a directory is no edit; an edited or new one is.
+            OnDisk::Under(parent) => wanted.push(parent),
+        }
+    }
+    candidates.extend(wanted.iter().skip(paths.len()).cloned());
+    let committed = match repository.head() {
+        Ok(head) => {
+            let commit = head.peel_to_commit().map_err(git("read HEAD"))?;
+            list_files(repository, commit.tree_id(), &wanted)?
+        }
+        Err(_) => BTreeMap::new(),
+    };
+    candidates.extend(committed.keys().cloned());
+    for entry in tree.index.iter() {
+        let path = std::str::from_utf8(&entry.path).ok().and_then(|text| RepoPath::parse(text).ok());
+        candidates.extend(path.filter(|path| wanted.iter().any(|wanted| path.is_within(wanted.as_str()))));
+    }
+    let mut dirty = Vec::new();
+    for path in candidates {
+        let head = committed.get(&path).copied();
+        if tree.staged(&path) != Staged::Is(head) || !tree.holds(&path, head)? {
+            dirty.push(path);
+        }
+    }
+    Ok(dirty)
+}
+
+/// Returns the files that differ between two commits, each path and mode checked.
+fn changes(repository: &git2::Repository, from: Option<&CommitId>, to: &CommitId) -> Result<Vec<Change>, Error> {
+    let attempt = || format!("compare with commit {to}");
+    let tree =
+        |commit: &CommitId| root_of(repository, commit).and_then(|id| repository.find_tree(id).map_err(git(attempt())));
+    let (old, new) = (from.map(tree).transpose()?, tree(to)?);
+    let diff = repository.diff_tree_to_tree(old.as_ref(), Some(&new), None).map_err(git(attempt()))?;
+    let mut changes = BTreeMap::new();
+    for delta in diff.deltas() {
+        for (file, is_new) in [(delta.old_file(), false), (delta.new_file(), true)] {
+            let (Some(path), false) = (file.path_bytes(), file.id().is_zero()) else { continue };
+            let blob = Blob { id: file.id(), mode: u32::from(file.mode()) };
+            let path = check_path(path).map_err(|source| hostile(to, source))?;
+            if !matches!(blob.mode, 0o100_644 | 0o100_755) && is_new {
+                return Err(hostile(to, unfit_mode(path.as_str(), blob.mode)));
+            }
+            let (old, new) = changes.entry(path).or_insert((None, None));
+            *(if is_new { new } else { old }) = Some(blob);
+        }
+    }
+    Ok(changes.into_iter().map(|(path, (old, new))| Change { path, old, new }).collect())
+}
+
+fn hostile(commit: &CommitId, source: HostileTree) -> Error {
+    super::read::refused(Refusal::Hostile(source), commit.as_str())
+}
+
+fn read_blob(repository: &git2::Repository, blob: Blob) -> Result<File, Error> {
+    let attempt = || format!("read blob {}", blob.id);
+    let odb = repository.odb().map_err(git(attempt()))?;
+    let object = odb.read(blob.id).map_err(git(attempt()))?;
+    let mode = if blob.mode == 0o100_755 { FileMode::Executable } else { FileMode::Regular };
+    Ok(File { bytes: object.data().into(), mode })
+}
+
+/// What the index says of a path.
+#[derive(PartialEq, Eq)]
+enum Staged {
+    Is(Option<Blob>),
+    Conflicted,
+}
+
+impl<'a> WorkTree<'a> {
+    fn open(repository: &'a git2::Repository, root: &Path) -> Result<Self, Error> {
+        let attempt = || format!("read the index of {}", root.display());
+        let mut index = repository.index().map_err(git(attempt()))?;
+        index.read(true).map_err(git(attempt()))?;
+        let modes = repository.config().and_then(|config| config.get_bool("core.filemode")).unwrap_or(true);
+        Ok(Self { repository, files: Beneath::open(root)?, index, modes })
+    }
+
+    /// Returns the paths whose index entry or file is neither as before nor as after the changes.
+    fn dirty(&self, changes: &[Change]) -> Result<Vec<RepoPath>, Error> {
+        let gone = |change: &&Change| change.new.is_none();
+        let deleted: BTreeSet<&RepoPath> = changes.iter().filter(gone).map(|change| &change.path).collect();
+        let kept: Vec<&RepoPath> = changes.iter().filter(|change| !gone(change)).map(|change| &change.path).collect();
+        let mut dirty = BTreeSet::new();
+        for change in changes {
+            let staged = self.staged(&change.path);
+            let known = staged == Staged::Is(change.old) || staged == Staged::Is(change.new);
+            if !known || !self.may_replace(change, &deleted, &kept, &mut dirty)? {
+                dirty.insert(change.path.clone());
+            }
+        }
+        Ok(dirty.into_iter().collect())
+    }
+
+    /// Returns whether what lies at the path of a change is nobody's edit. Files in the way are added to `dirty`.
+    fn may_replace(
+        &self,
+        change: &Change,
+        deleted: &BTreeSet<&RepoPath>,
+        kept: &[&RepoPath],
+        dirty: &mut BTreeSet<RepoPath>,
+    ) -> Result<bool, Error> {
+        match self.files.look(&change.path)? {
+            OnDisk::Directory if change.new.is_some() && change.old.is_none() => {
+                for below in self.files.files_below(&change.path)? {
+                    if !deleted.contains(&below) {
+                        dirty.insert(below);
+                    }
+                }
+                Ok(true)
+            }
+            // An update that was cut off has made the directory already.
+            OnDisk::Directory if change.new.is_none() => {
+                Ok(kept.iter().any(|path| path.is_within(change.path.as_str())))
+            }
+            OnDisk::Under(parent) => Ok(change.new.is_none() || deleted.contains(&parent)),
+            OnDisk::Missing | OnDisk::File { .. } | OnDisk::Directory | OnDisk::Other => {
+                Ok(self.holds(&change.path, change.old)? || self.holds(&change.path, change.new)?)
+            }
+        }
+    }
+
+    /// Returns whether the file on disk is this one, byte for byte.
+    fn holds(&self, path: &RepoPath, blob: Option<Blob>) -> Result<bool, Error> {
+        let (found, blob) = match (self.files.look(path)?, blob) {
+            (OnDisk::Missing | OnDisk::Under(_), blob) => return Ok(blob.is_none()),
+            (OnDisk::File { mode, size }, Some(blob)) => ((mode, size), blob),
+            (OnDisk::File { .. } | OnDisk::Directory | OnDisk::Other, _) => return Ok(false),
+        };
+        let mode = match found.0 {
+            FileMode::Regular => 0o100_644,
+            FileMode::Executable => 0o100_755,
+        };
+        if self.modes && mode != blob.mode {
+            return Ok(false);
+        }
+        let attempt = || format!("read blob {}", blob.id);
+        let (size, _) = self.repository.odb().and_then(|odb| odb.read_header(blob.id)).map_err(git(attempt()))?;
+        if u64::try_from(size).ok() != Some(found.1) {
+            return Ok(false);
+        }
+        let Some(bytes) = self.files.read(path)? else { return Ok(false) };
+        Ok(Oid::hash_object(ObjectType::Blob, &bytes).map_err(git(attempt()))? == blob.id)
+    }
+
+    fn staged(&self, path: &RepoPath) -> Staged {
+        let at = Path::new(path.as_str());
+        if (1..=3).any(|stage| self.index.get_path(at, stage).is_some()) {
+            return Staged::Conflicted;
+        }
+        Staged::Is(self.index.get_path(at, 0).map(|entry| Blob { id: entry.id, mode: entry.mode }))
+    }
+
+    /// Returns the files below a directory on disk that git does not ignore.
+    fn untracked(&self, path: &RepoPath) -> Result<Vec<RepoPath>, Error> {
+        let mut files = self.files.files_below(path)?;
+        files.retain(|file| !self.repository.is_path_ignored(file.as_str()).unwrap_or(false));
+        Ok(files)
+    }
+
+    /// Returns the index entries of the files that changes wrote.
+    fn entries(&self, changes: &[Change]) -> Result<Vec<IndexEntry>, Error> {
+        let mut entries = Vec::new();
+        for change in changes {
+            let Some(new) = change.new else { continue };
+            let found = self.files.metadata(&change.path)?;
+            entries.push(IndexEntry {
+                ctime: IndexTime::new(seconds(found.ctime()), nanoseconds(found.ctime_nsec())),
+                mtime: IndexTime::new(seconds(found.mtime()), nanoseconds(found.mtime_nsec())),
+                dev: low_bits(found.dev()),
+                ino: low_bits(found.ino()),
+                mode: new.mode,
+                uid: found.uid(),
+                gid: found.gid(),
+                file_size: low_bits(found.size()),
+                id: new.id,
+                flags: 0,
+                flags_extended: 0,
+                path: change.path.as_str().as_bytes().to_vec(),
+            });
+        }
+        Ok(entries)
+    }
+}
+
+/// The lock of an index: git and we never write it side by side. Dropping it gives it up.
+struct IndexLock {
+    index: PathBuf,
+    lock: PathBuf,
+}
+
+impl IndexLock {
+    fn take(repository: &git2::Repository) -> Result<Self, Error> {
+        let index = repository.path().join("index");
+        let lock = repository.path().join("index.lock");
+        match OpenOptions::new().write(true).create_new(true).open(&lock) {
+            Ok(_) => Ok(Self { index, lock }),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Error::Locked { path: lock }),
+            Err(error) => Err(io(format!("lock {}", index.display()))(error)),
+        }
+    }
+
+    /// Puts a new index in the place of the old one. Entries of other paths, staged edits among them, stay.
+    fn replace(&self, changes: &[Change], entries: Vec<IndexEntry>) -> Result<(), Error> {
+        let attempt = || format!("write {}", self.index.display());
+        let fresh = self.index.with_extension("wild");
+        match std::fs::copy(&self.index, &fresh) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => drop(std::fs::remove_file(&fresh)),
+            Err(error) => return Err(io(attempt())(error)),
+        }
+        let mut index = Index::open(&fresh).map_err(git(attempt()))?;
+        for change in changes {
+            let path = Path::new(change.path.as_str());
+            if index.get_path(path, 0).is_some() {
+                index.remove(path, 0).map_err(git(attempt()))?;
+            }
+        }
+        for entry in entries {
+            index.add(&entry).map_err(git(attempt()))?;
+        }
+        index.write().map_err(git(attempt()))?;
+        sync(&fresh)?;
+        std::fs::rename(&fresh, &self.index).map_err(io(attempt()))
+    }
+}
+
+impl Drop for IndexLock {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here; git will name the lock to the person.
+        drop(std::fs::remove_file(&self.lock));
+    }
+}
+
+fn seconds(value: i64) -> i32 {
+    i32::try_from(value).unwrap_or(0)
+}
+
+fn nanoseconds(value: i64) -> u32 {
+    u32::try_from(value).unwrap_or(0)
+}
+
+/// The index keeps the low 32 bits of sizes and numbers.
+fn low_bits(value: u64) -> u32 {
+    u32::try_from(value & u64::from(u32::MAX)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;
