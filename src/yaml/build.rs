@@ -217,7 +217,11 @@ impl<'a> Builder<'a> {
         let plain = scalar::read(text, self.dialect);
         let reading = match (tag.strip_prefix(CORE), plain) {
             (Some("str"), _) => Some(Reading::Text),
-            (None, _) if tag == "!" => Some(Reading::Text),
+            (None, plain) if tag == "!" => match self.dialect {
+                // yaml.v3 resolves a lone mark as if it were not there; a text in quotes stays a text.
+                Dialect::Gomplate if node.style == Style::Plain => Some(plain),
+                Dialect::Gomplate | Dialect::Kube => Some(Reading::Text),
+            },
             (Some("null"), Reading::Null) => Some(Reading::Null),
             (Some("bool"), Reading::Bool(flag)) => Some(Reading::Bool(flag)),
             (Some("int"), Reading::Number(number)) if !number.is_f64() => Some(Reading::Number(number)),

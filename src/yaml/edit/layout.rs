@@ -142,6 +142,8 @@ impl<'a> Layout<'a> {
         let written = self.written(value, old, key.start.column.saturating_sub(1), entry.context);
         let head_line_end = self.line_end(head);
         let end = self.end_of_entry(entry.key, entry.value)?;
+        // A kept block text reaches to the next line; its last line break stays, to end the new value's line.
+        let end = if self.text.get(..end)?.ends_with('\n') { self.line_end(end) } else { end };
         let mut splices = Vec::new();
         let mut splice = |start, end, text| splices.push(Splice { start, end, text });
         let below = written.below.map(|below| format!("{}{}", self.newline, below)).unwrap_or_default();
@@ -182,7 +184,7 @@ impl<'a> Layout<'a> {
         }
         let mut text = String::new();
         write_entry(&mut text, "k", value, indent);
-        let text = text.strip_prefix("k:").unwrap_or(&text).trim_end_matches('\n').replace('\n', self.newline);
+        let text = line_of(text.strip_prefix("k:").unwrap_or(&text)).replace('\n', self.newline);
         let (inline, below) = match text.split_once(self.newline) {
             Some((inline, below)) => (inline, Some(below.to_owned())),
             None => (text.as_str(), None),
@@ -206,7 +208,7 @@ impl<'a> Layout<'a> {
             let text = if context == Context::Flow && map != self.root()? {
                 flow(&whole, Context::Flow)
             } else {
-                write(&whole).trim_end_matches('\n').replace('\n', self.newline)
+                line_of(&write(&whole)).replace('\n', self.newline)
             };
             return Some(vec![Splice { start: node.start.byte, end: node.end, text }]);
         };
@@ -220,7 +222,7 @@ impl<'a> Layout<'a> {
         let mut text = String::from("\n");
         push_indent(&mut text, indent);
         write_entry(&mut text, first, &value, indent);
-        let text = text.trim_end_matches('\n').replace('\n', self.newline);
+        let text = line_of(&text).replace('\n', self.newline);
         let at = self.line_end(end);
         Some(vec![Splice { start: at, end: at, text }])
     }
@@ -301,11 +303,19 @@ impl<'a> Layout<'a> {
 
     /// Returns the offset of the line break that ends the line of a byte, or of the one before it if a line ended there.
     fn line_end(&self, byte: usize) -> usize {
+        if self.text.get(byte..).is_some_and(|rest| rest.starts_with(['\n', '\r'])) {
+            return byte;
+        }
         let byte = if self.text.get(..byte).is_some_and(|before| before.ends_with('\n')) { byte - 1 } else { byte };
         let rest = self.text.get(byte..).unwrap_or("");
         let end = byte + rest.find('\n').unwrap_or(rest.len());
         if self.text.get(..end).is_some_and(|line| line.ends_with('\r')) { end - 1 } else { end }
     }
+}
+
+/// Returns a text without its last line break; further ones belong to a block text.
+fn line_of(text: &str) -> &str {
+    text.strip_suffix('\n').unwrap_or(text)
 }
 
 /// Returns whether a node is a scalar that is not a block text.
