@@ -9,5 +9,6 @@ pub mod merge;
 pub mod model;
 pub mod plan;
 pub mod schema;
+pub mod settings;
 pub mod store;
 pub mod yaml;

@@ -8,6 +8,7 @@ mod diagnostic;
 mod event;
 mod generation;
 mod inventory;
+mod managed;
 mod name;
 mod object;
 mod operation;
@@ -24,12 +25,13 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use event::{Event, EventKind};
 pub use generation::{Generation, GenerationRecord};
 pub use inventory::{Inventory, Record, RecordState};
+pub use managed::{MANAGER, OwnEntry, own};
 pub use name::{AppName, InstanceId, InstanceName, NameError, PackageName};
 pub use object::{Object, ObjectId};
 pub use operation::{Effect, ErrorClass, Observed, Operation, OperationId, OperationOutcome, OperationState, Outcome};
 pub use request::{DataFate, Decision, Deploy, Request, Side};
 pub use revision::{Author, CommitId, CommitIdError, Revision};
-pub use secrets::{Purpose, SecretValue, Secrets};
+pub use secrets::{Purpose, SecretPayloads, SecretValue, Secrets};
 pub use settings::{
     AdoptPolicy, AppSettings, AppUpdateSettings, ClusterSettings, DeletionBudget, DeletionPolicy, DriftPolicy, Grants,
     ReconcileSettings, SETTINGS_VERSION, Settings, StatusSettings, UpdatePolicy, UpdateSettings, Upstream,

@@ -7,6 +7,8 @@ use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use super::ObjectId;
+
 /// Why a secret value is read. Each purpose has one caller, listed in the tidy test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
@@ -80,5 +82,23 @@ impl Secrets {
     pub fn of_app(&self, app: &str) -> impl Iterator<Item = (&str, &SecretValue)> {
         let prefix = format!("apps.{app}.");
         self.values.iter().filter_map(move |(path, value)| Some((path.strip_prefix(&prefix)?, value)))
+    }
+}
+
+/// The true values of the Secret objects of one app, by object and key. They travel beside the plan, which holds digests only.
+#[derive(Clone, Debug, Default)]
+pub struct SecretPayloads {
+    values: BTreeMap<ObjectId, BTreeMap<String, SecretValue>>,
+}
+
+impl SecretPayloads {
+    /// Adds the values of one Secret.
+    pub fn insert(&mut self, object: ObjectId, values: BTreeMap<String, SecretValue>) {
+        self.values.insert(object, values);
+    }
+
+    /// Returns the values of one Secret.
+    pub fn get(&self, object: &ObjectId) -> Option<&BTreeMap<String, SecretValue>> {
+        self.values.get(object)
     }
 }

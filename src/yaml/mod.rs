@@ -15,6 +15,7 @@ mod number;
 mod objects;
 mod scalar;
 mod tree;
+mod typed;
 mod write;
 
 #[cfg(test)]
@@ -30,6 +31,7 @@ use build::{Builder, Compare};
 pub use emit::write_sorted;
 pub use lines::Lines;
 pub use objects::{LoadedObject, load_objects, objects_of};
+pub use typed::read_typed;
 pub use write::{write, write_scalar};
 
 /// Nesting of a manifest, config file or kustomization.

@@ -1,0 +1,185 @@
+//! Remembers: opens an operation before the first write, keeps every outcome as it arrives, closes it after the last.
+//!
+//! The inventory is the union of what was there and what is about to be applied before the first request goes out, so that no crash leaves
+//! an object that nobody knows. A store that fails in the middle is told once, in the close. Not here: what to do (`plan`).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+
+use crate::apply::{Applied, Sink};
+use crate::base::Timestamp;
+use crate::model::{
+    AppName, CommitId, Effect, InstanceId, Inventory, Observed, Operation, OperationOutcome, OperationState, Outcome, Record, RecordState,
+};
+use crate::plan::{Action, Plan, Snapshot, Verb};
+use crate::store::{Error, Store};
+
+/// An operation that writes, from before its first write to after its last.
+pub struct Recording<'a> {
+    store: &'a Store,
+    instance: &'a InstanceId,
+    app: &'a AppName,
+    commit: &'a CommitId,
+    before: &'a Inventory,
+    operation: Operation,
+    failure: Mutex<Option<Error>>,
+}
+
+/// Opens the record of a plan: the operation runs, and every object about to be applied is in the inventory.
+pub async fn open<'a>(
+    store: &'a Store,
+    instance: &'a InstanceId,
+    snapshot: &'a Snapshot,
+    plan: &Plan,
+    operation: Operation,
+) -> Result<Recording<'a>, Error> {
+    let intended: Vec<Record> = plan
+        .actions
+        .iter()
+        .filter(|action| matches!(action.verb, Verb::Apply { .. }) && snapshot.inventory.get(&action.object).is_none())
+        .map(|action| intended(action, &snapshot.commit))
+        .collect();
+    if !intended.is_empty() {
+        store.put_records(instance, &snapshot.app, &intended).await?;
+    }
+    let operation = Operation { state: OperationState::Running, ..operation };
+    match store.operation(instance, &operation.id).await? {
+        Some(_) => store.update_operation(&operation).await?,
+        None => store.insert_operation(instance, &operation).await?,
+    }
+    Ok(Recording {
+        store,
+        instance,
+        app: &snapshot.app,
+        commit: &snapshot.commit,
+        before: &snapshot.inventory,
+        operation,
+        failure: Mutex::new(None),
+    })
+}
+
+impl Recording<'_> {
+    /// Returns the operation as it stands.
+    pub fn operation(&self) -> &Operation {
+        &self.operation
+    }
+
+    /// Closes the operation with what came of it.
+    pub async fn close(mut self, applied: &Applied, plan: &Plan, now: Timestamp) -> Result<Operation, Error> {
+        if let Some(failure) = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(failure);
+        }
+        let failed = applied.failed().count();
+        let (state, outcome) = match (failed, plan.blocked.is_empty(), applied.changed()) {
+            (1.., _, _) => (OperationState::Failed, OperationOutcome::Changed),
+            (0, false, _) => (OperationState::Succeeded, OperationOutcome::Blocked),
+            (0, true, true) => (OperationState::Succeeded, OperationOutcome::Changed),
+            (0, true, false) => (OperationState::Succeeded, OperationOutcome::Unchanged),
+        };
+        self.operation.state = state;
+        self.operation.outcome = Some(outcome);
+        self.operation.message = sentence(applied, plan);
+        self.operation.commit = Some(self.commit.clone());
+        self.operation.ended = Some(now);
+        self.store.update_operation(&self.operation).await?;
+        Ok(self.operation)
+    }
+
+    async fn keep(&self, action: &Action, outcome: &Outcome) -> Result<(), Error> {
+        self.store.put_outcome(&self.operation.id, action.id, outcome).await?;
+        let record = match (&action.verb, outcome.effect, &outcome.observed) {
+            (Verb::Apply { .. }, _, Some(observed)) => applied(action, outcome.effect, observed, self.before, self.commit),
+            (Verb::Delete { .. }, Effect::Deleted, _) if outcome.message == "gone" => {
+                return self.store.remove_record(self.instance, &action.object).await;
+            }
+            (Verb::Delete { .. }, Effect::Deleted, _) => match self.before.get(&action.object) {
+                Some(record) => Record { state: RecordState::Deleting, ..record.clone() },
+                None => return Ok(()),
+            },
+            (Verb::Release, Effect::Configured, _) => return self.store.remove_record(self.instance, &action.object).await,
+            _ => return Ok(()),
+        };
+        self.store.put_records(self.instance, self.app, &[record]).await
+    }
+}
+
+impl Sink for Recording<'_> {
+    fn outcome<'a>(&'a self, action: &'a Action, outcome: &'a Outcome) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(async move {
+            if let Err(error) = self.keep(action, outcome).await {
+                // The walk goes on: stopping it would leave more undone, and the record is rebuilt from the marks.
+                self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+        })
+    }
+}
+
+/// Stores what a plan found out about the inventory without any request: objects that are ours after a lost store, deletions that are
+/// verified.
+pub async fn settle(store: &Store, instance: &InstanceId, snapshot: &Snapshot, plan: &Plan) -> Result<(), Error> {
+    if !plan.recovered.is_empty() {
+        store.put_records(instance, &snapshot.app, &plan.recovered).await?;
+    }
+    for id in &plan.gone {
+        store.remove_record(instance, id).await?;
+    }
+    Ok(())
+}
+
+fn intended(action: &Action, commit: &CommitId) -> Record {
+    Record {
+        id: action.object.clone(),
+        api_version: action.api_version.clone(),
+        state: RecordState::Intended,
+        uid: String::new(),
+        hash: String::new(),
+        fields: String::new(),
+        time: String::new(),
+        generation: 0,
+        created: false,
+        commit: Some(commit.clone()),
+    }
+}
+
+fn applied(action: &Action, effect: Effect, observed: &Observed, before: &Inventory, commit: &CommitId) -> Record {
+    let Observed { uid, resource_version: _, generation, fields, time, hash } = observed;
+    let earlier = before.get(&action.object).filter(|record| record.uid == *uid);
+    Record {
+        id: action.object.clone(),
+        api_version: action.api_version.clone(),
+        state: RecordState::Applied,
+        uid: uid.clone(),
+        hash: hash.clone(),
+        fields: fields.clone(),
+        time: time.clone(),
+        generation: *generation,
+        created: effect == Effect::Created || earlier.is_some_and(|record| record.created),
+        commit: Some(commit.clone()),
+    }
+}
+
+/// Returns the result of an operation in one sentence.
+fn sentence(applied: &Applied, plan: &Plan) -> String {
+    if let Some(failed) = applied.failed().next() {
+        let others = applied.failed().count().saturating_sub(1);
+        let more = if others == 0 { String::new() } else { format!(" ({others} more failed)") };
+        return format!("{}{more}.", failed.message);
+    }
+    let count = |effect| applied.outcomes.iter().filter(|outcome| outcome.effect == effect).count();
+    let mut parts: Vec<String> = [
+        (Effect::Created, "created"),
+        (Effect::Configured, "configured"),
+        (Effect::Deleted, "deleted"),
+    ]
+    .into_iter()
+    .filter(|(effect, _)| count(*effect) > 0)
+    .map(|(effect, word)| format!("{} {word}", count(effect)))
+    .collect();
+    let unchanged = plan.unchanged.len() + count(Effect::Unchanged);
+    parts.push(format!("{unchanged} unchanged"));
+    match plan.blocked.first() {
+        Some(blocked) => format!("{}; blocked: {}.", parts.join(", "), blocked.message),
+        None => format!("{}.", parts.join(", ")),
+    }
+}

@@ -1,0 +1,237 @@
+//! Format. `daemon.yaml`, version `rewild.dev/v1`: the settings of one daemon, which belong to the host.
+//!
+//! All keys are optional; an unknown key or a bad value stops the start with file and line. Not here: the settings of an instance,
+//! which are committed with it (`model::Settings`).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::file::read;
+use super::{Error, parse_duration};
+use crate::model::{Diagnostic, InstanceName};
+use crate::yaml;
+
+/// The settings of a daemon.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct DaemonSettings {
+    /// Format version.
+    pub api_version: String,
+    /// Kind of the document.
+    pub kind: String,
+    /// State directory; empty for the usual place.
+    pub state_dir: PathBuf,
+    /// Address of the API and the status page.
+    pub listen: String,
+    /// Unix socket for the command line; empty for the usual place.
+    pub socket: PathBuf,
+    /// Address of the metrics; empty turns them off.
+    pub metrics_listen: String,
+    /// Address by which people reach the daemon, for links in statuses.
+    pub public_url: String,
+    /// The instances.
+    pub instances: Vec<InstanceEntry>,
+    /// How to reach clusters other than by the kubeconfig in the state directory.
+    pub clusters: BTreeMap<String, ClusterAccess>,
+    /// Times between looks at what cannot tell us.
+    pub intervals: IntervalTexts,
+    /// Who may see the status page without signing in.
+    pub auth: AuthSettings,
+    /// Addresses that may be reached although they are not public or not encrypted.
+    pub egress: EgressSettings,
+    /// Logs.
+    pub log: LogSettings,
+}
+
+/// One instance of a daemon.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InstanceEntry {
+    /// Its name.
+    pub name: InstanceName,
+    /// Its repository; relative to the state directory.
+    pub path: PathBuf,
+    /// The deployed branch.
+    #[serde(default = "main_branch")]
+    pub branch: String,
+    /// Address of a repository that it is kept equal to; empty if none.
+    #[serde(default)]
+    pub remote: String,
+    /// File with the credential of that remote.
+    #[serde(default)]
+    pub credential_file: PathBuf,
+    /// Kubeconfig; empty for the one in the state directory.
+    #[serde(default)]
+    pub kubeconfig: PathBuf,
+}
+
+/// How a cluster is reached.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct ClusterAccess {
+    /// By the service account of the pod that the daemon runs in.
+    pub in_cluster: bool,
+}
+
+/// Times between looks, as written.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct IntervalTexts {
+    /// Remotes of instances.
+    pub poll_remote: String,
+    /// Upstreams, beside the merge bot's schedule.
+    pub poll_directory: String,
+}
+
+/// Times between looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Intervals {
+    /// Remotes of instances.
+    pub poll_remote: Duration,
+    /// Upstreams, beside the merge bot's schedule.
+    pub poll_directory: Duration,
+}
+
+/// Who may see what without signing in.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct AuthSettings {
+    /// `none`, or `viewer` for the read-only status page on loopback.
+    pub anonymous_loopback: String,
+}
+
+/// Where the daemon may connect to.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct EgressSettings {
+    /// Private hosts, `http://` addresses and local paths, written out.
+    pub allow: Vec<String>,
+}
+
+/// Logs.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct LogSettings {
+    /// `auto` (JSON unless a terminal), `json` or `text`.
+    pub format: String,
+    /// Level filter.
+    pub level: String,
+}
+
+fn main_branch() -> String {
+    "main".to_owned()
+}
+
+impl Default for DaemonSettings {
+    fn default() -> Self {
+        Self {
+            api_version: "rewild.dev/v1".to_owned(),
+            kind: "Daemon".to_owned(),
+            state_dir: PathBuf::new(),
+            listen: "127.0.0.1:5055".to_owned(),
+            socket: PathBuf::new(),
+            metrics_listen: "127.0.0.1:5056".to_owned(),
+            public_url: String::new(),
+            instances: Vec::new(),
+            clusters: BTreeMap::new(),
+            intervals: IntervalTexts::default(),
+            auth: AuthSettings::default(),
+            egress: EgressSettings::default(),
+            log: LogSettings::default(),
+        }
+    }
+}
+
+impl Default for IntervalTexts {
+    fn default() -> Self {
+        Self { poll_remote: "2m".to_owned(), poll_directory: "1h".to_owned() }
+    }
+}
+
+impl Default for AuthSettings {
+    fn default() -> Self {
+        Self { anonymous_loopback: "none".to_owned() }
+    }
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self { format: "auto".to_owned(), level: "info".to_owned() }
+    }
+}
+
+impl DaemonSettings {
+    /// Reads the settings of a file, or the defaults if it is not there.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let Some(content) = read(path)? else { return Ok(Self::default()) };
+        let name = path.display().to_string();
+        let wrong = |diagnostics| Error::Content { path: path.to_owned(), diagnostics };
+        let text = String::from_utf8(content)
+            .map_err(|_| wrong(vec![Diagnostic::error("S101", &name, 0, "the file is not UTF-8")]))?;
+        Self::parse(&name, &text).map_err(wrong)
+    }
+
+    /// Parses the text of a settings file.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        let settings: Self = yaml::read_typed(file, text)?;
+        let refuse =
+            |message: String, hint: &str| Err(vec![Diagnostic::error("S102", file, 0, message).with_hint(hint)]);
+        if settings.api_version != "rewild.dev/v1" || settings.kind != "Daemon" {
+            let found = format!("apiVersion {:?}, kind {:?} is not known here", settings.api_version, settings.kind);
+            return refuse(found, "apiVersion: rewild.dev/v1 and kind: Daemon");
+        }
+        if !matches!(settings.auth.anonymous_loopback.as_str(), "none" | "viewer") {
+            return refuse(
+                format!("auth.anonymousLoopback {:?} is not known", settings.auth.anonymous_loopback),
+                "none or viewer",
+            );
+        }
+        for (index, entry) in settings.instances.iter().enumerate() {
+            if settings.instances.iter().take(index).any(|earlier| earlier.name == entry.name) {
+                return refuse(format!("two instances are named {}", entry.name), "give each a name of its own");
+            }
+        }
+        settings.intervals(file)?;
+        Ok(settings)
+    }
+
+    /// Returns the times between looks.
+    pub fn intervals(&self, file: &str) -> Result<Intervals, Vec<Diagnostic>> {
+        let parse = |key: &str, text: &str| {
+            parse_duration(text).ok_or_else(|| {
+                let message = format!("intervals.{key} {text:?} is no duration");
+                vec![Diagnostic::error("S103", file, 0, message).with_hint("such as 90s, 5m or 2h")]
+            })
+        };
+        Ok(Intervals {
+            poll_remote: parse("pollRemote", &self.intervals.poll_remote)?,
+            poll_directory: parse("pollDirectory", &self.intervals.poll_directory)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DaemonSettings;
+
+    #[test]
+    fn an_empty_file_gives_the_defaults() {
+        assert_eq!(DaemonSettings::parse("daemon.yaml", "{}\n").unwrap(), DaemonSettings::default());
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_by_name() {
+        for (text, word) in [
+            ("lissten: x\n", "lissten"),
+            ("intervals: {pollRemote: soon}\n", "pollRemote"),
+            ("auth: {anonymousLoopback: admin}\n", "anonymousLoopback"),
+            ("instances: [{name: a, path: x}, {name: a, path: y}]\n", "two instances"),
+        ] {
+            let found = DaemonSettings::parse("daemon.yaml", text).unwrap_err();
+            assert!(found.iter().any(|d| d.to_string().contains(word)), "{text}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Files of ours beside the repository: the state directory, the daemon's settings, `secrets.yaml`, keys, the instance lock, entropy.
+//!
+//! This is the one write path to secrets. Every file is written to a temporary name in the same directory with its mode set at
+//! creation, synced, renamed, and the directory synced, so that a crash leaves the old file or the new one.
+//!
+//! Not here: what stands in the repository (`git`), what `.wild/config.yaml` means (`model::Settings`).
+
+mod daemon;
+mod duration;
+mod entropy;
+mod file;
+mod lock;
+mod secrets;
+mod state;
+
+pub use daemon::{ClusterAccess, DaemonSettings, InstanceEntry, Intervals};
+pub use duration::parse_duration;
+pub use entropy::{fill, instance_id};
+pub use file::write_private;
+pub use lock::InstanceLock;
+pub use secrets::SecretsFile;
+pub use state::{InstanceState, StateDirectory};
+
+use std::path::PathBuf;
+
+use crate::model::Diagnostic;
+
+/// Why a file of ours cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{attempt} {}", path.display())]
+    Io {
+        /// What was attempted.
+        attempt: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The content is not what it must be.
+    #[error("read {}: {}", path.display(), first(diagnostics))]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// Another process holds the instance.
+    #[error("take the instance lock {}: it is held by {holder}", path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// What the holder wrote into it: pid and start time.
+        holder: String,
+    },
+    /// The operating system gave no entropy.
+    #[error("read entropy")]
+    Entropy(#[source] rand::rngs::SysError),
+}
+
+impl Error {
+    /// Returns whether the input must change before a retry makes sense (seed S1).
+    pub fn is_user(&self) -> bool {
+        match self {
+            Self::Content { .. } | Self::Locked { .. } => true,
+            Self::Io { .. } | Self::Entropy(_) => false,
+        }
+    }
+}
+
+fn first(diagnostics: &[Diagnostic]) -> String {
+    diagnostics.first().map_or_else(String::new, ToString::to_string)
+}
+
+/// Returns a mapper of system errors that names the attempt and the file.
+fn io(attempt: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Io { attempt, path, source }
+}

@@ -1,0 +1,171 @@
+//! `secrets.yaml`: the values that never lie in git. Own secrets are only ever added by us; a person may change them.
+//!
+//! The file is read and written under an flock on `secrets.yaml.lock` (seed S3), whose mere presence never blocks anybody.
+//! Not here: which values are needed (`package`), the Secret objects (`observe`).
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::file::{read, write_private};
+use super::{Error, io};
+use crate::model::{Diagnostic, Purpose, SecretValue, Secrets};
+use crate::yaml::{self, Dialect};
+
+/// The secrets file of one instance.
+#[derive(Clone, Debug)]
+pub struct SecretsFile {
+    path: PathBuf,
+}
+
+impl SecretsFile {
+    /// Names the file; it need not exist.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Returns where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads all values. An absent file holds none.
+    pub fn read(&self) -> Result<Secrets, Error> {
+        let mut secrets = Secrets::new();
+        flatten("", &Value::Object(self.read_tree()?), &mut secrets);
+        Ok(secrets)
+    }
+
+    /// Adds values that are absent and returns the paths that were added; a value that is there is never replaced.
+    pub fn add(&self, values: &[(String, SecretValue)]) -> Result<Vec<String>, Error> {
+        if values.is_empty() {
+            return Ok(Vec::new());
+        }
+        let _lock = self.lock()?;
+        let mut tree = self.read_tree()?;
+        let mut added = Vec::new();
+        for (path, value) in values {
+            if insert(&mut tree, path, value.expose(Purpose::SecretsFile)) {
+                added.push(path.clone());
+            }
+        }
+        if !added.is_empty() {
+            write_private(&self.path, yaml::write(&Value::Object(tree)).as_bytes())?;
+        }
+        Ok(added)
+    }
+
+    /// Removes the section of an app that is gone.
+    pub fn remove_app(&self, app: &str) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        let mut tree = self.read_tree()?;
+        let removed = tree.get_mut("apps").and_then(Value::as_object_mut).and_then(|apps| apps.shift_remove(app));
+        if removed.is_some() {
+            write_private(&self.path, yaml::write(&Value::Object(tree)).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> Result<File, Error> {
+        let path = self.path.with_extension("yaml.lock");
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(io("open the lock", &path))?;
+        file.lock().map_err(io("lock", &path))?;
+        Ok(file)
+    }
+
+    fn read_tree(&self) -> Result<Map<String, Value>, Error> {
+        let Some(content) = read(&self.path)? else { return Ok(Map::new()) };
+        let name = self.path.display().to_string();
+        let wrong = |diagnostics| Error::Content { path: self.path.clone(), diagnostics };
+        let text = String::from_utf8(content)
+            .map_err(|_| wrong(vec![Diagnostic::error("S201", &name, 0, "the file is not UTF-8")]))?;
+        // A diagnostic quotes the text at fault, and here that text may be a secret.
+        let hidden = |diagnostics: Vec<Diagnostic>| {
+            wrong(diagnostics.into_iter().map(|found| Diagnostic { subject: String::new(), ..found }).collect())
+        };
+        match yaml::load_one(&name, &text, Dialect::Gomplate).map_err(hidden)?.map(|document| document.value) {
+            None | Some(Value::Null) => Ok(Map::new()),
+            Some(Value::Object(tree)) => Ok(tree),
+            Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+                Err(wrong(vec![Diagnostic::error("S202", &name, 1, "the file is no map of values")]))
+            }
+        }
+    }
+}
+
+/// Collects every scalar under its dotted path. Null is an absent value.
+fn flatten(path: &str, value: &Value, secrets: &mut Secrets) {
+    match value {
+        Value::Null => {}
+        Value::Object(map) => {
+            for (key, inner) in map {
+                let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                flatten(&below, inner, secrets);
+            }
+        }
+        Value::String(text) => secrets.insert(path, SecretValue::new(text.clone())),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+            secrets.insert(path, SecretValue::new(value.to_string()))
+        }
+    }
+}
+
+/// Puts a text at a dotted path where nothing or null is, and returns whether it did.
+fn insert(tree: &mut Map<String, Value>, path: &str, text: &str) -> bool {
+    let Some((first, rest)) = path.split_once('.') else {
+        if tree.get(path).is_some_and(|value| !value.is_null()) {
+            return false;
+        }
+        tree.insert(path.to_owned(), Value::from(text));
+        return true;
+    };
+    let slot = tree.entry(first.to_owned()).or_insert(Value::Null);
+    if slot.is_null() {
+        *slot = Value::Object(Map::new());
+    }
+    slot.as_object_mut().is_some_and(|below| insert(below, rest, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SecretsFile;
+    use crate::model::{Purpose, SecretValue};
+
+    #[test]
+    fn a_value_is_added_once_and_never_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = SecretsFile::new(directory.path().join("secrets.yaml"));
+        let value = |text: &str| SecretValue::new(text.to_owned());
+        let path = "apps.quillblog.password".to_owned();
+        assert_eq!(file.add(&[(path.clone(), value("first"))]).unwrap(), std::slice::from_ref(&path));
+        assert_eq!(file.add(&[(path.clone(), value("second"))]).unwrap(), [""; 0]);
+        assert_eq!(file.read().unwrap().get(&path).unwrap().expose(Purpose::SecretsFile), "first");
+        file.remove_app("quillblog").unwrap();
+        assert!(file.read().unwrap().get(&path).is_none());
+    }
+
+    #[test]
+    fn an_empty_text_is_a_value_and_null_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = SecretsFile::new(directory.path().join("secrets.yaml"));
+        std::fs::write(file.path(), "apps:\n  a: {x: '', y: null, z: 5}\n").unwrap();
+        let secrets = file.read().unwrap();
+        assert_eq!(secrets.paths().collect::<Vec<_>>(), ["apps.a.x", "apps.a.z"]);
+    }
+
+    #[test]
+    fn a_broken_file_is_reported_without_its_text() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = SecretsFile::new(directory.path().join("secrets.yaml"));
+        std::fs::write(file.path(), "a: hunter2\n  b: [\n").unwrap();
+        assert!(!format!("{:?}", file.read().unwrap_err()).contains("hunter2"));
+    }
+}

@@ -1,0 +1,334 @@
+//! What the watches know: a few fields per object, compared with what our last write left.
+//!
+//! An event that shows an object as we left it is an echo. While a write is in flight, and until the event of its answer arrives, older
+//! events of the object are parked, because they were overtaken. Not here: requests (`call`), the stream (`watch`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use crate::health;
+use crate::model::{Object, ObjectId, OwnEntry};
+use crate::target::{LiveObject, TargetEvent, WatchState, Written};
+
+/// How long without event or bookmark until a watch counts as stale. The server sends a bookmark each minute.
+const FRESH_LIMIT: Duration = Duration::from_secs(180);
+/// How long the event of an own write is waited for before newer events are believed without it.
+const ECHO_LIMIT: Duration = Duration::from_secs(10);
+/// Versions of one object that are remembered while a write is in flight.
+const SEEN_CAPACITY: usize = 64;
+
+/// Everything that the watches of one cluster know.
+#[derive(Default)]
+pub(super) struct Cache {
+    kinds: BTreeMap<(String, String), Watched>,
+    expected: BTreeMap<ObjectId, Expected>,
+    flights: BTreeMap<ObjectId, Flight>,
+    /// News that nobody has fetched yet; bounded by three per app.
+    pub(super) news: BTreeSet<TargetEvent>,
+}
+
+/// One watched kind.
+#[derive(Default)]
+struct Watched {
+    synced: bool,
+    unknown: bool,
+    last: Option<Instant>,
+    objects: BTreeMap<ObjectId, LiveObject>,
+}
+
+/// What our last write of an object left.
+struct Expected {
+    uid: String,
+    own: OwnEntry,
+}
+
+/// A write whose echo has not arrived.
+#[derive(Default)]
+struct Flight {
+    writes: usize,
+    seen: Vec<String>,
+    echo: Option<(String, Instant)>,
+}
+
+impl Cache {
+    /// Returns whether the watch of a kind is to be opened now, and notes that it is.
+    pub(super) fn open(&mut self, group: &str, kind: &str) -> bool {
+        let key = (group.to_owned(), kind.to_owned());
+        if self.kinds.contains_key(&key) {
+            return false;
+        }
+        self.kinds.insert(key, Watched::default());
+        true
+    }
+
+    /// Returns whether the first list of a kind is in, or will not come.
+    pub(super) fn settled(&self, group: &str, kind: &str) -> bool {
+        self.kinds.get(&(group.to_owned(), kind.to_owned())).is_some_and(|watched| watched.synced || watched.unknown)
+    }
+
+    /// Returns whether the watch of a kind can be trusted.
+    pub(super) fn state(&self, group: &str, kind: &str) -> WatchState {
+        match self.kinds.get(&(group.to_owned(), kind.to_owned())) {
+            None => WatchState::Closed,
+            Some(watched) if watched.unknown => WatchState::UnknownKind,
+            Some(watched) if watched.synced && watched.last.is_some_and(|last| last.elapsed() < FRESH_LIMIT) => {
+                WatchState::Fresh
+            }
+            Some(_) => WatchState::Stale,
+        }
+    }
+
+    /// Notes that something arrived on the watch of a kind.
+    pub(super) fn heard(&mut self, group: &str, kind: &str) {
+        if let Some(watched) = self.watched(group, kind) {
+            watched.last = Some(Instant::now());
+            watched.unknown = false;
+        }
+    }
+
+    /// Notes that the server does not know a kind.
+    pub(super) fn unknown(&mut self, group: &str, kind: &str) {
+        if let Some(watched) = self.watched(group, kind) {
+            watched.unknown = true;
+            watched.synced = false;
+        }
+    }
+
+    /// Notes that a list is complete: objects that it did not hold are gone.
+    pub(super) fn synced(&mut self, group: &str, kind: &str, listed: &BTreeSet<ObjectId>) {
+        let Some(watched) = self.watched(group, kind) else { return };
+        watched.synced = true;
+        watched.last = Some(Instant::now());
+        let gone: BTreeSet<ObjectId> = watched.objects.keys().filter(|id| !listed.contains(*id)).cloned().collect();
+        for id in gone {
+            self.event(&id, None);
+        }
+        // What is expected and was never listed went away while nobody looked.
+        let missing: Vec<ObjectId> = self
+            .expected
+            .keys()
+            .filter(|id| id.group == group && id.kind == kind && !listed.contains(*id))
+            .cloned()
+            .collect();
+        for id in missing {
+            self.event(&id, None);
+        }
+    }
+
+    /// Takes in the newest state of an object, or that it is gone, and returns whether that is news.
+    pub(super) fn event(&mut self, id: &ObjectId, live: Option<LiveObject>) -> bool {
+        let version = live.as_ref().map(|live| live.resource_version.clone()).unwrap_or_default();
+        let before = self.watched(&id.group, &id.kind).and_then(|watched| watched.objects.get(id).cloned());
+        if let Some(flight) = self.flights.get_mut(id) {
+            if flight.writes > 0 {
+                if flight.seen.len() < SEEN_CAPACITY {
+                    flight.seen.push(version);
+                }
+                self.store(id, live);
+                return false;
+            }
+            let overtaken =
+                flight.echo.as_ref().is_some_and(|(echo, since)| *echo != version && since.elapsed() < ECHO_LIMIT);
+            // A deletion is never overtaken by an answer that showed the object.
+            if overtaken && live.is_some() {
+                return false;
+            }
+            self.flights.remove(id);
+        }
+        self.store(id, live);
+        self.judge(id, before.as_ref())
+    }
+
+    /// Notes that a write of an object is about to be sent.
+    pub(super) fn begin_write(&mut self, id: &ObjectId) {
+        self.flights.entry(id.clone()).or_default().writes += 1;
+    }
+
+    /// Notes the answer to a write, or that there is none, and returns whether anything seen meanwhile is news.
+    pub(super) fn end_write(&mut self, id: &ObjectId, written: Option<&Written>) -> bool {
+        let Some(mut flight) = self.flights.remove(id) else { return false };
+        flight.writes = flight.writes.saturating_sub(1);
+        let before = self.watched(&id.group, &id.kind).and_then(|watched| watched.objects.get(id).cloned());
+        if let Some(written) = written {
+            let observed = &written.observed;
+            let own = OwnEntry { fields: observed.fields.clone(), time: observed.time.clone() };
+            self.expected.insert(id.clone(), Expected { uid: observed.uid.clone(), own });
+            let echoed = flight.seen.contains(&observed.resource_version)
+                || before.as_ref().is_some_and(|live| live.resource_version == observed.resource_version);
+            if !echoed {
+                flight.echo = Some((observed.resource_version.clone(), Instant::now()));
+                self.store(id, Some(decode(id, &written.object)));
+                self.flights.insert(id.clone(), flight);
+                return false;
+            }
+        }
+        if flight.writes > 0 {
+            self.flights.insert(id.clone(), flight);
+            return false;
+        }
+        self.judge(id, before.as_ref())
+    }
+
+    /// Returns what is known of an object.
+    pub(super) fn live(&self, id: &ObjectId) -> Option<LiveObject> {
+        self.kinds.get(&(id.group.clone(), id.kind.clone()))?.objects.get(id).cloned()
+    }
+
+    /// Notes what our last write of an object left.
+    pub(super) fn expect(&mut self, id: &ObjectId, uid: &str, own: &OwnEntry) {
+        self.expected.insert(id.clone(), Expected { uid: uid.to_owned(), own: own.clone() });
+    }
+
+    /// Forgets what was expected of an object.
+    pub(super) fn forget(&mut self, id: &ObjectId) {
+        self.expected.remove(id);
+        self.flights.remove(id);
+    }
+
+    fn watched(&mut self, group: &str, kind: &str) -> Option<&mut Watched> {
+        self.kinds.get_mut(&(group.to_owned(), kind.to_owned()))
+    }
+
+    fn store(&mut self, id: &ObjectId, live: Option<LiveObject>) {
+        let expected = self.expected.get(id).map(|expected| expected.own.clone());
+        let Some(watched) = self.kinds.get_mut(&(id.group.clone(), id.kind.clone())) else { return };
+        match live {
+            None => {
+                watched.objects.remove(id);
+            }
+            Some(mut live) => {
+                if expected.is_none_or(|own| own == live.own) {
+                    live.managed = None;
+                }
+                watched.objects.insert(id.clone(), live);
+            }
+        }
+    }
+
+    /// Adds what is news about an object to the news.
+    fn judge(&mut self, id: &ObjectId, before: Option<&LiveObject>) -> bool {
+        let live = self.live(id);
+        let app = live.as_ref().or(before).map(|live| live.app.clone()).unwrap_or_default();
+        let differs = self.expected.get(id).is_some_and(|expected| {
+            live.as_ref().is_none_or(|live| live.uid != expected.uid || live.own != expected.own)
+        });
+        let gone = live.is_none() && before.is_some();
+        let health = live.as_ref().map(|live| (&live.health, live.terminating));
+        let health_before = before.map(|live| (&live.health, live.terminating));
+        if differs || gone {
+            self.news.insert(TargetEvent::Drift { app })
+        } else if health != health_before {
+            self.news.insert(TargetEvent::Health { app })
+        } else {
+            false
+        }
+    }
+}
+
+/// Takes out of an object what is kept of it.
+pub(super) fn decode(id: &ObjectId, object: &Object) -> LiveObject {
+    let text = |key: &str| object.at(&["metadata", key]).and_then(serde_json::Value::as_str).unwrap_or("").to_owned();
+    let managed = object.at(&["metadata", "managedFields"]);
+    LiveObject {
+        uid: text("uid"),
+        resource_version: text("resourceVersion"),
+        generation: object.at(&["metadata", "generation"]).and_then(serde_json::Value::as_i64).unwrap_or(0),
+        own: OwnEntry::of(managed),
+        terminating: object.at(&["metadata", "deletionTimestamp"]).is_some(),
+        health: health::has_rule(&id.group, &id.kind).then(|| health::assess(object)),
+        managed: managed.cloned(),
+        hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
+        app: object.label("rewild.dev/app").unwrap_or("").to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Cache, decode};
+    use crate::model::{Object, ObjectId, Observed, OwnEntry};
+    use crate::target::{LiveObject, TargetEvent, Written};
+
+    fn id() -> ObjectId {
+        ObjectId::new("", "ConfigMap", "blog", "a")
+    }
+
+    fn object(version: &str, field: &str) -> Object {
+        Object::from_value(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+            "name": "a", "namespace": "blog", "uid": "u", "resourceVersion": version, "labels": {"rewild.dev/app": "blog"},
+            "managedFields": [{"manager": "wild", "operation": "Apply", "apiVersion": "v1", "time": "t", "fieldsV1": {field: {}}}]}}))
+        .unwrap()
+    }
+
+    fn live(version: &str, field: &str) -> Option<LiveObject> {
+        Some(decode(&id(), &object(version, field)))
+    }
+
+    fn written(version: &str, field: &str) -> Written {
+        let object = object(version, field);
+        let own = OwnEntry::of(object.at(&["metadata", "managedFields"]));
+        let observed = Observed {
+            uid: "u".into(),
+            resource_version: version.into(),
+            generation: 0,
+            fields: own.fields,
+            time: own.time,
+            hash: String::new(),
+        };
+        Written { observed, created: false, unchanged: false, object }
+    }
+
+    fn cache() -> Cache {
+        let mut cache = Cache::default();
+        cache.open("", "ConfigMap");
+        cache
+    }
+
+    fn drift() -> TargetEvent {
+        TargetEvent::Drift { app: "blog".into() }
+    }
+
+    #[test]
+    fn the_echo_of_an_own_write_is_no_news() {
+        let mut cache = cache();
+        cache.begin_write(&id());
+        assert!(!cache.end_write(&id(), Some(&written("5", "f:data"))));
+        assert!(!cache.event(&id(), live("5", "f:data")));
+        assert!(cache.news.is_empty());
+    }
+
+    #[test]
+    fn an_older_event_that_our_answer_overtook_is_no_news() {
+        let mut cache = cache();
+        cache.begin_write(&id());
+        cache.end_write(&id(), Some(&written("5", "f:data")));
+        assert!(!cache.event(&id(), live("4", "f:other")));
+        assert!(!cache.event(&id(), live("5", "f:data")));
+        assert!(cache.news.is_empty());
+        assert!(cache.event(&id(), live("6", "f:other")));
+        assert_eq!(cache.news.pop_first(), Some(drift()));
+    }
+
+    #[test]
+    fn an_edit_seen_before_the_answer_is_judged_after_it() {
+        let mut cache = cache();
+        cache.begin_write(&id());
+        assert!(!cache.event(&id(), live("5", "f:data")));
+        assert!(!cache.event(&id(), live("6", "f:other")));
+        assert!(cache.end_write(&id(), Some(&written("5", "f:data"))));
+        assert_eq!(cache.news.pop_first(), Some(drift()));
+    }
+
+    #[test]
+    fn a_deletion_is_news_and_so_is_an_object_that_a_new_list_lacks() {
+        let mut cache = cache();
+        cache.begin_write(&id());
+        cache.end_write(&id(), Some(&written("5", "f:data")));
+        assert!(cache.event(&id(), None));
+        cache.news.clear();
+        cache.event(&id(), live("5", "f:data"));
+        cache.synced("", "ConfigMap", &[].into());
+        assert_eq!(cache.news.pop_first(), Some(drift()));
+    }
+}

@@ -1,0 +1,145 @@
+//! The one entry point of all requests to the API server: a deadline over the whole call, refusals told apart, reachability noted.
+//!
+//! Not here: watches, which last (`watch`).
+
+use std::time::Duration;
+
+use http::{Method, Request};
+use kube::client::Body;
+use serde_json::Value;
+
+use super::{Inner, Kind};
+use crate::model::{Object, ObjectId};
+use crate::target::{Refusal, RefusalKind};
+
+/// How long reading one object may take.
+pub(super) const GET_DEADLINE: Duration = Duration::from_secs(10);
+/// How long a write may take; an admission webhook may use 30 s of it.
+pub(super) const WRITE_DEADLINE: Duration = Duration::from_secs(35);
+/// How long a deletion may take.
+pub(super) const DELETE_DEADLINE: Duration = Duration::from_secs(30);
+/// How long asking for the kinds of a group may take.
+pub(super) const DISCOVERY_DEADLINE: Duration = Duration::from_secs(15);
+/// Largest answer that is read, in bytes: an object is at most 1.5 MiB, a page of 500 metadata a little more.
+const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+/// Accept header for answers that hold metadata only.
+pub(super) const METADATA_FORM: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+/// How much of an object is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Form {
+    /// All of it.
+    Full,
+    /// Its metadata.
+    Metadata,
+}
+
+/// A request before it is sent.
+pub(super) struct Call<'a> {
+    /// What is attempted on what, for messages.
+    pub(super) attempt: String,
+    /// Method.
+    pub(super) method: Method,
+    /// Path and query.
+    pub(super) path: String,
+    /// Body and its content type.
+    pub(super) body: Option<(&'a Value, &'static str)>,
+    /// What form the answer has.
+    pub(super) form: Form,
+    /// Whether the answer may quote a secret.
+    pub(super) secret: bool,
+    /// How long it may take, answer included.
+    pub(super) deadline: Duration,
+}
+
+impl Call<'_> {
+    /// Returns a read of a path.
+    pub(super) fn get(attempt: impl Into<String>, path: String, deadline: Duration) -> Self {
+        Call {
+            attempt: attempt.into(),
+            method: Method::GET,
+            path,
+            body: None,
+            form: Form::Full,
+            secret: false,
+            deadline,
+        }
+    }
+}
+
+impl Inner {
+    /// Sends a request and returns status code and JSON answer of a success, or the refusal.
+    pub(super) async fn call(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
+        let attempt = call.attempt.clone();
+        let deadline = call.deadline;
+        let result = match tokio::time::timeout(deadline, self.exchange(call)).await {
+            Ok(result) => result,
+            Err(_) => {
+                let message = format!("{attempt}: no answer within {} s", deadline.as_secs());
+                Err(Refusal::new(RefusalKind::Timeout, message))
+            }
+        };
+        self.note(result.as_ref().err());
+        result
+    }
+
+    async fn exchange(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
+        let Call { attempt, method, path, body, form, secret, deadline: _ } = call;
+        let broken = |what: &str| Refusal::new(RefusalKind::Server, format!("{attempt}: {what}"));
+        let mut request = Request::builder().method(method).uri(path);
+        if form == Form::Metadata {
+            request = request.header("Accept", METADATA_FORM);
+        } else {
+            request = request.header("Accept", "application/json");
+        }
+        let request = match body {
+            Some((value, content_type)) => {
+                request.header("Content-Type", content_type).body(Body::from(value.to_string().into_bytes()))
+            }
+            None => request.body(Body::empty()),
+        };
+        let request = request.map_err(|error| broken(&format!("the request cannot be built: {error}")))?;
+        let answer = self.client.send(request).await.map_err(|error| {
+            Refusal::new(RefusalKind::Unreachable, format!("{attempt}: {}", crate::base::chain(&error)))
+        })?;
+        let code = answer.status().as_u16();
+        let bytes = answer.into_body().collect_bytes().await.map_err(|error| {
+            Refusal::new(RefusalKind::Timeout, format!("{attempt}: {}", crate::base::chain(&error)))
+        })?;
+        if bytes.len() > MAX_ANSWER_BYTES {
+            return Err(broken("the answer is larger than 16 MiB"));
+        }
+        let value: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        if (200..300).contains(&code) {
+            return if value.is_null() { Err(broken("the answer is no JSON")) } else { Ok((code, value)) };
+        }
+        Err(Refusal::from_status(&attempt, code, &value, secret))
+    }
+
+    /// Asks for the version of the server, which needs no permission and costs it nothing.
+    pub(super) async fn probe(&self) -> Result<(), Refusal> {
+        self.call(Call::get("ask the API server for its version", "/version".to_owned(), GET_DEADLINE))
+            .await
+            .map(|_| ())
+    }
+
+    /// Reads one object.
+    pub(super) async fn read(&self, id: &ObjectId, api_version: &str, form: Form) -> Result<Option<Object>, Refusal> {
+        let path = match self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await {
+            Err(refusal) if refusal.kind == RefusalKind::UnknownKind => return Ok(None),
+            other => other?,
+        };
+        let _permit = self.reads.acquire().await;
+        let call = Call { form, secret: is_secret(id), ..Call::get(format!("read {id}"), path, GET_DEADLINE) };
+        match self.call(call).await {
+            Ok((_, value)) => Ok(Object::from_value(value)),
+            Err(refusal) if refusal.kind == RefusalKind::NotFound => Ok(None),
+            Err(refusal) => Err(refusal),
+        }
+    }
+}
+
+/// Returns whether an object holds secret values.
+pub(super) fn is_secret(id: &ObjectId) -> bool {
+    id.group.is_empty() && id.kind == "Secret"
+}

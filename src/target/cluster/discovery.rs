@@ -1,0 +1,83 @@
+//! Paths of kinds: which plural a kind has and whether it lives in a namespace, asked once per group version.
+//!
+//! Not here: what kinds mean (`schema`).
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::call::{Call, DISCOVERY_DEADLINE};
+use super::{Inner, Kind, locked};
+use crate::target::{Refusal, RefusalKind};
+
+/// What is known of kinds, by `apiVersion` and kind.
+pub(super) type Kinds = BTreeMap<String, BTreeMap<String, Path>>;
+
+/// Where a kind lives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Path {
+    plural: String,
+    namespaced: bool,
+}
+
+impl Inner {
+    /// Returns the path of one object.
+    pub(super) async fn object_path(&self, kind: &Kind, namespace: &str, name: &str) -> Result<String, Refusal> {
+        let found = self.kind_path(kind).await?;
+        Ok(format!("{}/{name}", collection(kind, &found, namespace)))
+    }
+
+    /// Returns the path of all objects of a kind, in every namespace.
+    pub(super) async fn list_path(&self, kind: &Kind) -> Result<String, Refusal> {
+        Ok(collection(kind, &self.kind_path(kind).await?, ""))
+    }
+
+    async fn kind_path(&self, kind: &Kind) -> Result<Path, Refusal> {
+        let api_version = kind.api_version();
+        if let Some(found) = locked(&self.kinds).get(&api_version).and_then(|kinds| kinds.get(&kind.kind)) {
+            return Ok(found.clone());
+        }
+        // A kind that is not in a known group version may have been added since, so the group version is asked again.
+        let kinds = self.discover(kind).await?;
+        let found = kinds.get(&kind.kind).cloned();
+        locked(&self.kinds).insert(api_version.clone(), kinds);
+        found.ok_or_else(|| unknown(kind))
+    }
+
+    async fn discover(&self, kind: &Kind) -> Result<BTreeMap<String, Path>, Refusal> {
+        let api_version = kind.api_version();
+        let path = if kind.group.is_empty() { format!("/api/{api_version}") } else { format!("/apis/{api_version}") };
+        let attempt = format!("ask for the kinds of {api_version}");
+        match self.call(Call::get(attempt, path, DISCOVERY_DEADLINE)).await {
+            Ok((_, list)) => Ok(parse(&list)),
+            Err(refusal) if refusal.kind == RefusalKind::NotFound => Err(unknown(kind)),
+            Err(refusal) => Err(refusal),
+        }
+    }
+}
+
+fn unknown(kind: &Kind) -> Refusal {
+    let message = format!("find kind {} in {}: the server does not know it", kind.kind, kind.api_version());
+    Refusal::new(RefusalKind::UnknownKind, message)
+}
+
+/// Reads an `APIResourceList`; sub-resources, whose names hold a slash, are left out.
+fn parse(list: &Value) -> BTreeMap<String, Path> {
+    let resources = list.get("resources").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    resources
+        .iter()
+        .filter_map(|entry| {
+            let plural = entry.get("name")?.as_str()?;
+            let kind = entry.get("kind")?.as_str()?;
+            let namespaced = entry.get("namespaced")?.as_bool()?;
+            (!plural.contains('/')).then(|| (kind.to_owned(), Path { plural: plural.to_owned(), namespaced }))
+        })
+        .collect()
+}
+
+fn collection(kind: &Kind, path: &Path, namespace: &str) -> String {
+    let root = if kind.group.is_empty() { "/api" } else { "/apis" };
+    let within =
+        if path.namespaced && !namespace.is_empty() { format!("/namespaces/{namespace}") } else { String::new() };
+    format!("{root}/{}{within}/{}", kind.api_version(), path.plural)
+}

@@ -1,0 +1,256 @@
+//! A Kubernetes API server as a target.
+//!
+//! `call` is the one typed entry point of all requests, with a deadline each; `discovery` knows paths of kinds; `write` applies and
+//! deletes; `apply_set` keeps our parent object; `watch` keeps `cache` up to date. Library retries are off.
+//!
+//! Not here: the in-memory server (`sandbox`), which is reached through the same code.
+
+mod apply_set;
+mod cache;
+mod call;
+mod discovery;
+mod watch;
+mod write;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Answer, ApplyRequest, DeleteRequest, Deletion, Kind, LiveObject, Reachability, Refusal, RefusalKind, Target,
+    TargetEvent, WatchState, Written,
+};
+use crate::base::Timestamp;
+use crate::model::{InstanceId, Object, ObjectId, OwnEntry};
+use cache::Cache;
+
+/// How long making a connection may take.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+/// Writes in flight; more buys latency and hardly throughput on a two-core API server.
+const WRITE_LIMIT: usize = 16;
+/// Reads in flight.
+const READ_LIMIT: usize = 16;
+
+/// How a cluster is reached.
+#[derive(Clone, Debug)]
+pub enum Access {
+    /// By a kubeconfig file and a context in it; an empty context means its current one.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The context.
+        context: String,
+    },
+    /// By the text of a kubeconfig.
+    Text(String),
+    /// By the service account of the pod we run in.
+    InCluster,
+}
+
+/// A connected cluster. Cheap to clone; the watches end with the last clone.
+#[derive(Clone)]
+pub struct Cluster {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: kube::Client,
+    instance: InstanceId,
+    control_namespace: String,
+    kinds: Mutex<discovery::Kinds>,
+    cache: Mutex<Cache>,
+    news: Notify,
+    synced: Notify,
+    writes: Semaphore,
+    reads: Semaphore,
+    parent: tokio::sync::Mutex<apply_set::Known>,
+    reachability: Mutex<Reachability>,
+    clock: fn() -> Timestamp,
+    stop: CancellationToken,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Cluster {
+    /// Connects lazily: wrong settings are found here, a server that does not answer by the first call.
+    pub async fn connect(
+        access: &Access,
+        instance: &InstanceId,
+        control_namespace: &str,
+        clock: fn() -> Timestamp,
+    ) -> Result<Self, Refusal> {
+        let mut config = config(access).await?;
+        config.default_retry = false;
+        config.connect_timeout = Some(CONNECT_DEADLINE);
+        config.proxy_url = None;
+        let client = kube::Client::try_from(config).map_err(|error| settings("set up the client", &error))?;
+        let inner = Inner {
+            client,
+            instance: instance.clone(),
+            control_namespace: control_namespace.to_owned(),
+            kinds: Mutex::default(),
+            cache: Mutex::default(),
+            news: Notify::new(),
+            synced: Notify::new(),
+            writes: Semaphore::new(WRITE_LIMIT),
+            reads: Semaphore::new(READ_LIMIT),
+            parent: tokio::sync::Mutex::default(),
+            reachability: Mutex::new(Reachability::Reachable),
+            clock,
+            stop: CancellationToken::new(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+}
+
+impl Inner {
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        locked(&self.cache)
+    }
+
+    /// Notes whether a call was answered, and wakes whoever waits for a change of that.
+    fn note(&self, refusal: Option<&Refusal>) {
+        let mut known = locked(&self.reachability);
+        let was_reachable = *known == Reachability::Reachable;
+        let changed = match refusal.filter(|refusal| refusal.is_unreachable()) {
+            None => {
+                *known = Reachability::Reachable;
+                !was_reachable
+            }
+            Some(refusal) => {
+                if was_reachable {
+                    *known = Reachability::Unreachable { since: (self.clock)(), why: refusal.message.clone() };
+                }
+                was_reachable
+            }
+        };
+        drop(known);
+        if changed {
+            self.cache().news.insert(TargetEvent::Reachability);
+            self.news.notify_one();
+        }
+    }
+}
+
+/// Locks a mutex whose content stays valid if a holder panicked: every change under it is one assignment.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads the settings of a connection and refuses what would run a program or skip the check of the server's certificate.
+async fn config(access: &Access) -> Result<kube::Config, Refusal> {
+    let (kubeconfig, context) = match access {
+        Access::InCluster => {
+            return kube::Config::incluster().map_err(|error| settings("read the service account", &error));
+        }
+        Access::File { path, context } => {
+            let read = Kubeconfig::read_from(path);
+            (
+                read.map_err(|error| settings(&format!("read the kubeconfig {}", path.display()), &error))?,
+                context.clone(),
+            )
+        }
+        Access::Text(text) => {
+            (Kubeconfig::from_yaml(text).map_err(|error| settings("read the kubeconfig", &error))?, String::new())
+        }
+    };
+    for named in &kubeconfig.auth_infos {
+        let Some(user) = &named.auth_info else { continue };
+        if user.exec.is_some() || user.auth_provider.is_some() {
+            let message =
+                format!("use the kubeconfig: user {:?} starts a program to sign in, which is refused", named.name);
+            return Err(Refusal::new(RefusalKind::Settings, message));
+        }
+    }
+    let options =
+        KubeConfigOptions { context: (!context.is_empty()).then_some(context), ..KubeConfigOptions::default() };
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .map_err(|error| settings("use the kubeconfig", &error))?;
+    if config.accept_invalid_certs {
+        let message = "use the kubeconfig: insecure-skip-tls-verify is refused, give certificate-authority-data";
+        return Err(Refusal::new(RefusalKind::Settings, message));
+    }
+    Ok(config)
+}
+
+fn settings(attempt: &str, error: &dyn std::error::Error) -> Refusal {
+    Refusal::new(RefusalKind::Settings, format!("{attempt}: {}", crate::base::chain(error)))
+}
+
+impl Target for Cluster {
+    fn apply<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, Written> {
+        Box::pin(self.inner.apply(request))
+    }
+
+    fn delete<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, Deletion> {
+        Box::pin(self.inner.delete(request))
+    }
+
+    fn release<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, ()> {
+        Box::pin(self.inner.release(request))
+    }
+
+    fn get<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>> {
+        Box::pin(self.inner.read(id, api_version, call::Form::Full))
+    }
+
+    fn metadata<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>> {
+        Box::pin(self.inner.read(id, api_version, call::Form::Metadata))
+    }
+
+    fn watch<'a>(&'a self, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
+        Box::pin(watch::open(&self.inner, kinds))
+    }
+
+    fn grow_apply_set<'a>(&'a self, kinds: &'a BTreeSet<Kind>, namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
+        Box::pin(self.inner.grow_apply_set(kinds, namespaces))
+    }
+
+    fn live(&self, id: &ObjectId) -> Option<LiveObject> {
+        self.inner.cache().live(id)
+    }
+
+    fn watch_state(&self, group: &str, kind: &str) -> WatchState {
+        self.inner.cache().state(group, kind)
+    }
+
+    fn expect(&self, id: &ObjectId, uid: &str, own: &OwnEntry) {
+        self.inner.cache().expect(id, uid, own);
+    }
+
+    fn forget(&self, id: &ObjectId) {
+        self.inner.cache().forget(id);
+    }
+
+    fn events(&self) -> Pin<Box<dyn Future<Output = BTreeSet<TargetEvent>> + Send + '_>> {
+        Box::pin(async {
+            loop {
+                let notified = self.inner.news.notified();
+                let news = std::mem::take(&mut self.inner.cache().news);
+                if !news.is_empty() {
+                    return news;
+                }
+                notified.await;
+            }
+        })
+    }
+
+    fn reachability(&self) -> Reachability {
+        locked(&self.inner.reachability).clone()
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        Box::pin(self.inner.probe())
+    }
+}

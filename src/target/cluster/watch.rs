@@ -1,0 +1,299 @@
+//! One watch per kind in use, for the objects that carry our instance label.
+//!
+//! A watch begins with its list in the same stream; where a server cannot do that, a list goes before it. Kinds with a health rule come in
+//! full form, all others as metadata; Secrets and ConfigMaps are never read. Bookmarks keep the version from which a closed stream goes on.
+//!
+//! Not here: what is kept and what is news (`cache`).
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures::{AsyncBufRead, AsyncBufReadExt};
+use http::Request;
+use serde_json::Value;
+
+use super::cache::decode;
+use super::call::{Call, Form, METADATA_FORM};
+use super::{Inner, Kind};
+use crate::health;
+use crate::model::{Object, ObjectId};
+use crate::target::{Refusal, RefusalKind};
+
+/// How long a stream is kept before the server closes it; shorter than the five minutes after which proxies do.
+const STREAM_SECONDS: u32 = 290;
+/// How long nothing, not even a bookmark, may arrive until a stream counts as dead.
+const IDLE_DEADLINE: Duration = Duration::from_secs(150);
+/// How long opening waits for the first lists.
+const OPEN_DEADLINE: Duration = Duration::from_secs(15);
+/// How long one page of a list may take.
+const LIST_DEADLINE: Duration = Duration::from_secs(30);
+/// Objects of one page of a list.
+const PAGE_SIZE: usize = 500;
+/// Pages of one list; ends a server that always gives a further one.
+const MAX_PAGES: usize = 1_000;
+/// First wait before a stream that failed is opened again; doubled up to the next constant.
+const FIRST_RETRY: Duration = Duration::from_millis(800);
+/// Longest wait before a stream that failed is opened again.
+const RETRY_LIMIT: Duration = Duration::from_secs(30);
+/// Longest line of a stream, in bytes: an object of 1.5 MiB and its frame.
+const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
+
+/// Opens the watches that are not open and waits until the first lists of all these kinds are in.
+pub(super) async fn open(inner: &Arc<Inner>, kinds: &BTreeSet<Kind>) -> Result<(), Refusal> {
+    for kind in kinds {
+        if inner.cache().open(&kind.group, &kind.kind) {
+            tokio::spawn(keep_open(Arc::downgrade(inner), kind.clone(), inner.stop.clone()));
+        }
+    }
+    let settled = async {
+        loop {
+            let notified = inner.synced.notified();
+            tokio::pin!(notified);
+            // Registered before the look, so that a list which ends in between is not missed.
+            notified.as_mut().enable();
+            if kinds.iter().all(|kind| inner.cache().settled(&kind.group, &kind.kind)) {
+                return;
+            }
+            notified.await;
+        }
+    };
+    tokio::time::timeout(OPEN_DEADLINE, settled).await.map_err(|_| {
+        let kinds: Vec<&str> = kinds
+            .iter()
+            .filter(|kind| !inner.cache().settled(&kind.group, &kind.kind))
+            .map(|kind| kind.kind.as_str())
+            .collect();
+        let message =
+            format!("watch {}: the first list did not arrive within {} s", kinds.join(", "), OPEN_DEADLINE.as_secs());
+        Refusal::new(RefusalKind::Timeout, message)
+    })
+}
+
+/// Keeps the watch of a kind open until the cluster is dropped.
+async fn keep_open(cluster: Weak<Inner>, kind: Kind, stop: tokio_util::sync::CancellationToken) {
+    let mut state = Stream { kind, version: None, listed: BTreeSet::new(), list_first: false };
+    let mut wait = FIRST_RETRY;
+    loop {
+        let Some(inner) = cluster.upgrade() else { return };
+        let ended = tokio::select! {
+            () = stop.cancelled() => return,
+            ended = state.run(&inner) => ended,
+        };
+        drop(inner);
+        match ended {
+            Ended::Closed => wait = FIRST_RETRY,
+            Ended::Failed => {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(wait) => wait = (wait * 2).min(RETRY_LIMIT),
+                }
+            }
+        }
+    }
+}
+
+/// How a stream ended.
+enum Ended {
+    /// As streams do, after something arrived on it.
+    Closed,
+    /// With an error, or at once.
+    Failed,
+}
+
+/// One watch and where it stands.
+struct Stream {
+    kind: Kind,
+    version: Option<String>,
+    listed: BTreeSet<ObjectId>,
+    list_first: bool,
+}
+
+impl Stream {
+    async fn run(&mut self, inner: &Inner) -> Ended {
+        match self.attempt(inner).await {
+            Ok(heard) => {
+                if heard {
+                    Ended::Closed
+                } else {
+                    Ended::Failed
+                }
+            }
+            Err(refusal) => {
+                match refusal.kind {
+                    RefusalKind::UnknownKind | RefusalKind::NotFound => {
+                        inner.cache().unknown(&self.kind.group, &self.kind.kind);
+                        inner.synced.notify_waiters();
+                    }
+                    RefusalKind::Invalid(_) if self.version.is_none() => self.list_first = true,
+                    _ => {
+                        inner.note(Some(&refusal));
+                        tracing::debug!(kind = self.kind.kind, error = %refusal, "a watch ended");
+                    }
+                }
+                Ended::Failed
+            }
+        }
+    }
+
+    /// Opens the stream and reads it to its end; returns whether anything arrived.
+    async fn attempt(&mut self, inner: &Inner) -> Result<bool, Refusal> {
+        let path = inner.list_path(&self.kind).await?;
+        if self.list_first && self.version.is_none() {
+            self.list(inner, &path).await?;
+        }
+        let mut lines = Box::pin(self.connect(inner, &path).await?);
+        let mut heard = false;
+        while let Some(line) = next_line(&mut lines, &self.kind).await? {
+            if line.is_empty() {
+                continue;
+            }
+            heard = true;
+            inner.note(None);
+            if !self.frame(inner, &line)? {
+                return Ok(heard);
+            }
+        }
+        Ok(heard)
+    }
+
+    async fn connect(&self, inner: &Inner, path: &str) -> Result<impl AsyncBufRead + use<>, Refusal> {
+        let selector = selector(inner);
+        let from = match &self.version {
+            Some(version) => format!("resourceVersion={version}"),
+            None => "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
+        };
+        let uri = format!(
+            "{path}?watch=1&{from}&allowWatchBookmarks=true&timeoutSeconds={STREAM_SECONDS}&labelSelector={selector}"
+        );
+        let attempt = format!("watch {}", self.kind.kind);
+        let request = Request::builder().uri(uri).header("Accept", self.accept()).body(Vec::new());
+        let request = request.map_err(|error| Refusal::new(RefusalKind::Server, format!("{attempt}: {error}")))?;
+        let opened = tokio::time::timeout(LIST_DEADLINE, inner.client.request_stream(request)).await;
+        match opened {
+            Err(_) => Err(Refusal::new(RefusalKind::Timeout, format!("{attempt}: the stream did not open"))),
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(kube::Error::Api(status))) => {
+                let value = serde_json::to_value(&status).unwrap_or(Value::Null);
+                Err(Refusal::from_status(&attempt, status.code, &value, false))
+            }
+            Ok(Err(error)) => {
+                Err(Refusal::new(RefusalKind::Unreachable, format!("{attempt}: {}", crate::base::chain(&error))))
+            }
+        }
+    }
+
+    fn accept(&self) -> &'static str {
+        match self.form() {
+            Form::Full => "application/json",
+            Form::Metadata => METADATA_FORM,
+        }
+    }
+
+    fn form(&self) -> Form {
+        if health::has_rule(&self.kind.group, &self.kind.kind) { Form::Full } else { Form::Metadata }
+    }
+
+    /// Reads one frame; returns false when the stream must be opened anew from the beginning.
+    fn frame(&mut self, inner: &Inner, line: &str) -> Result<bool, Refusal> {
+        let broken = || Refusal::new(RefusalKind::Server, format!("watch {}: a frame is no JSON", self.kind.kind));
+        let mut frame: Value = serde_json::from_str(line).map_err(|_| broken())?;
+        let object =
+            Object::from_value(frame.get_mut("object").map(Value::take).unwrap_or(Value::Null)).ok_or_else(broken)?;
+        let (group, kind) = (self.kind.group.clone(), self.kind.kind.clone());
+        inner.cache().heard(&group, &kind);
+        match frame.get("type").and_then(Value::as_str).unwrap_or("") {
+            "BOOKMARK" => {
+                self.version = version_of(&object);
+                if object.annotation("k8s.io/initial-events-end") == Some("true") {
+                    self.end_of_list(inner);
+                }
+            }
+            "ERROR" => {
+                // 410 and its kin: the version is too old, so the list comes again.
+                self.version = None;
+                self.listed.clear();
+                return Ok(false);
+            }
+            word => {
+                let id = self.id(&object);
+                if self.version.is_some() {
+                    self.version = version_of(&object);
+                } else {
+                    self.listed.insert(id.clone());
+                }
+                let live = (word != "DELETED").then(|| decode(&id, &object));
+                if inner.cache().event(&id, live) {
+                    inner.news.notify_one();
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn end_of_list(&mut self, inner: &Inner) {
+        let listed = std::mem::take(&mut self.listed);
+        inner.cache().synced(&self.kind.group, &self.kind.kind, &listed);
+        inner.synced.notify_waiters();
+        inner.news.notify_one();
+    }
+
+    /// Lists in pages, for servers that cannot begin a watch with its list.
+    async fn list(&mut self, inner: &Inner, path: &str) -> Result<(), Refusal> {
+        let mut next = String::new();
+        for _ in 0..MAX_PAGES {
+            let page = format!("{path}?limit={PAGE_SIZE}&labelSelector={}{next}", selector(inner));
+            let call = Call { form: self.form(), ..Call::get(format!("list {}", self.kind.kind), page, LIST_DEADLINE) };
+            let (_, list) = inner.call(call).await?;
+            for item in list.get("items").and_then(Value::as_array).into_iter().flatten() {
+                let Some(object) = Object::from_value(item.clone()) else { continue };
+                let id = self.id(&object);
+                self.listed.insert(id.clone());
+                inner.cache().event(&id, Some(decode(&id, &object)));
+            }
+            let metadata = |key: &str| {
+                list.get("metadata").and_then(|m| m.get(key)).and_then(Value::as_str).unwrap_or("").to_owned()
+            };
+            let more = metadata("continue");
+            if more.is_empty() {
+                self.version = Some(metadata("resourceVersion"));
+                self.end_of_list(inner);
+                return Ok(());
+            }
+            next = format!("&continue={more}");
+        }
+        Err(Refusal::new(RefusalKind::Server, format!("list {}: it has more than {MAX_PAGES} pages", self.kind.kind)))
+    }
+
+    /// Returns the identity of an object of this watch; in metadata form and in list items its own kind is another or absent.
+    fn id(&self, object: &Object) -> ObjectId {
+        ObjectId::new(&self.kind.group, &self.kind.kind, object.namespace(), object.name())
+    }
+}
+
+fn selector(inner: &Inner) -> String {
+    format!("rewild.dev%2Finstance%3D{}", inner.instance)
+}
+
+fn version_of(object: &Object) -> Option<String> {
+    object.at(&["metadata", "resourceVersion"]).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Reads one line, or nothing at the end of the stream. The length of a line and the wait for it are bounded.
+async fn next_line(lines: &mut (impl AsyncBufRead + Unpin), kind: &Kind) -> Result<Option<String>, Refusal> {
+    let attempt = |what: &str| Refusal::new(RefusalKind::Timeout, format!("watch {}: {what}", kind.kind));
+    let mut line = Vec::new();
+    let mut limited = futures::AsyncReadExt::take(lines, MAX_FRAME_BYTES as u64);
+    let read = tokio::time::timeout(IDLE_DEADLINE, limited.read_until(b'\n', &mut line)).await;
+    match read {
+        Err(_) => Err(attempt("nothing arrived, not even a bookmark")),
+        Ok(Err(error)) => Err(attempt(&error.to_string())),
+        Ok(Ok(0)) => Ok(None),
+        Ok(Ok(_)) if line.last() != Some(&b'\n') && line.len() >= MAX_FRAME_BYTES => {
+            Err(attempt("a frame is larger than 4 MiB"))
+        }
+        Ok(Ok(_)) => String::from_utf8(line)
+            .map(|text| Some(text.trim_end().to_owned()))
+            .map_err(|_| attempt("a frame is not UTF-8")),
+    }
+}

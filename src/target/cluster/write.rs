@@ -1,0 +1,211 @@
+//! Applies and deletes single objects.
+//!
+//! Not here: which objects and in which order (`plan`, `apply`).
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::call::{Call, DELETE_DEADLINE, Form, GET_DEADLINE, WRITE_DEADLINE, is_secret};
+use super::{Inner, Kind};
+use crate::model::{MANAGER, Object, Observed, OwnEntry};
+use crate::target::{
+    ApplyRequest, DeleteRequest, Deletion, Dependents, Mode, Ownership, Refusal, RefusalKind, Written,
+};
+
+/// How often an object that changes between our read and our delete is read again.
+const DELETE_ROUNDS: usize = 3;
+
+impl Inner {
+    /// Sends one server-side apply; after a lost answer once more, because the same apply twice is one.
+    pub(super) async fn apply(&self, request: &ApplyRequest) -> Result<Written, Refusal> {
+        let ApplyRequest { id, api_version, body, ownership, mode, hash } = request;
+        let mut path = self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await?;
+        path.push_str("?fieldManager=");
+        path.push_str(MANAGER);
+        path.push_str("&fieldValidation=Strict");
+        if *ownership == Ownership::Take {
+            path.push_str("&force=true");
+        }
+        if *mode == Mode::DryRun {
+            path.push_str("&dryRun=All");
+        }
+        let _permit = self.writes.acquire().await;
+        if *mode == Mode::Write {
+            self.cache().begin_write(id);
+        }
+        let send = || {
+            self.call(Call {
+                attempt: format!("apply {id}"),
+                method: Method::PATCH,
+                path: path.clone(),
+                body: Some((body, "application/apply-patch+yaml")),
+                form: Form::Full,
+                secret: is_secret(id),
+                deadline: WRITE_DEADLINE,
+            })
+        };
+        let mut answer = send().await;
+        if answer.as_ref().is_err_and(|refusal| refusal.kind == RefusalKind::Timeout) {
+            answer = send().await;
+        }
+        let mut written = answer.and_then(|(code, value)| written(code, value, hash, id));
+        if let Ok(written) = &mut written {
+            let before = self.cache().live(id).map(|live| live.resource_version);
+            written.unchanged = before.is_some_and(|version| version == written.observed.resource_version);
+        }
+        if *mode == Mode::Write {
+            let news = self.cache().end_write(id, written.as_ref().ok());
+            if news {
+                self.news.notify_one();
+            }
+        }
+        written
+    }
+
+    /// Deletes an object that is still the one we mean: read, compare uid and labels, delete with both as preconditions.
+    pub(super) async fn delete(&self, request: &DeleteRequest) -> Result<Deletion, Refusal> {
+        let DeleteRequest { id, api_version, uid, labels, dependents } = request;
+        let path = match self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await {
+            Err(refusal) if refusal.kind == RefusalKind::UnknownKind => return Ok(Deletion::Gone),
+            other => other?,
+        };
+        let _permit = self.writes.acquire().await;
+        let mut refusal =
+            Refusal::new(RefusalKind::Changed, format!("delete {id}: it changed {DELETE_ROUNDS} times meanwhile"));
+        for _ in 0..DELETE_ROUNDS {
+            let read = Call {
+                form: Form::Metadata,
+                ..Call::get(format!("read {id} before its deletion"), path.clone(), GET_DEADLINE)
+            };
+            let live = match self.call(read).await {
+                Ok((_, value)) => Object::from_value(value).unwrap_or_default(),
+                Err(gone) if gone.kind == RefusalKind::NotFound => return Ok(Deletion::Gone),
+                Err(other) => return Err(other),
+            };
+            if text(&live, "uid") != uid {
+                // Another incarnation stands in its place: ours is gone, this one is not ours to delete.
+                return Ok(Deletion::Gone);
+            }
+            if let Some((key, _)) = labels.iter().find(|(key, value)| live.label(key) != Some(value)) {
+                let message = format!("delete {id}: it no longer carries our label {key}, so it is left alone");
+                return Err(Refusal::new(RefusalKind::Conflict(Vec::new()), message));
+            }
+            let policy = match dependents {
+                Dependents::Collected => "Background",
+                Dependents::Orphaned => "Orphan",
+            };
+            let body = json!({
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "propagationPolicy": policy,
+                "preconditions": {"uid": uid, "resourceVersion": text(&live, "resourceVersion")},
+            });
+            let answer = self
+                .call(Call {
+                    attempt: format!("delete {id}"),
+                    method: Method::DELETE,
+                    path: path.clone(),
+                    body: Some((&body, "application/json")),
+                    form: Form::Full,
+                    secret: is_secret(id),
+                    deadline: DELETE_DEADLINE,
+                })
+                .await;
+            match answer {
+                Ok((_, value)) => {
+                    return Ok(if value.get("metadata").and_then(|m| m.get("deletionTimestamp")).is_some() {
+                        Deletion::Begun
+                    } else {
+                        Deletion::Gone
+                    });
+                }
+                Err(gone) if gone.kind == RefusalKind::NotFound => return Ok(Deletion::Gone),
+                Err(changed) if matches!(changed.kind, RefusalKind::Changed | RefusalKind::UidMismatch) => {
+                    refusal = changed
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        Err(refusal)
+    }
+
+    /// Removes our labels, annotations and managed fields entry. Applying an empty object instead would delete every field that
+    /// only we own.
+    pub(super) async fn release(&self, request: &DeleteRequest) -> Result<(), Refusal> {
+        let DeleteRequest { id, api_version, uid, labels: _, dependents: _ } = request;
+        let path = self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await?;
+        let Some(live) = self.read(id, api_version, Form::Metadata).await? else { return Ok(()) };
+        if text(&live, "uid") != uid {
+            return Ok(());
+        }
+        let ours = |map: &str| {
+            live.metadata()
+                .and_then(|metadata| metadata.get(map))
+                .and_then(Value::as_object)
+                .map(|map| map.keys().filter(|key| is_mark(key)).map(|key| (key.clone(), Value::Null)).collect())
+                .map_or(Value::Null, Value::Object)
+        };
+        let entries: Vec<Value> = live
+            .metadata()
+            .and_then(|metadata| metadata.get("managedFields"))
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .map(|entry| {
+                let mut entry = entry.clone();
+                if let Some(fields) = entry.as_object_mut()
+                    && fields.get("manager").and_then(Value::as_str) == Some(MANAGER)
+                {
+                    fields.insert("manager".to_owned(), Value::from("wild-released"));
+                    fields.insert("operation".to_owned(), Value::from("Update"));
+                }
+                entry
+            })
+            .collect();
+        let body = json!({"metadata": {
+            "uid": uid,
+            "resourceVersion": text(&live, "resourceVersion"),
+            "labels": ours("labels"),
+            "annotations": ours("annotations"),
+            "managedFields": entries,
+        }});
+        let _permit = self.writes.acquire().await;
+        self.call(Call {
+            attempt: format!("release {id}"),
+            method: Method::PATCH,
+            path: format!("{path}?fieldManager=wild-released"),
+            body: Some((&body, "application/merge-patch+json")),
+            form: Form::Full,
+            secret: is_secret(id),
+            deadline: WRITE_DEADLINE,
+        })
+        .await?;
+        self.cache().forget(id);
+        Ok(())
+    }
+}
+
+/// Returns whether a label or annotation is one of our marks.
+fn is_mark(key: &str) -> bool {
+    key.starts_with("rewild.dev/") || key == "applyset.kubernetes.io/part-of"
+}
+
+fn text<'a>(object: &'a Object, key: &str) -> &'a str {
+    object.metadata().and_then(|metadata| metadata.get(key)).and_then(Value::as_str).unwrap_or("")
+}
+
+/// Reads the answer to an apply.
+fn written(code: u16, value: Value, hash: &str, id: &crate::model::ObjectId) -> Result<Written, Refusal> {
+    let object = Object::from_value(value)
+        .ok_or_else(|| Refusal::new(RefusalKind::Server, format!("apply {id}: the answer is no object")))?;
+    let own = OwnEntry::of(object.metadata().and_then(|metadata| metadata.get("managedFields")));
+    let observed = Observed {
+        uid: text(&object, "uid").to_owned(),
+        resource_version: text(&object, "resourceVersion").to_owned(),
+        generation: object.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0),
+        fields: own.fields,
+        time: own.time,
+        hash: hash.to_owned(),
+    };
+    Ok(Written { observed, created: code == 201, unchanged: false, object })
+}

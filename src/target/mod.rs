@@ -1,0 +1,227 @@
+//! Systems that actions are applied to. One today: a Kubernetes cluster, real or the sandbox, over HTTP.
+//!
+//! A target obeys: it sends what it is given, reports what was answered, and keeps the newest state of watched objects. Every call
+//! has a deadline. Not here: what to send (`plan`), in which order (`apply`).
+
+mod cluster;
+mod refusal;
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::Pin;
+
+use serde_json::Value;
+
+pub use cluster::{Access, Cluster};
+pub use refusal::{FieldConflict, Refusal, RefusalKind};
+
+use crate::base::Timestamp;
+use crate::health::Health;
+use crate::model::{Object, ObjectId, Observed, OwnEntry};
+
+/// A boxed answer, so that targets can be told apart at run time.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
+
+/// A kind with the version it is spoken to in.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Kind {
+    /// API group, empty for the core group.
+    pub group: String,
+    /// Version.
+    pub version: String,
+    /// Kind.
+    pub kind: String,
+}
+
+impl Kind {
+    /// Returns the kind of an object identity under an `apiVersion`.
+    pub fn of(id: &ObjectId, api_version: &str) -> Self {
+        let version = api_version.rsplit('/').next().unwrap_or(api_version);
+        Self { group: id.group.clone(), version: version.to_owned(), kind: id.kind.clone() }
+    }
+
+    /// Returns `apiVersion` as objects carry it.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
+
+/// A server-side apply.
+#[derive(Clone, Debug)]
+pub struct ApplyRequest {
+    /// The object.
+    pub id: ObjectId,
+    /// `apiVersion` of the body.
+    pub api_version: String,
+    /// The body; with `metadata.uid` if the object must already be there.
+    pub body: Value,
+    /// Whether fields of other managers are taken over.
+    pub ownership: Ownership,
+    /// Whether it is only tried.
+    pub mode: Mode,
+    /// Desired hash, noted in the answer.
+    pub hash: String,
+}
+
+/// Whether an apply takes over fields of other managers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ownership {
+    /// It does.
+    Take,
+    /// A conflict is an answer.
+    Respect,
+}
+
+/// Whether a request is only tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// It is carried out.
+    Write,
+    /// The server checks it and changes nothing.
+    DryRun,
+}
+
+/// A deletion.
+#[derive(Clone, Debug)]
+pub struct DeleteRequest {
+    /// The object.
+    pub id: ObjectId,
+    /// `apiVersion` to speak.
+    pub api_version: String,
+    /// Incarnation that is meant; another one is left alone.
+    pub uid: String,
+    /// Labels that the object must still carry: our instance and app.
+    pub labels: Vec<(String, String)>,
+    /// Whether dependents stay.
+    pub dependents: Dependents,
+}
+
+/// What happens to the dependents of a deleted object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dependents {
+    /// The garbage collector removes them afterwards.
+    Collected,
+    /// They stay.
+    Orphaned,
+}
+
+/// The answer to an apply.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// What the server says about the object now.
+    pub observed: Observed,
+    /// Whether it was not there before.
+    pub created: bool,
+    /// Whether the server changed nothing.
+    pub unchanged: bool,
+    /// The object as answered.
+    pub object: Object,
+}
+
+/// The answer to a deletion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deletion {
+    /// It is gone.
+    Gone,
+    /// It is accepted; finalizers hold the object.
+    Begun,
+}
+
+/// What is known of a watched object. Nothing else of it stays in memory.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LiveObject {
+    /// Incarnation.
+    pub uid: String,
+    /// Version; compared for equality only.
+    pub resource_version: String,
+    /// Generation of the spec, 0 for kinds without.
+    pub generation: i64,
+    /// Our managed fields entry in short.
+    pub own: OwnEntry,
+    /// Whether deletion has begun.
+    pub terminating: bool,
+    /// Health, for kinds that are watched in full form.
+    pub health: Option<Health>,
+    /// The whole `managedFields`, kept only while our entry is not as we wrote it.
+    pub managed: Option<Value>,
+    /// Hash in the annotation.
+    pub hash: String,
+    /// App in the label.
+    pub app: String,
+}
+
+/// Whether the watch of a kind can be trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WatchState {
+    /// Its first list is in and something arrived lately.
+    Fresh,
+    /// Nothing arrived for too long.
+    Stale,
+    /// It is not open.
+    Closed,
+    /// The server does not know the kind.
+    UnknownKind,
+}
+
+/// Something a watch saw about an app's object.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum TargetEvent {
+    /// An object is not as we wrote it, or is gone.
+    Drift {
+        /// The app in its label.
+        app: String,
+    },
+    /// Health of an object changed.
+    Health {
+        /// The app in its label.
+        app: String,
+    },
+    /// The target answers again, or stopped answering.
+    Reachability,
+}
+
+/// Whether the target answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reachability {
+    /// It does.
+    Reachable,
+    /// It does not.
+    Unreachable {
+        /// Since when.
+        since: Timestamp,
+        /// What the last try said.
+        why: String,
+    },
+}
+
+/// What the engine asks of a target.
+pub trait Target: Send + Sync {
+    /// Sends a server-side apply. The answer is authoritative and becomes what the watch is compared with.
+    fn apply<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, Written>;
+    /// Deletes after reading the object once more: same uid, same labels, then uid and version as preconditions.
+    fn delete<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, Deletion>;
+    /// Takes our marks and our ownership off an object that stays.
+    fn release<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, ()>;
+    /// Reads an object, or nothing if it is not there.
+    fn get<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>>;
+    /// Reads only the metadata of an object, or nothing if it is not there.
+    fn metadata<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>>;
+    /// Opens the watches of kinds and returns when their first lists are in, or at a deadline.
+    fn watch<'a>(&'a self, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()>;
+    /// Makes sure that our ApplySet parent names these kinds and namespaces; writes only to grow it.
+    fn grow_apply_set<'a>(&'a self, kinds: &'a BTreeSet<Kind>, namespaces: &'a BTreeSet<String>) -> Answer<'a, ()>;
+    /// Returns what the watch knows of an object.
+    fn live(&self, id: &ObjectId) -> Option<LiveObject>;
+    /// Returns whether the watch of a kind can be trusted.
+    fn watch_state(&self, group: &str, kind: &str) -> WatchState;
+    /// Tells the watch what our last write of an object left, so that it can say when that is no longer so.
+    fn expect(&self, id: &ObjectId, uid: &str, own: &OwnEntry);
+    /// Forgets what was expected of an object.
+    fn forget(&self, id: &ObjectId);
+    /// Waits for news and returns all that came since the last call.
+    fn events(&self) -> Pin<Box<dyn Future<Output = BTreeSet<TargetEvent>> + Send + '_>>;
+    /// Returns whether the target answers.
+    fn reachability(&self) -> Reachability;
+    /// Asks the target once whether it answers, and remembers the answer.
+    fn probe(&self) -> Answer<'_, ()>;
+}
