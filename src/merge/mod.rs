@@ -7,7 +7,19 @@
 //!
 //! Not here: compiling theirs, building the result, committing it (`compile`, `git`).
 
+mod config;
+mod conflict;
 mod line_diff;
+mod links;
+mod open;
+mod rename;
+mod resolve;
 mod text;
+mod tree;
 
+pub use config::{ConfigEdit, ConfigMerged, merge_config};
+pub use conflict::{Conflict, ConflictKind, Notice, NoticeKind, Texts};
+pub use open::{ConflictsFile, Decided, GenerationMark, OpenConflict, conflicts_path};
+pub use resolve::{Resolved, Unplaced, resolve};
 pub use text::{Hunk, Labels, TextMerge, has_markers, merge_text, with_markers};
+pub use tree::{Merged, Three, is_package_view, merge_trees};

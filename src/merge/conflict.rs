@@ -1,0 +1,191 @@
+//! Pure. Places where both sides changed and no rule decides, and the things a person should know without having to decide.
+//!
+//! Not here: finding them (`tree`, `config`), deciding them (`resolve`), the file that keeps the open ones (`open`).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::{Encoder, RepoPath};
+
+/// Characters of a conflict's id.
+const ID_CHARS: usize = 16;
+
+/// What kind of collision a conflict is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConflictKind {
+    /// Both changed the same lines.
+    Text,
+    /// Both added the file, with other content.
+    BothAdded,
+    /// Ours deleted the file and theirs changed it.
+    DeleteEdit,
+    /// Ours changed the file and theirs deleted it.
+    EditDelete,
+    /// Both renamed the file, to other names.
+    RenameRename,
+    /// Both changed a file that is no text.
+    FileKind,
+    /// A key of config.yaml was edited, and upstream renamed it or gave it another kind of value.
+    Config,
+    /// Each side is fine alone and together they do not build.
+    Semantic,
+}
+
+/// A collision, with ours in the merged tree until somebody decides.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Conflict {
+    /// Id that stays the same while the three sides do.
+    pub id: String,
+    /// What kind of collision it is.
+    pub kind: ConflictKind,
+    /// The file, where it stands in the merged tree.
+    #[serde(rename = "file", with = "path_text")]
+    pub path: RepoPath,
+    /// Line of the merged file, from 1, where ours begins; 0 if the whole file is meant.
+    #[serde(default)]
+    pub line: usize,
+    /// Dotted key of config.yaml; empty for other files.
+    #[serde(default, rename = "path", skip_serializing_if = "String::is_empty")]
+    pub key: String,
+    /// What both started from; nothing if it was not there or is no text.
+    #[serde(default)]
+    pub base: Option<String>,
+    /// Ours.
+    #[serde(default)]
+    pub mine: Option<String>,
+    /// Theirs.
+    #[serde(default)]
+    pub upstream: Option<String>,
+    /// Why no rule decides, in one sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+/// The three texts of a collision.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Texts {
+    /// What both started from.
+    pub base: Option<String>,
+    /// Ours.
+    pub mine: Option<String>,
+    /// Theirs.
+    pub upstream: Option<String>,
+}
+
+impl Conflict {
+    /// Returns a conflict about a whole file or key.
+    pub fn new(kind: ConflictKind, path: &RepoPath, texts: Texts, why: impl Into<String>) -> Self {
+        let Texts { base, mine, upstream } = texts;
+        let mut conflict = Self {
+            id: String::new(),
+            kind,
+            path: path.clone(),
+            line: 0,
+            key: String::new(),
+            base,
+            mine,
+            upstream,
+            why: why.into(),
+        };
+        conflict.id = conflict.digest(0);
+        conflict
+    }
+
+    /// Returns the id of the conflict as the `nth` of its like in one merge. The line is left out: edits elsewhere must not change the id.
+    fn digest(&self, nth: u64) -> String {
+        let mut encoder = Encoder::new();
+        encoder.text(self.path.as_str()).text(&self.key).text(&format!("{:?}", self.kind));
+        for side in [&self.base, &self.mine, &self.upstream] {
+            match side {
+                Some(text) => encoder.list(1).text(text),
+                None => encoder.list(0),
+            };
+        }
+        encoder.text(&nth.to_string());
+        encoder.digest().to_hex().chars().take(ID_CHARS).collect()
+    }
+}
+
+/// Puts conflicts in the order in which people read files and gives equal ones ids of their own.
+pub(super) fn number(conflicts: &mut [Conflict]) {
+    conflicts.sort_by(|a, b| (&a.path, a.line, &a.key).cmp(&(&b.path, b.line, &b.key)));
+    let mut seen: BTreeMap<String, u64> = BTreeMap::new();
+    for conflict in conflicts {
+        let plain = conflict.digest(0);
+        let nth = seen.entry(plain).or_default();
+        conflict.id = conflict.digest(*nth);
+        *nth += 1;
+    }
+}
+
+/// What a notice is about.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum NoticeKind {
+    /// A file below `.package/` was edited; it is a view and was put back.
+    PackageViewEdited,
+    /// Both sides changed how a file is kept, and ours stays.
+    AttributeKept,
+    /// Upstream renamed a file that ours changed, and the changes went along.
+    Renamed,
+    /// A new key of config.yaml.
+    ConfigAdded,
+    /// A key of config.yaml that nobody had edited has the new default.
+    ConfigFollowed,
+    /// An edited key of config.yaml keeps its value although the default moved.
+    ConfigKept,
+    /// A key of config.yaml that nobody had edited went with its default.
+    ConfigRemoved,
+    /// An edited key of config.yaml that no default has any more.
+    ConfigUnused,
+}
+
+/// Something a person should know and need not decide.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Notice {
+    /// What it is about.
+    pub kind: NoticeKind,
+    /// The file or the key.
+    pub subject: String,
+    /// What became of it; empty where the kind says it all.
+    pub detail: String,
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, subject, detail } = self;
+        match kind {
+            NoticeKind::PackageViewEdited => {
+                write!(f, "{subject} was edited; it only shows the package and was put back")
+            }
+            NoticeKind::AttributeKept => write!(f, "{subject} keeps its mode; both sides changed it"),
+            NoticeKind::Renamed => write!(f, "{subject} is now {detail}; your changes went along"),
+            NoticeKind::ConfigAdded => write!(f, "config key {subject} added: {detail}"),
+            NoticeKind::ConfigFollowed => write!(f, "config key {subject} follows its default: {detail}"),
+            NoticeKind::ConfigKept => write!(f, "config key {subject} keeps your value; its default moved: {detail}"),
+            NoticeKind::ConfigRemoved => write!(f, "config key {subject} removed with its default"),
+            NoticeKind::ConfigUnused => {
+                write!(f, "config key {subject} keeps your value, but the package has no such key")
+            }
+        }
+    }
+}
+
+/// Reads and writes a path as its text.
+mod path_text {
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    use crate::base::RepoPath;
+
+    pub(super) fn serialize<S: Serializer>(path: &RepoPath, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(path.as_str())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RepoPath, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        RepoPath::parse(&text).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,210 @@
+//! Pure. Applies decisions to the files of an update that waits.
+//!
+//! A decision replaces our lines by those of the side that was taken, at the line that the conflict names or, if a person edited the file
+//! since, where our lines stand now. Not here: keys of config.yaml, which are set as values (`compile`).
+
+use std::collections::BTreeMap;
+
+use super::conflict::{Conflict, ConflictKind};
+use super::line_diff::lines;
+use super::links;
+use super::tree::Three;
+use crate::base::RepoPath;
+use crate::model::{File, FileTree, Side};
+
+/// What is left after decisions.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Resolved {
+    /// The files with every decision applied.
+    pub files: FileTree,
+    /// What is still open, with lines as they are now.
+    pub open: Vec<Conflict>,
+    /// What was decided and how.
+    pub taken: Vec<(Conflict, Side)>,
+}
+
+/// A decision that could not be applied because its lines are not in the file any more.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the lines of conflict {id} are not in {path} any more")]
+pub struct Unplaced {
+    /// The conflict.
+    pub id: String,
+    /// The file.
+    pub path: RepoPath,
+}
+
+/// Takes a side in each conflict that `decisions` names by id; the three trees are those that were merged.
+pub fn resolve(
+    files: &FileTree,
+    conflicts: &[Conflict],
+    decisions: &BTreeMap<String, Side>,
+    sides: Three<&FileTree>,
+) -> Result<Resolved, Unplaced> {
+    let mut resolved = Resolved { files: files.clone(), ..Resolved::default() };
+    let mut shift = Shift::default();
+    // Hunks first: they stand in files that a decision about the whole file may move or delete.
+    let (hunks, whole): (Vec<&Conflict>, Vec<&Conflict>) = conflicts.iter().partition(|conflict| is_hunk(conflict));
+    for conflict in hunks {
+        let mut conflict = conflict.clone();
+        conflict.line = shift.apply(&conflict);
+        match decisions.get(&conflict.id) {
+            None => resolved.open.push(conflict),
+            Some(side) => {
+                take_lines(&mut resolved.files, &conflict, *side, &mut shift)?;
+                resolved.taken.push((conflict, *side));
+            }
+        }
+    }
+    for conflict in whole {
+        match decisions.get(&conflict.id) {
+            None => resolved.open.push(conflict.clone()),
+            Some(side) => {
+                take_whole(&mut resolved, conflict, *side, sides);
+                resolved.taken.push((conflict.clone(), *side));
+            }
+        }
+    }
+    resolved.open.sort_by(|a, b| (&a.path, a.line, &a.key).cmp(&(&b.path, b.line, &b.key)));
+    Ok(resolved)
+}
+
+fn is_hunk(conflict: &Conflict) -> bool {
+    matches!(conflict.kind, ConflictKind::Text | ConflictKind::BothAdded) && conflict.line > 0
+}
+
+/// By how many lines the rest of a file moved when earlier conflicts were decided.
+#[derive(Default)]
+struct Shift {
+    grown: BTreeMap<RepoPath, (usize, usize)>,
+}
+
+impl Shift {
+    fn apply(&self, conflict: &Conflict) -> usize {
+        let (more, fewer) = self.grown.get(&conflict.path).copied().unwrap_or_default();
+        (conflict.line + more).saturating_sub(fewer).max(1)
+    }
+
+    fn record(&mut self, path: &RepoPath, come: usize, gone: usize) {
+        let grown = self.grown.entry(path.clone()).or_default();
+        grown.0 += come;
+        grown.1 += gone;
+    }
+}
+
+fn side_of(conflict: &Conflict, side: Side) -> Option<&str> {
+    match side {
+        Side::Base => conflict.base.as_deref(),
+        Side::Mine => conflict.mine.as_deref(),
+        Side::Upstream => conflict.upstream.as_deref(),
+    }
+}
+
+/// Replaces our lines in a file.
+fn take_lines(files: &mut FileTree, conflict: &Conflict, side: Side, shift: &mut Shift) -> Result<(), Unplaced> {
+    if side == Side::Mine {
+        return Ok(());
+    }
+    let unplaced = || Unplaced { id: conflict.id.clone(), path: conflict.path.clone() };
+    let file = files.get(conflict.path.as_str()).ok_or_else(unplaced)?;
+    let text = file.as_text().ok_or_else(unplaced)?;
+    let wanted = side_of(conflict, side).unwrap_or_default();
+    let all = lines(text);
+    let own = lines(side_of(conflict, Side::Mine).unwrap_or_default());
+    let start = find(&all, &own, conflict.line - 1).ok_or_else(unplaced)?;
+    let mut edited = String::with_capacity(text.len() + wanted.len());
+    edited.extend(all.iter().take(start).copied());
+    end_line(&mut edited);
+    edited.push_str(wanted);
+    let rest = all.iter().skip(start + own.len());
+    if rest.len() > 0 {
+        end_line(&mut edited);
+    }
+    edited.extend(rest.copied());
+    let mode = file.mode;
+    shift.record(&conflict.path, lines(wanted).len(), own.len());
+    files.insert(conflict.path.clone(), File { bytes: edited.as_bytes().into(), mode });
+    Ok(())
+}
+
+fn end_line(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// Returns where our lines stand, nearest to where they stood. Lines that ours deleted can only be put where they were.
+fn find(all: &[&str], own: &[&str], wanted: usize) -> Option<usize> {
+    if own.is_empty() {
+        return Some(wanted.min(all.len()));
+    }
+    let places =
+        (0..=all.len().checked_sub(own.len())?).filter(|place| all.iter().skip(*place).take(own.len()).eq(own.iter()));
+    places.min_by_key(|place| place.abs_diff(wanted))
+}
+
+/// Takes a side of a whole file, or of the whole app where only that builds.
+fn take_whole(resolved: &mut Resolved, conflict: &Conflict, side: Side, sides: Three<&FileTree>) {
+    let tree = match side {
+        Side::Base => sides.base,
+        Side::Mine => sides.ours,
+        Side::Upstream => sides.theirs,
+    };
+    match conflict.kind {
+        ConflictKind::RenameRename => rename(resolved, conflict, side),
+        ConflictKind::Semantic => {
+            let app = conflict.path.as_str().split('/').take(2).collect::<Vec<_>>().join("/");
+            let view = |path: &RepoPath| path.is_within(&app) && !super::tree::is_package_view(path);
+            let gone: Vec<RepoPath> = resolved.files.paths().filter(|path| view(path)).cloned().collect();
+            for path in gone {
+                resolved.files.remove(&path);
+            }
+            resolved
+                .files
+                .extend(tree.iter().filter(|(path, _)| view(path)).map(|(p, f)| (p.clone(), f.clone())).collect());
+        }
+        ConflictKind::DeleteEdit | ConflictKind::EditDelete | ConflictKind::FileKind | ConflictKind::BothAdded => {
+            take_file(resolved, conflict, side, tree);
+        }
+        // Lines were taken before, keys of config.yaml are set by the caller.
+        ConflictKind::Text | ConflictKind::Config => {}
+    }
+}
+
+fn take_file(resolved: &mut Resolved, conflict: &Conflict, side: Side, tree: &FileTree) {
+    if side == Side::Mine {
+        return;
+    }
+    let text = side_of(conflict, side);
+    match text.map(File::text).or_else(|| tree.get(conflict.path.as_str()).cloned()) {
+        Some(file) => {
+            let mode = tree.get(conflict.path.as_str()).map_or(file.mode, |known| known.mode);
+            let was_there = resolved.files.contains(conflict.path.as_str());
+            resolved.files.insert(conflict.path.clone(), File { mode, ..file });
+            if !was_there {
+                links::add_entry(&mut resolved.files, tree, &conflict.path);
+            }
+        }
+        None => {
+            resolved.files.remove(&conflict.path);
+            links::remove_entry(&mut resolved.files, &conflict.path);
+        }
+    }
+}
+
+/// Moves a file to the name that a side gave it, and its entries in kustomizations along.
+fn rename(resolved: &mut Resolved, conflict: &Conflict, side: Side) {
+    let wanted = side_of(conflict, side).and_then(|name| RepoPath::parse(name).ok());
+    let Some(wanted) = wanted.filter(|wanted| *wanted != conflict.path) else {
+        return;
+    };
+    if let Some(file) = resolved.files.remove(&conflict.path) {
+        resolved.files.insert(wanted.clone(), file);
+    }
+    for open in resolved.open.iter_mut().filter(|open| open.path == conflict.path) {
+        open.path = wanted.clone();
+    }
+    links::rename_entry(&mut resolved.files, &conflict.path, &wanted);
+}
+
+#[cfg(test)]
+mod tests;
