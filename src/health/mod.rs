@@ -1,8 +1,18 @@
 //! Pure. Health of one object, and of an app from its objects.
 //!
-//! Not here: watching (`target`), what a health state means for a plan (`plan`).
+//! Not here: watching (`target`), what a health state means for a plan (`plan`), anything that needs a clock: an object
+//! that progresses for too long is judged where the time is known.
+
+mod condition;
+mod platform;
+mod storage;
+mod workload;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::model::{Object, ObjectId};
+use condition::{condition, count, is_true, message};
 
 /// Health of an object or app, worst first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -38,4 +48,109 @@ impl Health {
     pub fn new(state: HealthState, reason: impl Into<String>) -> Self {
         Self { state, reason: reason.into() }
     }
+
+    /// Returns the health of something that does what it should.
+    pub fn healthy() -> Self {
+        Self::new(HealthState::Healthy, "")
+    }
+
+    /// Returns the health of something on its way.
+    pub fn progressing(reason: impl Into<String>) -> Self {
+        Self::new(HealthState::Progressing, reason)
+    }
+
+    /// Returns the health of something that needs a person.
+    pub fn degraded(reason: impl Into<String>) -> Self {
+        Self::new(HealthState::Degraded, reason)
+    }
 }
+
+/// Returns the health of a live object, seen whole.
+///
+/// A controller that has not seen the object yet, or not this generation of it, leaves an old or empty status that proves
+/// nothing; so that is asked before the kind's own rule.
+pub fn assess(object: &Object) -> Health {
+    if object.at(&["metadata", "deletionTimestamp"]).is_some() {
+        return Health::new(HealthState::Terminating, "it is being deleted");
+    }
+    let observed = object.at(&["status", "observedGeneration"]).and_then(Value::as_i64);
+    if observed.is_some_and(|observed| observed != count(object, &["metadata", "generation"])) {
+        return Health::progressing("its controller has not seen the newest version yet");
+    }
+    if let Some(reconciling) = condition(object, "Reconciling").filter(|condition| is_true(condition)) {
+        return Health::progressing(message(reconciling));
+    }
+    if let Some(stalled) = condition(object, "Stalled").filter(|condition| is_true(condition)) {
+        return Health::degraded(message(stalled));
+    }
+    rule(object.group(), object.kind()).map_or_else(|| by_ready_condition(object), |rule| rule(object))
+}
+
+/// Returns whether a kind's health stands in its status, so that it must be watched in full form.
+///
+/// Kinds of other groups than Kubernetes' own are among them, because their controllers speak by conditions.
+pub fn has_rule(group: &str, kind: &str) -> bool {
+    rule(group, kind).is_some() || is_custom(group)
+}
+
+/// Returns the health of an app: the worst of its objects, with the first object that has it named.
+pub fn of_app<'a>(objects: impl Iterator<Item = (&'a ObjectId, &'a Health)>) -> Health {
+    let mut worst: Option<(&ObjectId, &Health)> = None;
+    let mut same: usize = 0;
+    for (id, health) in objects {
+        match worst {
+            Some((_, known)) if known.state < health.state => {}
+            Some((_, known)) if known.state == health.state => same += 1,
+            Some(_) | None => (worst, same) = (Some((id, health)), 0),
+        }
+    }
+    match worst {
+        None => Health::new(HealthState::Unknown, "nothing was seen yet"),
+        Some((_, health)) if health.state == HealthState::Healthy => Health::healthy(),
+        Some((id, health)) => Health::new(health.state, sentence(id, health, same)),
+    }
+}
+
+fn sentence(id: &ObjectId, health: &Health, same: usize) -> String {
+    let more = if same == 0 { String::new() } else { format!(", and {same} more") };
+    if health.reason.is_empty() {
+        format!("{}{more}", id.short())
+    } else {
+        format!("{}: {}{more}", id.short(), health.reason)
+    }
+}
+
+/// Returns the rule of a kind.
+fn rule(group: &str, kind: &str) -> Option<fn(&Object) -> Health> {
+    match (group, kind) {
+        ("apps", "Deployment") => Some(workload::deployment),
+        ("apps", "StatefulSet") => Some(workload::stateful_set),
+        ("apps", "DaemonSet") => Some(workload::daemon_set),
+        ("apps", "ReplicaSet") => Some(workload::replica_set),
+        ("batch", "Job") => Some(workload::job),
+        ("", "Pod") => Some(workload::pod),
+        ("", "PersistentVolumeClaim") => Some(storage::claim),
+        ("", "Service") => Some(platform::service),
+        ("", "Namespace") => Some(platform::namespace),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => Some(platform::definition),
+        ("apiregistration.k8s.io", "APIService") => Some(platform::api_service),
+        ("autoscaling", "HorizontalPodAutoscaler") => Some(platform::autoscaler),
+        _ => None,
+    }
+}
+
+/// Returns whether a group is not one of Kubernetes' own.
+fn is_custom(group: &str) -> bool {
+    group.contains('.') && !group.ends_with(".k8s.io")
+}
+
+/// Judges a kind without a rule: by its condition `Ready` if it has one, otherwise by being there.
+fn by_ready_condition(object: &Object) -> Health {
+    match condition(object, "Ready") {
+        Some(ready) if !is_true(ready) => Health::progressing(message(ready)),
+        Some(_) | None => Health::healthy(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 
 use crate::base::Timestamp;
 use crate::health::Health;
-use crate::model::{AppName, CommitId, Object, ObjectId};
+use crate::model::{AppName, CommitId, Object, ObjectId, Record};
 
 /// What to do for one app.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,6 +17,12 @@ pub struct Plan {
     pub actions: Vec<Action>,
     /// Objects that are as wanted.
     pub unchanged: Vec<ObjectId>,
+    /// Records that were lost and are proven by the live objects; `record` stores them, nothing is sent.
+    pub recovered: Vec<Record>,
+    /// Records whose objects are known to be gone or no longer ours; `record` drops them, nothing is sent.
+    pub forgotten: Vec<ObjectId>,
+    /// Objects whose deletion has begun and is not finished.
+    pub leaving: Vec<ObjectId>,
     /// What is held back.
     pub blocked: Vec<Blocked>,
     /// What differs from git on the target.
@@ -29,7 +35,7 @@ pub struct Plan {
     pub wake_at: Option<Timestamp>,
     /// What to look again for.
     pub wake_on: Vec<WakeOn>,
-    /// Digest over the deletions, the name by which a person approves them.
+    /// Digest over the deletions, held back or not, the name by which a person approves them; empty if there are none.
     pub digest: String,
 }
 
@@ -52,7 +58,8 @@ pub struct Action {
     pub after: Vec<usize>,
     /// Why, in one sentence without a full stop.
     pub reason: String,
-    /// Incarnation that must still be there; absent when it must be new.
+    /// Incarnation that must still be there; absent when it must be new. For an apply it goes into `metadata.uid` of the
+    /// body, which the payload does not hold.
     pub uid: Option<String>,
     /// Desired hash that this action brings.
     pub hash: String,
@@ -121,10 +128,23 @@ pub struct DriftItem {
     pub paths: Vec<String>,
     /// Manager that now holds them, if one does.
     pub manager: String,
+    /// How it took them: `Update`, `Apply`, or with a subresource `Update scale`; empty if nobody holds them.
+    pub how: String,
     /// When it took them, as the server wrote it.
     pub since: String,
     /// Whether only labels and annotations of the object's own metadata are touched.
     pub harmless: bool,
+    /// What this plan does about it.
+    pub verdict: Verdict,
+}
+
+/// What is done about drift.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The committed value is put back in this plan.
+    Revert,
+    /// It is shown and left until a person decides.
+    Report,
 }
 
 /// How a live object differs.
@@ -159,4 +179,13 @@ pub enum WakeOn {
     Secret(String),
     /// Health of an own object changes.
     Health,
+    /// An object is gone.
+    Gone(ObjectId),
+    /// The server gets to know a kind.
+    Kind {
+        /// Its group.
+        group: String,
+        /// Its name.
+        kind: String,
+    },
 }

@@ -34,12 +34,18 @@ pub struct Snapshot {
     pub inventory: Inventory,
     /// What the target reports about remembered and wanted objects.
     pub live: BTreeMap<ObjectId, Live>,
-    /// Objects that are wanted, not remembered, and there: who owns them.
+    /// Objects that are wanted and there, and not remembered or of another incarnation than remembered: who owns them.
+    ///
+    /// The app's own Namespace (`namespace::id`) counts as wanted also where the package renders none.
     pub existing: BTreeMap<ObjectId, Existing>,
     /// Whether the watch of a kind, as (group, kind), can be trusted.
     pub freshness: BTreeMap<(String, String), Freshness>,
     /// The app's namespace.
     pub namespace_state: NamespaceState,
+    /// What lives in the app's namespace beside its own objects and system content, such as `Deployment/other`.
+    ///
+    /// Read only where the app is removed with its data; nothing if nobody looked, and then the namespace stays.
+    pub neighbours: Option<Vec<String>>,
     /// The apps that this one requires.
     pub requirements: Vec<RequirementState>,
     /// Installed apps that require this one.
@@ -123,6 +129,8 @@ pub struct Existing {
     pub uid: String,
     /// Who owns it.
     pub owner: Owner,
+    /// Its whole `managedFields`, the proof that its values are as applied when the store was lost.
+    pub managed: Option<Value>,
 }
 
 /// Who owns an object that is not in our inventory.
@@ -141,6 +149,8 @@ pub enum Owner {
         /// Generation of the spec.
         generation: i64,
     },
+    /// Nobody any more: we gave it up on purpose, such as a volume that outlived its app.
+    Released,
     /// Another app of this instance.
     App(String),
     /// Another tool, with the mark that says so.

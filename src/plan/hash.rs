@@ -1,0 +1,259 @@
+//! Format. The keyed hash of a desired object, version `v1`, and the digests that stand for a Secret's values in a plan.
+//!
+//! Pure. Keyed, so that the annotation on a live Secret cannot be used to guess its value. A lost key costs one apply of
+//! every object and changes nothing. Not here: where the key is kept (`settings`), the encoding (`base::hash`).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::{Map, Value};
+use sha2::Sha256;
+
+use super::marks;
+use crate::base::Encoder;
+use crate::model::Object;
+
+/// Version mark of a desired hash.
+const VERSION: &str = "v1.";
+/// Begin of the text that stands for a Secret's value. The dot occurs in no base64 text, so it cannot be a value.
+const SEALED: &str = "sealed.v1.";
+/// Block size of sha256, to which HMAC pads a key with zeros.
+const BLOCK_BYTES: usize = 64;
+/// Metadata that only the server writes.
+const SERVER_METADATA: [&str; 7] =
+    ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"];
+
+/// Returns the keyed hash of what we want of an object: `v1.` and unpadded base64url.
+///
+/// What the server or our own marks add makes no difference, so a live object and its committed source can be compared.
+pub fn desired_hash(key: &[u8; 32], object: &Object) -> String {
+    let canonical = canonical(object).to_value();
+    format!("{VERSION}{}", URL_SAFE_NO_PAD.encode(keyed(key, Encoder::new().value(&canonical))))
+}
+
+/// Returns the object as we would write it: without status, server metadata and our marks, `stringData` folded into `data`.
+pub fn canonical(object: &Object) -> Object {
+    let mut object = object.clone();
+    object.0.shift_remove("status");
+    if object.0.contains_key("metadata") {
+        let metadata = object.metadata_mut();
+        for key in SERVER_METADATA {
+            metadata.shift_remove(key);
+        }
+    }
+    marks::unmark(&mut object);
+    if is_secret(&object) {
+        fold_string_data(&mut object);
+    }
+    object
+}
+
+/// Returns a canonical object in which digests stand for the values of a Secret; other objects keep their content.
+///
+/// The same value under another key or in another object gets another digest, so that a plan does not even show which
+/// values are equal.
+pub fn seal(key: &[u8; 32], object: &Object) -> Object {
+    let mut object = canonical(object);
+    if !is_secret(&object) {
+        return object;
+    }
+    let id = object.id();
+    if let Some(Value::Object(data)) = object.0.get_mut("data") {
+        for (name, value) in data.iter_mut() {
+            let mut encoder = Encoder::new();
+            encoder.text("secret value").text(&id.namespace).text(&id.name).text(name).value(value);
+            *value = Value::from(format!("{SEALED}{}", URL_SAFE_NO_PAD.encode(keyed(key, &encoder))));
+        }
+    }
+    object
+}
+
+/// Puts the true values of a Secret into a sealed payload, key by key; to be called at the request edge only.
+///
+/// Returns the keys for which there is no true value; with any of them the payload must not be sent.
+pub fn unseal(payload: &mut Object, truth: &Object) -> Vec<String> {
+    if !is_secret(payload) {
+        return Vec::new();
+    }
+    let truth = canonical(truth);
+    let values = truth.0.get("data").and_then(Value::as_object);
+    let mut missing = Vec::new();
+    if let Some(Value::Object(data)) = payload.0.get_mut("data") {
+        for (name, value) in data.iter_mut() {
+            match values.and_then(|values| values.get(name)) {
+                Some(true_value) => *value = true_value.clone(),
+                None => missing.push(name.clone()),
+            }
+        }
+    }
+    missing
+}
+
+/// Returns whether the values of a Secret are all digests; true for every other kind.
+pub fn is_sealed(object: &Object) -> bool {
+    if !is_secret(object) {
+        return true;
+    }
+    let sealed = |value: &Value| value.as_str().is_some_and(|text| text.starts_with(SEALED));
+    let data = object.0.get("data").and_then(Value::as_object);
+    !object.0.contains_key("stringData") && data.is_none_or(|data| data.values().all(sealed))
+}
+
+/// Returns whether an object is a core Secret.
+fn is_secret(object: &Object) -> bool {
+    object.kind() == "Secret" && object.group().is_empty()
+}
+
+/// Moves `stringData` into `data` as the server does; a key in both is taken from `stringData`.
+fn fold_string_data(object: &mut Object) {
+    let Some(Value::Object(strings)) = object.0.shift_remove("stringData") else { return };
+    let data = object.0.entry("data").or_insert_with(|| Value::Object(Map::new()));
+    if !data.is_object() {
+        *data = Value::Object(Map::new());
+    }
+    if let Value::Object(data) = data {
+        for (key, value) in strings {
+            let value = match value {
+                Value::String(text) => Value::from(STANDARD.encode(text)),
+                other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => other,
+            };
+            data.insert(key, value);
+        }
+    }
+}
+
+fn keyed(key: &[u8; 32], encoder: &Encoder) -> [u8; 32] {
+    let mut block = [0; BLOCK_BYTES];
+    for (slot, byte) in block.iter_mut().zip(key) {
+        *slot = *byte;
+    }
+    let mut mac = Hmac::<Sha256>::new(&block.into());
+    mac.update(encoder.bytes());
+    mac.finalize().into_bytes().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::{AppName, CommitId, InstanceId};
+    use crate::plan::marks::{Identity, Origin, mark};
+
+    const KEY: [u8; 32] = [7; 32];
+
+    fn object(value: Value) -> Object {
+        Object::from_value(value).unwrap()
+    }
+
+    fn hash(value: Value) -> String {
+        desired_hash(&KEY, &object(value))
+    }
+
+    #[test]
+    fn values_that_a_serialiser_might_confuse_hash_differently() {
+        let values = [
+            json!({"data": {"a": "bc"}}),
+            json!({"data": {"ab": "c"}}),
+            json!({"data": {"a": 1}}),
+            json!({"data": {"a": "1"}}),
+            json!({"data": {"a": true}}),
+            json!({"data": {"a": "true"}}),
+            json!({"data": {"a": null}}),
+            json!({"data": {"a": ""}}),
+            json!({"data": {}}),
+            json!({}),
+        ];
+        let hashes: BTreeSet<String> = values.iter().cloned().map(hash).collect();
+        assert_eq!(hashes.len(), values.len());
+    }
+
+    #[test]
+    fn the_order_of_keys_does_not_matter() {
+        assert_eq!(hash(json!({"a": 1, "b": {"c": 2, "d": 3}})), hash(json!({"b": {"d": 3, "c": 2}, "a": 1})));
+    }
+
+    #[test]
+    fn what_the_server_adds_does_not_matter() {
+        let committed = json!({"kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
+        let live = json!({
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": "a", "uid": "1", "resourceVersion": "2", "generation": 3, "creationTimestamp": "t",
+                "managedFields": [], "selfLink": "/a",
+            },
+            "data": {"k": "v"},
+            "status": {"phase": "Active"},
+        });
+        assert_eq!(hash(committed), hash(live));
+    }
+
+    #[test]
+    fn our_marks_do_not_matter_and_the_authors_do() {
+        let committed = object(json!({"kind": "ConfigMap", "metadata": {"name": "a"}}));
+        let mut marked = committed.clone();
+        let identity = Identity {
+            instance: &InstanceId::parse("k3f7q2m5xd").unwrap(),
+            apply_set: "applyset-x-v1",
+            app: &AppName::parse("blog").unwrap(),
+        };
+        let commit = CommitId::parse(&"a".repeat(40)).unwrap();
+        mark(&mut marked, identity, Origin { hash: "v1.h", commit: &commit, path: "apps/blog/a.yaml" });
+        assert_eq!(desired_hash(&KEY, &committed), desired_hash(&KEY, &marked));
+        let mut waved = committed.clone();
+        waved.set_annotation("rewild.dev/wave", "1");
+        assert_ne!(desired_hash(&KEY, &committed), desired_hash(&KEY, &waved));
+    }
+
+    #[test]
+    fn string_data_is_the_same_as_its_encoded_data() {
+        let clear = json!({"apiVersion": "v1", "kind": "Secret", "data": {"b": "eA=="}, "stringData": {"a": "hi"}});
+        let encoded = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "aGk=", "b": "eA=="}});
+        assert_eq!(hash(clear), hash(encoded));
+    }
+
+    #[test]
+    fn string_data_of_other_kinds_is_left_alone() {
+        let custom = object(json!({"apiVersion": "x.io/v1", "kind": "Secret", "stringData": {"a": "hi"}}));
+        assert_eq!(canonical(&custom), custom);
+    }
+
+    #[test]
+    fn another_key_gives_another_hash() {
+        let object = object(json!({"a": 1}));
+        assert_ne!(desired_hash(&KEY, &object), desired_hash(&[8; 32], &object));
+    }
+
+    #[test]
+    fn the_form_of_a_hash_stays_as_it_is() {
+        // Recorded: a change here rewrites every object of every instance once.
+        let hash =
+            hash(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}}));
+        assert_eq!(hash, "v1.vJaYB_2bs5NQzybBix_o47nvNkUAODXBu7JtyAZ1uM0");
+    }
+
+    #[test]
+    fn a_sealed_secret_holds_no_value_and_gets_all_of_them_back() {
+        let truth = object(json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "blog"},
+            "data": {"a": "c2VjcmV0"}, "stringData": {"b": "secret"},
+        }));
+        let mut sealed = seal(&KEY, &truth);
+        assert!(is_sealed(&sealed) && !is_sealed(&truth) && !is_sealed(&canonical(&truth)));
+        let text = sealed.to_value().to_string();
+        assert!(!text.contains("secret\"") && !text.contains("c2VjcmV0"), "{text}");
+        assert_ne!(sealed.at(&["data", "a"]), sealed.at(&["data", "b"]));
+        assert_eq!(unseal(&mut sealed, &truth), Vec::<String>::new());
+        assert_eq!(sealed, canonical(&truth));
+    }
+
+    #[test]
+    fn a_value_that_is_no_longer_there_is_named() {
+        let truth = object(json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "1", "b": "2"}}));
+        let mut sealed = seal(&KEY, &truth);
+        let now = object(json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "1"}}));
+        assert_eq!(unseal(&mut sealed, &now), ["b"]);
+    }
+}
