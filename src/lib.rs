@@ -1,5 +1,6 @@
 //! Rewild keeps a Kubernetes cluster as its git repository says, and the repository up to date with its upstream app directory.
 
+pub mod apply;
 pub mod base;
 pub mod broadcast;
 pub mod forge;
@@ -8,7 +9,9 @@ pub mod health;
 pub mod merge;
 pub mod model;
 pub mod plan;
+pub mod record;
 pub mod schema;
 pub mod settings;
 pub mod store;
+pub mod target;
 pub mod yaml;

@@ -11,7 +11,11 @@ use serde_json::{Map, Value};
 use crate::model::{Object, Purpose, SecretValue};
 
 /// Returns the body of an apply. The plan's payload of a Secret holds digests; each is replaced by its value, encoded as the API wants it.
-pub(super) fn with_values(payload: &Object, values: Option<&BTreeMap<String, SecretValue>>, uid: Option<&str>) -> Value {
+pub(super) fn with_values(
+    payload: &Object,
+    values: Option<&BTreeMap<String, SecretValue>>,
+    uid: Option<&str>,
+) -> Value {
     let mut body = payload.clone();
     if let Some(values) = values {
         let data: Map<String, Value> = values
@@ -35,9 +39,13 @@ mod tests {
 
     #[test]
     fn digests_are_replaced_by_encoded_values() {
-        let payload = Object::from_value(json!({"kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "digest"}})).unwrap();
+        let payload =
+            Object::from_value(json!({"kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "digest"}})).unwrap();
         let values = [("a".to_owned(), SecretValue::new("hunter2".into()))].into();
         let body = with_values(&payload, Some(&values), Some("u"));
-        assert_eq!(body, json!({"kind": "Secret", "metadata": {"name": "s", "uid": "u"}, "data": {"a": "aHVudGVyMg=="}}));
+        assert_eq!(
+            body,
+            json!({"kind": "Secret", "metadata": {"name": "s", "uid": "u"}, "data": {"a": "aHVudGVyMg=="}})
+        );
     }
 }

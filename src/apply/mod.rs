@@ -34,13 +34,18 @@ impl Applied {
 
     /// Returns whether every action did what it should.
     pub fn is_complete(&self) -> bool {
-        self.outcomes.iter().all(|outcome| !matches!(outcome.effect, Effect::Failed | Effect::Skipped | Effect::Blocked))
+        self.outcomes
+            .iter()
+            .all(|outcome| !matches!(outcome.effect, Effect::Failed | Effect::Skipped | Effect::Blocked))
     }
 
     /// Returns whether anything on the target was changed.
     pub fn changed(&self) -> bool {
         self.outcomes.iter().any(|outcome| {
-            matches!(outcome.effect, Effect::Created | Effect::Configured | Effect::Deleted | Effect::Recreated | Effect::Adopted)
+            matches!(
+                outcome.effect,
+                Effect::Created | Effect::Configured | Effect::Deleted | Effect::Recreated | Effect::Adopted
+            )
         })
     }
 }
@@ -48,7 +53,8 @@ impl Applied {
 /// Is told of each outcome as it arrives.
 pub trait Sink: Sync {
     /// Takes in the outcome of an action.
-    fn outcome<'a>(&'a self, action: &'a Action, outcome: &'a Outcome) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+    fn outcome<'a>(&'a self, action: &'a Action, outcome: &'a Outcome)
+    -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 }
 
 /// Carries out a plan.
@@ -56,7 +62,13 @@ pub trait Sink: Sync {
 /// Our ApplySet parent grows before the first object is written, so that no crash leaves an object of a kind it does not name.
 ///
 /// `marks` are the labels that an object must still carry to be deleted: our instance and app.
-pub async fn apply(plan: &Plan, marks: &[(String, String)], target: &dyn Target, secrets: &SecretPayloads, sink: &dyn Sink) -> Applied {
+pub async fn apply(
+    plan: &Plan,
+    marks: &[(String, String)],
+    target: &dyn Target,
+    secrets: &SecretPayloads,
+    sink: &dyn Sink,
+) -> Applied {
     let mut walk = Walk { outcomes: vec![None; plan.actions.len()], stopped: None };
     if let Err(refusal) = grow(plan, target).await {
         walk.stopped = Some(refusal);

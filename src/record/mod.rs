@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::apply::{Applied, Sink};
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, CommitId, Effect, InstanceId, Inventory, Observed, Operation, OperationOutcome, OperationState, Outcome, Record, RecordState,
+    AppName, CommitId, Effect, InstanceId, Inventory, Observed, Operation, OperationOutcome, OperationState, Outcome,
+    Record, RecordState,
 };
 use crate::plan::{Action, Plan, Snapshot, Verb};
 use crate::store::{Error, Store};
@@ -89,7 +90,9 @@ impl Recording<'_> {
     async fn keep(&self, action: &Action, outcome: &Outcome) -> Result<(), Error> {
         self.store.put_outcome(&self.operation.id, action.id, outcome).await?;
         let record = match (&action.verb, outcome.effect, &outcome.observed) {
-            (Verb::Apply { .. }, _, Some(observed)) => applied(action, outcome.effect, observed, self.before, self.commit),
+            (Verb::Apply { .. }, _, Some(observed)) => {
+                applied(action, outcome.effect, observed, self.before, self.commit)
+            }
             (Verb::Delete { .. }, Effect::Deleted, _) if outcome.message == "gone" => {
                 return self.store.remove_record(self.instance, &action.object).await;
             }
@@ -97,7 +100,9 @@ impl Recording<'_> {
                 Some(record) => Record { state: RecordState::Deleting, ..record.clone() },
                 None => return Ok(()),
             },
-            (Verb::Release, Effect::Configured, _) => return self.store.remove_record(self.instance, &action.object).await,
+            (Verb::Release, Effect::Configured, _) => {
+                return self.store.remove_record(self.instance, &action.object).await;
+            }
             _ => return Ok(()),
         };
         self.store.put_records(self.instance, self.app, &[record]).await
@@ -105,7 +110,11 @@ impl Recording<'_> {
 }
 
 impl Sink for Recording<'_> {
-    fn outcome<'a>(&'a self, action: &'a Action, outcome: &'a Outcome) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+    fn outcome<'a>(
+        &'a self,
+        action: &'a Action,
+        outcome: &'a Outcome,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
         Box::pin(async move {
             if let Err(error) = self.keep(action, outcome).await {
                 // The walk goes on: stopping it would leave more undone, and the record is rebuilt from the marks.
@@ -121,7 +130,7 @@ pub async fn settle(store: &Store, instance: &InstanceId, snapshot: &Snapshot, p
     if !plan.recovered.is_empty() {
         store.put_records(instance, &snapshot.app, &plan.recovered).await?;
     }
-    for id in &plan.gone {
+    for id in &plan.forgotten {
         store.remove_record(instance, id).await?;
     }
     Ok(())
@@ -167,15 +176,12 @@ fn sentence(applied: &Applied, plan: &Plan) -> String {
         return format!("{}{more}.", failed.message);
     }
     let count = |effect| applied.outcomes.iter().filter(|outcome| outcome.effect == effect).count();
-    let mut parts: Vec<String> = [
-        (Effect::Created, "created"),
-        (Effect::Configured, "configured"),
-        (Effect::Deleted, "deleted"),
-    ]
-    .into_iter()
-    .filter(|(effect, _)| count(*effect) > 0)
-    .map(|(effect, word)| format!("{} {word}", count(effect)))
-    .collect();
+    let mut parts: Vec<String> =
+        [(Effect::Created, "created"), (Effect::Configured, "configured"), (Effect::Deleted, "deleted")]
+            .into_iter()
+            .filter(|(effect, _)| count(*effect) > 0)
+            .map(|(effect, word)| format!("{} {word}", count(effect)))
+            .collect();
     let unchanged = plan.unchanged.len() + count(Effect::Unchanged);
     parts.push(format!("{unchanged} unchanged"));
     match plan.blocked.first() {
