@@ -179,6 +179,13 @@ impl<'a> TreeCheck<'a> {
     }
 }
 
+/// Checks the names in one tree object, not what lies below.
+pub(super) fn check_tree_object(odb: &Odb<'_>, tree: Oid) -> Result<(), Refusal> {
+    let object = read_tree_object(odb, tree, "")?;
+    let entries = parse(object.data()).map_err(|rule| hostile("", rule))?;
+    check_entries(&entries, "")
+}
+
 /// Reads a tree object, its size checked first.
 pub(super) fn read_tree_object<'a>(odb: &'a Odb<'_>, tree: Oid, path: &str) -> Result<git2::OdbObject<'a>, Refusal> {
     let (size, kind) = odb.read_header(tree).map_err(Refusal::Unreadable)?;

@@ -75,6 +75,14 @@ pub enum Error {
         /// Why the thing found cannot be used.
         reason: String,
     },
+    /// A remote, or the git program that spoke to it, refused.
+    #[error("{attempt}: {reason}")]
+    Remote {
+        /// What was attempted on what.
+        attempt: String,
+        /// What git says, cut short.
+        reason: String,
+    },
     /// The call took longer than its deadline.
     #[error("{attempt}: no answer within {} s", deadline.as_secs())]
     Deadline {
@@ -102,6 +110,7 @@ impl Error {
             | Self::Io { .. }
             | Self::Lost { .. }
             | Self::Locked { .. }
+            | Self::Remote { .. }
             | Self::Deadline { .. }
             | Self::Broken { .. } => ErrorClass::System,
         }

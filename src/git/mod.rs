@@ -6,27 +6,38 @@
 //!
 //! Not here: what to commit (`merge`, `compile`), when (`pipeline`, `daemon`), statuses on forges (`forge`).
 
+mod address;
 mod beneath;
 mod check_tree;
+mod child;
 mod commit;
 mod error;
 mod history;
+mod intake;
 mod lane;
+mod network;
 mod notes;
 mod options;
 mod read;
 mod refs;
+mod remote_url;
 mod repository;
 mod worktree;
 
 #[cfg(test)]
 mod fixture;
 
+pub use address::Egress;
 pub use check_tree::{HostileTree, MAX_TREE_ENTRIES, MAX_TREE_PATHS};
 pub use commit::{CommitContent, NewCommit};
 pub use error::Error;
 pub use history::Commit;
+pub use network::{
+    Credential, CredentialKind, FetchRef, Fetched, FetchedRef, Moved, PushRef, Pushed, PushedRef, Remote,
+    clear_scratch, fetch, ls_remote, push,
+};
 pub use notes::NOTES_REF;
 pub use options::set_options;
 pub use refs::RefChange;
+pub use remote_url::{Allowed, RemoteUrl, UrlError};
 pub use repository::{Layout, Repository};
