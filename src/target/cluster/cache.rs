@@ -103,16 +103,6 @@ impl Cache {
         for id in gone {
             self.event(&id, None);
         }
-        // What is expected and was never listed went away while nobody looked.
-        let missing: Vec<ObjectId> = self
-            .expected
-            .keys()
-            .filter(|id| id.group == group && id.kind == kind && !listed.contains(*id))
-            .cloned()
-            .collect();
-        for id in missing {
-            self.event(&id, None);
-        }
     }
 
     /// Takes in the newest state of an object, or that it is gone, and returns whether that is news.
