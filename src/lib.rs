@@ -14,4 +14,5 @@ pub mod schema;
 pub mod settings;
 pub mod store;
 pub mod target;
+pub mod template;
 pub mod yaml;
