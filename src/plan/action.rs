@@ -3,7 +3,7 @@
 //! Not here: how the decisions are made (one file per rule beside this one).
 
 use crate::base::Timestamp;
-use crate::health::Health;
+use crate::health::{Health, HealthState};
 use crate::model::{AppName, CommitId, Object, ObjectId, Record};
 
 /// What to do for one app.
@@ -39,7 +39,36 @@ pub struct Plan {
     pub digest: String,
 }
 
+impl Plan {
+    /// Returns a plan of nothing.
+    pub fn nothing(app: AppName, commit: CommitId) -> Self {
+        Self {
+            app,
+            commit,
+            actions: Vec::new(),
+            unchanged: Vec::new(),
+            recovered: Vec::new(),
+            forgotten: Vec::new(),
+            leaving: Vec::new(),
+            blocked: Vec::new(),
+            drift: Vec::new(),
+            notes: Vec::new(),
+            health: Health::new(HealthState::Unknown, ""),
+            wake_at: None,
+            wake_on: Vec::new(),
+            digest: String::new(),
+        }
+    }
+
+    /// Returns the drift that people are shown: all but our own marks, which are put back without a word.
+    pub fn drifted(&self) -> impl Iterator<Item = &DriftItem> {
+        self.drift.iter().filter(|item| item.kind != DriftKind::Bookkeeping)
+    }
+}
+
 /// One call on one target.
+///
+/// Actions are walked in the order of the plan; neighbours of the same verb, wave and stage may go side by side.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Action {
     /// Position in the plan; other actions name it.

@@ -1,16 +1,43 @@
 //! Pure. Decides: a `Snapshot` of one app goes in, a `Plan` comes out. No clock, no target, no secret value.
 //!
-//! Not here: reading (`observe`), doing (`apply`), remembering (`record`).
+//! `line` is the place to start: it calls one file per rule. Not here: reading (`observe`), doing (`apply`), remembering
+//! (`record`).
 
 mod action;
 pub mod apply_set;
+mod budget;
+mod conflict;
+mod consent;
+mod display;
+mod drift;
 pub mod fields;
+mod grant;
 pub mod hash;
+pub mod kind;
+mod line;
+mod lint;
 pub mod marks;
+pub mod namespace;
+mod order;
 pub mod owner;
+mod prune;
+mod reach;
+mod references;
+mod refusal;
+mod remove;
+mod requirement;
+mod secret;
 mod snapshot;
+mod source;
+mod wanted;
+mod wellness;
+mod write;
 
 pub use action::{Action, Blocked, DriftItem, DriftKind, Force, Plan, Propagation, Verb, Verdict, WakeOn};
+pub use conflict::{ConflictVerdict, conflict_verdict};
+pub use display::display;
+pub use line::plan;
+pub use lint::lint;
 pub use snapshot::{
     Ask, Desired, DesiredObject, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence, RequirementState,
     Snapshot, TargetState,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::marks::Identity;
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
@@ -32,7 +33,7 @@ pub struct Snapshot {
     pub desired: Desired,
     /// What we remember.
     pub inventory: Inventory,
-    /// What the target reports about remembered and wanted objects.
+    /// What the target reports about remembered and wanted objects, also about those whose instance label was taken off.
     pub live: BTreeMap<ObjectId, Live>,
     /// Objects that are wanted and there, and not remembered or of another incarnation than remembered: who owns them.
     ///
@@ -60,6 +61,19 @@ pub struct Snapshot {
     pub ask: Ask,
     /// The present.
     pub now: Timestamp,
+}
+
+impl Snapshot {
+    /// Returns who this app is on a target.
+    pub fn identity(&self) -> Identity<'_> {
+        Identity { instance: &self.instance, apply_set: &self.apply_set, app: &self.app }
+    }
+
+    /// Returns whether the watch of an object's kind can be trusted.
+    pub fn freshness_of(&self, id: &ObjectId) -> Freshness {
+        let kind = (id.group.clone(), id.kind.clone());
+        self.freshness.get(&kind).copied().unwrap_or(Freshness::Unwatched)
+    }
 }
 
 /// Whether an app is in the wanted commit.

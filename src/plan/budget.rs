@@ -1,0 +1,61 @@
+//! Pure. How many objects a plan may delete before a person has to agree, and the name by which a person agrees.
+//!
+//! Not here: which objects go (`prune`, `remove`).
+
+use super::action::Blocked;
+use super::kind;
+use super::prune::Victim;
+use super::snapshot::{Presence, Snapshot};
+use crate::base::Encoder;
+
+/// Characters of a digest: enough that nobody finds a second plan with the same one, few enough to be typed.
+const DIGEST_CHARS: usize = 16;
+
+/// Returns the name of these deletions, the same for the same objects in the same incarnations; empty for none.
+pub(super) fn digest(victims: &[Victim]) -> String {
+    if victims.is_empty() {
+        return String::new();
+    }
+    let mut sorted: Vec<&Victim> = victims.iter().collect();
+    sorted.sort();
+    let mut encoder = Encoder::new();
+    encoder.list(sorted.len());
+    for Victim { id, api_version: _, uid } in sorted {
+        encoder.text(&id.group).text(&id.kind).text(&id.namespace).text(&id.name).text(uid);
+    }
+    encoder.digest().to_hex().chars().take(DIGEST_CHARS).collect()
+}
+
+/// Returns why these deletions wait for a person; nothing if they may go on.
+pub(super) fn exceeded(snapshot: &Snapshot, victims: &[Victim]) -> Option<Blocked> {
+    let digest = digest(victims);
+    if victims.is_empty() || snapshot.ask.approve.as_deref() == Some(digest.as_str()) {
+        return None;
+    }
+    let why = match snapshot.presence {
+        Presence::Vanished => format!("no commit says that {} was to be deleted", snapshot.app),
+        Presence::Kept if is_everything(snapshot, victims) => "it is every object of the app".into(),
+        Presence::Kept if victims.len() > limit(snapshot) => format!("the limit is {}", limit(snapshot)),
+        Presence::Kept | Presence::Added | Presence::RemovedKeepingData | Presence::RemovedWithData => return None,
+    };
+    let (count, all) = (victims.len(), snapshot.inventory.len());
+    Some(Blocked {
+        object: None,
+        reason: "DeletionNeedsApproval".into(),
+        message: format!("{count} of {all} objects would be deleted, and {why}; the plan is {digest}"),
+        hint: format!("wild app deploy {} --prune --plan {digest}", snapshot.app),
+    })
+}
+
+/// Returns how many objects of the app may go without a person.
+pub(super) fn limit(snapshot: &Snapshot) -> usize {
+    let budget = &snapshot.policy.deletion;
+    let share = snapshot.inventory.len().saturating_mul(budget.percent) / 100;
+    budget.min.max(share)
+}
+
+/// Returns whether nothing that may be pruned at all would be left.
+pub(super) fn is_everything(snapshot: &Snapshot, victims: &[Victim]) -> bool {
+    let prunable = snapshot.inventory.records().filter(|record| !kind::is_protected(&record.id.kind)).count();
+    victims.len() >= prunable
+}

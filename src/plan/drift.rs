@@ -1,0 +1,115 @@
+//! Pure. Drift: how a live object differs from what we applied, and what is done about it.
+//!
+//! The record keeps uid, digest of our fields and time of our entry from the answer to our last write; an object that
+//! shows the same three is as we left it. Not here: reading managed fields (`fields`).
+
+use std::collections::BTreeMap;
+
+use super::action::{DriftItem, DriftKind, Verdict};
+use super::fields::{self, Holder, LostLeaf};
+use super::marks::{ENGINE_MARKS, MANAGER};
+use super::snapshot::{Live, Snapshot};
+use crate::model::{DriftPolicy, Object, ObjectId, Record};
+
+/// A difference, before anything is decided about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Difference {
+    pub(super) kind: DriftKind,
+    pub(super) paths: Vec<String>,
+    pub(super) holder: Holder,
+    pub(super) harmless: bool,
+}
+
+impl Difference {
+    fn whole(kind: DriftKind) -> Self {
+        Self { kind, paths: Vec::new(), holder: Holder::default(), harmless: false }
+    }
+}
+
+/// Returns how a live object differs from the record; nothing if it is as we left it.
+pub(super) fn differences(record: &Record, live: Option<&Live>, payload: &Object) -> Vec<Difference> {
+    let Some(live) = live else { return vec![Difference::whole(DriftKind::Missing)] };
+    if live.uid != record.uid {
+        return vec![Difference::whole(DriftKind::Replaced)];
+    }
+    if live.fields.is_empty() {
+        return vec![Difference::whole(DriftKind::OwnershipLost)];
+    }
+    if live.fields == record.fields && live.time == record.time {
+        return Vec::new();
+    }
+    match &live.managed {
+        Some(managed) => explained(&fields::lost_leaves(payload, managed, MANAGER), &live.time),
+        None => vec![Difference::whole(DriftKind::Changed)],
+    }
+}
+
+/// Groups lost leaves by what happened and who holds them now.
+pub(super) fn explained(lost: &[LostLeaf], time: &str) -> Vec<Difference> {
+    if lost.is_empty() {
+        // Nothing of ours is gone and the entry is another one: somebody applied under our name.
+        let holder =
+            Holder { manager: MANAGER.into(), operation: "Apply".into(), time: time.to_owned(), ..Holder::default() };
+        return vec![Difference { holder, ..Difference::whole(DriftKind::Changed) }];
+    }
+    let mut groups: BTreeMap<(u8, Holder), Difference> = BTreeMap::new();
+    for leaf in lost {
+        let (order, kind) = match (is_mark(leaf), &leaf.holder) {
+            (true, _) => (2, DriftKind::Bookkeeping),
+            (false, Some(_)) => (0, DriftKind::Changed),
+            (false, None) => (1, DriftKind::Removed),
+        };
+        let holder = leaf.holder.clone().unwrap_or_default();
+        let group = groups.entry((order, holder.clone())).or_insert_with(|| Difference {
+            kind,
+            paths: Vec::new(),
+            holder,
+            harmless: true,
+        });
+        group.harmless &= is_own_metadata(leaf);
+        group.paths.push(leaf.path.clone());
+    }
+    groups.into_values().collect()
+}
+
+/// Returns what is done about a difference; nothing if nobody is to look.
+pub(super) fn verdict(snapshot: &Snapshot, kind: DriftKind) -> Option<Verdict> {
+    if snapshot.ask.correct {
+        return Some(Verdict::Revert);
+    }
+    match (snapshot.policy.drift, kind) {
+        (DriftPolicy::Off, _) => None,
+        // Our own marks are nobody's choice, and other rules stand on them.
+        (DriftPolicy::Correct, _) | (DriftPolicy::Report, DriftKind::Bookkeeping) => Some(Verdict::Revert),
+        (
+            DriftPolicy::Report,
+            DriftKind::Changed
+            | DriftKind::Removed
+            | DriftKind::Missing
+            | DriftKind::Replaced
+            | DriftKind::OwnershipLost,
+        ) => Some(Verdict::Report),
+    }
+}
+
+/// Returns the drift as the plan shows it.
+pub(super) fn item(object: &ObjectId, difference: Difference, verdict: Verdict) -> DriftItem {
+    let Difference { kind, paths, holder, harmless } = difference;
+    let Holder { manager, operation, subresource, time } = holder;
+    let how = if subresource.is_empty() { operation } else { format!("{operation} {subresource}") };
+    DriftItem { object: object.clone(), kind, paths, manager, how, since: time, harmless, verdict }
+}
+
+fn is_mark(leaf: &LostLeaf) -> bool {
+    match leaf.keys.as_slice() {
+        [top, section, key] => top == "metadata" && ENGINE_MARKS.contains(&(section.as_str(), key.as_str())),
+        _ => false,
+    }
+}
+
+fn is_own_metadata(leaf: &LostLeaf) -> bool {
+    match leaf.keys.as_slice() {
+        [top, section, ..] => top == "metadata" && (section == "labels" || section == "annotations"),
+        _ => false,
+    }
+}

@@ -1,0 +1,112 @@
+//! Pure. What the rules of the planner know of kinds: order, protection, scope.
+//!
+//! Not here: the shape of kinds (`schema`), their health (`health`).
+
+use crate::model::ObjectId;
+use crate::schema::{self, Scope};
+
+/// Stage of Namespace and CustomResourceDefinition: everything else may need them.
+pub(super) const STAGE_FIRST: u8 = 0;
+/// Stage of custom resources: after their definitions, before workloads.
+pub(super) const STAGE_CUSTOM: u8 = 3;
+/// Stage of admission webhooks: their backend must exist first, or they refuse everything.
+pub(super) const STAGE_ADMISSION: u8 = 6;
+
+/// Returns the order of a kind inside a wave; deletions run it backwards.
+pub fn stage(group: &str, kind: &str) -> u8 {
+    match kind {
+        "Namespace" | "CustomResourceDefinition" => STAGE_FIRST,
+        "ClusterRole" => 1,
+        _ if kind.ends_with("Class") => 1,
+        "ServiceAccount"
+        | "Role"
+        | "RoleBinding"
+        | "ClusterRoleBinding"
+        | "ResourceQuota"
+        | "LimitRange"
+        | "NetworkPolicy"
+        | "Secret"
+        | "ConfigMap"
+        | "PersistentVolume"
+        | "PersistentVolumeClaim"
+        | "Service" => 2,
+        "Deployment"
+        | "StatefulSet"
+        | "DaemonSet"
+        | "ReplicaSet"
+        | "Pod"
+        | "Job"
+        | "CronJob"
+        | "HorizontalPodAutoscaler"
+        | "PodDisruptionBudget" => 4,
+        "Ingress" | "APIService" => 5,
+        _ if kind.ends_with("Route") => 5,
+        _ if kind.starts_with("ValidatingAdmissionPolicy") || kind.starts_with("MutatingAdmissionPolicy") => {
+            STAGE_ADMISSION
+        }
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => STAGE_ADMISSION,
+        _ if schema::kind(group, kind).is_none() => STAGE_CUSTOM,
+        _ => 2,
+    }
+}
+
+/// Returns whether a kind is never pruned: its deletion takes content with it that git does not hold.
+pub fn is_protected(kind: &str) -> bool {
+    matches!(kind, "Namespace" | "PersistentVolumeClaim" | "PersistentVolume" | "CustomResourceDefinition")
+}
+
+/// Returns whether a kind holds a user's data, so that it stays when an app is deleted without its data.
+pub(super) fn holds_data(kind: &str) -> bool {
+    matches!(kind, "Namespace" | "PersistentVolumeClaim" | "PersistentVolume")
+}
+
+/// Returns whether an object lies outside namespaces; an unknown kind is what its object says.
+pub(super) fn is_cluster_scoped(id: &ObjectId) -> bool {
+    match schema::scope(&id.group, &id.kind) {
+        Scope::Cluster => true,
+        Scope::Namespaced => false,
+        Scope::Unknown => id.namespace.is_empty(),
+    }
+}
+
+/// Returns whether objects of a kind must name a namespace.
+pub(super) fn needs_namespace(id: &ObjectId) -> bool {
+    schema::scope(&id.group, &id.kind) == Scope::Namespaced
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_come_in_the_order_in_which_they_need_each_other() {
+        for (group, kind, expected) in [
+            ("", "Namespace", 0),
+            ("apiextensions.k8s.io", "CustomResourceDefinition", 0),
+            ("storage.k8s.io", "StorageClass", 1),
+            ("gateway.networking.k8s.io", "GatewayClass", 1),
+            ("rbac.authorization.k8s.io", "ClusterRole", 1),
+            ("rbac.authorization.k8s.io", "RoleBinding", 2),
+            ("", "Secret", 2),
+            ("", "PersistentVolumeClaim", 2),
+            ("cert-manager.io", "Certificate", 3),
+            ("apps", "Deployment", 4),
+            ("autoscaling", "HorizontalPodAutoscaler", 4),
+            ("networking.k8s.io", "Ingress", 5),
+            ("gateway.networking.k8s.io", "HTTPRoute", 5),
+            ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", 6),
+            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", 6),
+        ] {
+            assert_eq!(stage(group, kind), expected, "{kind}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_kind_is_scoped_as_its_object_says() {
+        assert!(is_cluster_scoped(&ObjectId::new("x.io", "Widget", "", "a")));
+        assert!(!is_cluster_scoped(&ObjectId::new("x.io", "Widget", "blog", "a")));
+        assert!(!is_cluster_scoped(&ObjectId::new("", "ConfigMap", "", "a")));
+        assert!(needs_namespace(&ObjectId::new("", "ConfigMap", "", "a")));
+        assert!(is_cluster_scoped(&ObjectId::new("", "Namespace", "blog", "a")));
+    }
+}

@@ -1,0 +1,133 @@
+//! Pure. What no plan may ever do, checked over every plan that a test makes.
+//!
+//! It asks the snapshot anew and trusts no rule. Not here: the rules.
+
+use std::collections::BTreeSet;
+
+use super::action::{Action, Plan, Verb};
+use super::snapshot::{Desired, NamespaceState, Presence, Snapshot, TargetState};
+use super::{budget, hash, kind, marks};
+use crate::model::{Object, ObjectId};
+
+/// Returns what a plan does that it must not; nothing for a sound plan.
+pub fn lint(snapshot: &Snapshot, plan: &Plan) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (position, action) in plan.actions.iter().enumerate() {
+        let found = places(position, action).into_iter().chain(match &action.verb {
+            Verb::Apply { payload, force: _ } => apply(snapshot, action, payload),
+            Verb::Delete { propagation: _ } => delete(snapshot, plan, action),
+            Verb::Release => farewell(snapshot, action),
+        });
+        findings.extend(found.map(|text| format!("{}: {text}", action.object)));
+    }
+    findings.extend(once(plan));
+    findings.extend(sentences(plan));
+    findings
+}
+
+fn places(position: usize, action: &Action) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    found.extend((action.id != position).then_some("its id is not its position"));
+    found.extend(action.after.iter().any(|after| *after >= position).then_some("it waits for a later action"));
+    found.extend(action.uid.as_ref().is_some_and(String::is_empty).then_some("its uid is empty"));
+    found
+}
+
+fn apply(snapshot: &Snapshot, action: &Action, payload: &Object) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    let mut rule = |holds: bool, text: &'static str| found.extend((!holds).then_some(text));
+    rule(payload.id() == action.object, "its payload is another object");
+    rule(hash::is_sealed(payload), "its payload holds a secret value");
+    rule(payload.label(marks::INSTANCE) == Some(snapshot.instance.as_str()), "its payload lacks the instance's mark");
+    rule(payload.label(marks::APP) == Some(snapshot.app.as_str()), "its payload lacks the app's mark");
+    rule(payload.label(marks::PART_OF) == Some(snapshot.apply_set.as_str()), "its payload lacks the set's mark");
+    rule(payload.annotation(marks::HASH) == Some(action.hash.as_str()), "its payload has another hash");
+    rule(payload.at(&["status"]).is_none(), "its payload has a status");
+    rule(payload.at(&["metadata", "uid"]).is_none(), "its payload has a uid");
+    rule(payload.at(&["metadata", "resourceVersion"]).is_none(), "its payload has a version");
+    rule(payload.at(&["metadata", "managedFields"]).is_none(), "its payload has managed fields");
+    rule(snapshot.presence == Presence::Kept, "the app is not kept");
+    rule(snapshot.target == TargetState::Reachable, "the target does not answer");
+    let terminating = matches!(snapshot.namespace_state, NamespaceState::Terminating { .. });
+    rule(!terminating, "the namespace is being deleted");
+    rule(is_wanted(snapshot, &action.object), "no revision holds it");
+    found
+}
+
+fn delete(snapshot: &Snapshot, plan: &Plan, action: &Action) -> Vec<&'static str> {
+    let mut found = farewell(snapshot, action);
+    let mut rule = |holds: bool, text: &'static str| found.extend((!holds).then_some(text));
+    let kind = action.object.kind.as_str();
+    let approved = snapshot.ask.approve.as_deref() == Some(plan.digest.as_str());
+    let deletes = plan.actions.iter().filter(|action| matches!(action.verb, Verb::Delete { .. })).count();
+    rule(!plan.digest.is_empty(), "the deletions have no name");
+    rule(!is_wanted(snapshot, &action.object), "the revision wants it");
+    match snapshot.presence {
+        Presence::Kept => {
+            rule(plan.blocked.is_empty(), "something of the app is held back");
+            rule(!kind::is_protected(kind), "its kind is never pruned");
+            rule(approved || deletes <= budget::limit(snapshot), "the deletions exceed the budget");
+            let is_known = matches!(&snapshot.desired, Desired::Objects(objects) if !objects.is_empty());
+            rule(is_known, "what is wanted is not known");
+            let applies = plan.actions.iter().filter(|action| matches!(action.verb, Verb::Apply { .. }));
+            rule(applies.into_iter().all(|apply| action.after.contains(&apply.id)), "it does not wait for an apply");
+        }
+        Presence::RemovedKeepingData => rule(!kind::holds_data(kind), "its data was to be kept"),
+        Presence::RemovedWithData => {
+            let alone = snapshot.neighbours.as_ref().is_some_and(Vec::is_empty);
+            let created = snapshot.inventory.get(&action.object).is_some_and(|record| record.created);
+            rule(kind != "Namespace" || (alone && created), "the namespace is not only ours");
+        }
+        Presence::Vanished => {
+            rule(approved, "nobody asked for it");
+            rule(!kind::holds_data(kind), "its data was to be kept");
+        }
+        Presence::Added => rule(false, "the app was never deployed"),
+    }
+    found
+}
+
+/// Checks what deletion and release have in common.
+fn farewell(snapshot: &Snapshot, action: &Action) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    let mut rule = |holds: bool, text: &'static str| found.extend((!holds).then_some(text));
+    let record = snapshot.inventory.get(&action.object);
+    rule(record.is_some(), "it is not in the inventory");
+    rule(action.uid.is_some(), "it has no uid");
+    let same = record.is_none_or(|record| record.uid.is_empty() || Some(&record.uid) == action.uid.as_ref());
+    rule(same, "its incarnation is not the recorded one");
+    rule(snapshot.target == TargetState::Reachable, "the target does not answer");
+    rule(snapshot.dependents.is_empty() || snapshot.presence == Presence::Kept, "another app requires it");
+    found
+}
+
+fn is_wanted(snapshot: &Snapshot, id: &ObjectId) -> bool {
+    let Desired::Objects(objects) = &snapshot.desired else { return false };
+    snapshot.presence == Presence::Kept
+        && (objects.iter().any(|it| it.object.id() == *id) || *id == super::namespace::id(&snapshot.namespace))
+}
+
+/// Checks that each object has one fate.
+fn once(plan: &Plan) -> Vec<String> {
+    let recovered = plan.recovered.iter().map(|record| &record.id);
+    let fates = plan.actions.iter().map(|action| &action.object).chain(&plan.unchanged).chain(recovered);
+    let mut seen = BTreeSet::new();
+    fates
+        .chain(&plan.forgotten)
+        .chain(&plan.leaving)
+        .filter(|id| !seen.insert((*id).clone()))
+        .map(|id| format!("{id}: it has two fates"))
+        .collect()
+}
+
+/// Checks the form of what people read.
+fn sentences(plan: &Plan) -> Vec<String> {
+    let blocked = plan.blocked.iter().flat_map(|blocked| [&blocked.reason, &blocked.message]);
+    let reasons = plan.actions.iter().map(|action| &action.reason);
+    blocked
+        .chain(reasons)
+        .chain(&plan.notes)
+        .filter(|text| text.is_empty() || text.ends_with('.'))
+        .map(|text| format!("{text:?} is empty or ends with a full stop"))
+        .collect()
+}

@@ -1,0 +1,19 @@
+//! Pure. A target that does not answer stops everything: what it holds is not known, and not knowing is not absence.
+//!
+//! Not here: probing it (`observe`).
+
+use super::action::{Blocked, WakeOn};
+use super::snapshot::{Snapshot, TargetState};
+
+/// Returns why nothing can be sent.
+pub(super) fn unreachable(snapshot: &Snapshot) -> Option<(Blocked, WakeOn)> {
+    let TargetState::Unreachable { since, why } = &snapshot.target else { return None };
+    let because = if why.is_empty() { String::new() } else { format!(": {why}") };
+    let blocked = Blocked {
+        object: None,
+        reason: "TargetUnreachable".into(),
+        message: format!("the cluster has not answered since {since}{because}"),
+        hint: String::new(),
+    };
+    Some((blocked, WakeOn::Target))
+}

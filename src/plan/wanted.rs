@@ -1,0 +1,66 @@
+//! Pure. A wanted object as the rules see it: identity, payload with our marks, place in the order.
+//!
+//! Not here: whether it is written (`write`).
+
+use super::action::Blocked;
+use super::hash;
+use super::kind;
+use super::marks::{self, Origin};
+use super::refusal;
+use super::snapshot::{DesiredObject, Snapshot};
+use crate::model::{Object, ObjectId};
+
+/// Annotation by which an author orders objects.
+const WAVE: &str = "rewild.dev/wave";
+/// Annotation by which an author leaves an object out of the app's health.
+const HEALTH: &str = "rewild.dev/health";
+/// Largest wave and, negated, the smallest.
+const MAX_WAVE: i32 = 100;
+
+/// One wanted object.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Wanted {
+    pub(super) id: ObjectId,
+    pub(super) payload: Object,
+    pub(super) hash: String,
+    pub(super) source: String,
+    pub(super) wave: i32,
+    pub(super) stage: u8,
+    /// Why it is never sent, if that is so.
+    pub(super) refused: Option<Blocked>,
+}
+
+impl Wanted {
+    /// Returns a desired object with our marks and without what only a server writes.
+    pub(super) fn new(snapshot: &Snapshot, desired: &DesiredObject) -> Self {
+        let mut payload = hash::canonical(&desired.object);
+        let origin = Origin { hash: &desired.hash, commit: &snapshot.commit, path: &desired.file };
+        marks::mark(&mut payload, snapshot.identity(), origin);
+        let id = desired.object.id();
+        let source = if desired.file.is_empty() { String::new() } else { format!("{}:{}", desired.file, desired.line) };
+        let wave = wave(&desired.object).unwrap_or(0);
+        let stage = kind::stage(&id.group, &id.kind);
+        Self { id, payload, hash: desired.hash.clone(), source, wave, stage, refused: refusal::refused(desired) }
+    }
+
+    /// Returns whether no file of the repository holds it.
+    pub(super) fn is_derived(&self) -> bool {
+        self.source.is_empty()
+    }
+
+    /// Returns whether it is a Job.
+    pub(super) fn is_job(&self) -> bool {
+        self.id.kind == "Job" && self.id.group == "batch"
+    }
+
+    /// Returns whether its health counts for the app.
+    pub(super) fn counts_for_health(&self) -> bool {
+        self.payload.annotation(HEALTH) != Some("ignore")
+    }
+}
+
+/// Returns the wave that an author gave an object, or nothing if what stands there is no wave.
+pub(super) fn wave(object: &Object) -> Option<i32> {
+    let Some(text) = object.annotation(WAVE) else { return Some(0) };
+    text.parse().ok().filter(|wave| (-MAX_WAVE..=MAX_WAVE).contains(wave))
+}

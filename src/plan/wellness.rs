@@ -1,0 +1,53 @@
+//! Pure. The app's health as far as the snapshot shows it.
+//!
+//! Not here: the health of one live object (`health`).
+
+use super::snapshot::{Freshness, Snapshot};
+use super::wanted::Wanted;
+use crate::health::{self, Health, HealthState};
+use crate::model::{ObjectId, Record, RecordState};
+
+/// Returns the health of an app from its wanted objects.
+pub(super) fn of_wanted<'a>(snapshot: &Snapshot, wanted: impl Iterator<Item = &'a Wanted>) -> Health {
+    let seen: Vec<(ObjectId, Health)> = wanted
+        .filter(|wanted| wanted.counts_for_health() && !is_somebody_elses(snapshot, wanted))
+        .map(|wanted| (wanted.id.clone(), of_object(snapshot, &wanted.id)))
+        .collect();
+    health::of_app(seen.iter().map(|(id, health)| (id, health)))
+}
+
+/// Returns the health of an app from what we remember, where nothing is known about what is wanted.
+pub(super) fn of_inventory(snapshot: &Snapshot) -> Health {
+    let records = snapshot.inventory.records().filter(|record| record.state == RecordState::Applied);
+    let seen: Vec<(ObjectId, Health)> =
+        records.map(|record| (record.id.clone(), of_object(snapshot, &record.id))).collect();
+    health::of_app(seen.iter().map(|(id, health)| (id, health)))
+}
+
+/// Returns whether a derived object is there by another hand; then it is not part of the app.
+fn is_somebody_elses(snapshot: &Snapshot, wanted: &Wanted) -> bool {
+    wanted.is_derived() && snapshot.inventory.get(&wanted.id).is_none()
+}
+
+fn of_object(snapshot: &Snapshot, id: &ObjectId) -> Health {
+    if snapshot.freshness_of(id) != Freshness::Fresh {
+        return Health::new(HealthState::Unknown, "its watch is not fresh");
+    }
+    match (snapshot.live.get(id), snapshot.inventory.get(id)) {
+        (Some(live), _) if live.terminating => Health::new(HealthState::Terminating, "it is being deleted"),
+        (Some(live), Some(record)) if live.uid == record.uid && live.generation < record.generation => {
+            Health::progressing("its newest version was not seen yet")
+        }
+        (Some(live), _) => live.health.clone().unwrap_or_else(Health::healthy),
+        (None, Some(record)) => of_absent(record),
+        (None, None) => Health::new(HealthState::Missing, "it was not applied yet"),
+    }
+}
+
+/// Judges an object that we wrote and that is not there: a job may be gone after its run.
+fn of_absent(record: &Record) -> Health {
+    if record.id.kind == "Job" && record.id.group == "batch" && record.state == RecordState::Applied {
+        return Health::new(HealthState::Healthy, "gone after its run");
+    }
+    Health::new(HealthState::Missing, "it is not there")
+}

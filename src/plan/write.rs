@@ -1,0 +1,155 @@
+//! Pure. Decides about one wanted object: leave it, write it, or hold it back.
+//!
+//! An object whose hash and triple are those of its record costs no request. Not here: objects without a record
+//! (`consent`), the order of writes (`order`).
+
+use super::action::{Blocked, DriftItem, Force, Verdict, WakeOn};
+use super::consent;
+use super::drift;
+use super::snapshot::{Freshness, Live, Snapshot};
+use super::wanted::Wanted;
+use crate::model::{Record, RecordState};
+
+/// What is done about one wanted object.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Decision {
+    /// It is as wanted, or nobody may touch it and that is fine.
+    Leave,
+    /// It is proven to be as wanted, and its record was lost.
+    Recover(Record),
+    /// It is applied.
+    Write(Write),
+    /// It drifted and stays so until a person decides.
+    Report,
+    /// It is held back.
+    Block(Blocked, Option<WakeOn>),
+}
+
+/// One apply.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Write {
+    pub(super) brings: Brings,
+    pub(super) force: Force,
+    pub(super) uid: Option<String>,
+    pub(super) reason: String,
+}
+
+/// What an apply brings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Brings {
+    /// Content that was never applied; waits for requirements.
+    News,
+    /// What was applied before.
+    Correction,
+}
+
+/// Decides about one wanted object.
+pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<DriftItem>) {
+    let id = &wanted.id;
+    if snapshot.freshness_of(id) == Freshness::UnknownKind {
+        return (unknown_kind(wanted), Vec::new());
+    }
+    let live = snapshot.live.get(id);
+    if live.is_some_and(|live| live.terminating) {
+        return (leaving(wanted), Vec::new());
+    }
+    match snapshot.inventory.get(id) {
+        None => consent::decide(snapshot, wanted),
+        Some(record) => match record.state {
+            RecordState::Applied => applied(snapshot, wanted, record, live),
+            RecordState::Intended if live.is_none() => consent::decide(snapshot, wanted),
+            RecordState::Intended => (again(live, "its first write was not confirmed"), Vec::new()),
+            RecordState::Deleting => (again(live, "it is wanted again"), Vec::new()),
+        },
+    }
+}
+
+/// Decides about an object that we applied before.
+fn applied(snapshot: &Snapshot, wanted: &Wanted, record: &Record, live: Option<&Live>) -> (Decision, Vec<DriftItem>) {
+    let changed = record.hash != wanted.hash;
+    if snapshot.freshness_of(&wanted.id) != Freshness::Fresh {
+        let uid = Some(record.uid.clone()).filter(|uid| !uid.is_empty());
+        let decision = if changed { news(snapshot, uid, Force::No) } else { Decision::Leave };
+        return (decision, Vec::new());
+    }
+    let differences = drift::differences(record, live, &wanted.payload);
+    let uid = live.map(|live| live.uid.clone());
+    if differences.is_empty() {
+        return (if changed { news(snapshot, uid, Force::No) } else { Decision::Leave }, Vec::new());
+    }
+    if live.is_none_or(|live| live.uid != record.uid) && snapshot.existing.contains_key(&wanted.id) {
+        return consent::decide(snapshot, wanted);
+    }
+    if changed {
+        // A new revision writes the whole object and so ends its drift.
+        let force = if live.is_some() { Force::Yes } else { Force::No };
+        return (news(snapshot, uid, force), Vec::new());
+    }
+    if live.is_none() && wanted.is_job() {
+        // A job runs once: gone after its run is as wanted.
+        return (Decision::Leave, Vec::new());
+    }
+    judged(snapshot, wanted, differences, uid)
+}
+
+/// Decides about an object that differs and whose wish is the old one.
+pub(super) fn judged(
+    snapshot: &Snapshot,
+    wanted: &Wanted,
+    differences: Vec<drift::Difference>,
+    uid: Option<String>,
+) -> (Decision, Vec<DriftItem>) {
+    let items: Vec<DriftItem> = differences
+        .into_iter()
+        .filter_map(|it| drift::verdict(snapshot, it.kind).map(|verdict| drift::item(&wanted.id, it, verdict)))
+        .collect();
+    let decision = if items.iter().any(|item| item.verdict == Verdict::Report) {
+        Decision::Report
+    } else if items.is_empty() {
+        Decision::Leave
+    } else {
+        let force = if uid.is_some() { Force::Yes } else { Force::No };
+        Decision::Write(Write { brings: Brings::Correction, force, uid, reason: "puts back what differs".into() })
+    };
+    // One forced apply writes the whole object: what is reported keeps the rest from being put back too.
+    let items = if decision == Decision::Report { items.into_iter().map(reported).collect() } else { items };
+    (decision, items)
+}
+
+fn reported(item: DriftItem) -> DriftItem {
+    DriftItem { verdict: Verdict::Report, ..item }
+}
+
+fn news(snapshot: &Snapshot, uid: Option<String>, force: Force) -> Decision {
+    let reason = match uid {
+        Some(_) => format!("changed in {}", snapshot.commit.short()),
+        None => format!("new in {}", snapshot.commit.short()),
+    };
+    Decision::Write(Write { brings: Brings::News, force, uid, reason })
+}
+
+fn again(live: Option<&Live>, reason: &str) -> Decision {
+    let uid = live.map(|live| live.uid.clone());
+    Decision::Write(Write { brings: Brings::News, force: Force::No, uid, reason: reason.to_owned() })
+}
+
+fn unknown_kind(wanted: &Wanted) -> Decision {
+    let (group, kind) = (wanted.id.group.clone(), wanted.id.kind.clone());
+    let blocked = Blocked {
+        object: Some(wanted.id.clone()),
+        reason: "CrdNotEstablished".into(),
+        message: format!("the cluster does not know the kind {kind} of {}", wanted.payload.api_version()),
+        hint: String::new(),
+    };
+    Decision::Block(blocked, Some(WakeOn::Kind { group, kind }))
+}
+
+fn leaving(wanted: &Wanted) -> Decision {
+    let blocked = Blocked {
+        object: Some(wanted.id.clone()),
+        reason: "ObjectTerminating".into(),
+        message: format!("{} is being deleted and is made anew when it is gone", wanted.id.short()),
+        hint: String::new(),
+    };
+    Decision::Block(blocked, Some(WakeOn::Gone(wanted.id.clone())))
+}
