@@ -205,7 +205,11 @@ fn entry_id(commit: &git2::Commit<'_>, path: &str) -> Result<Option<Oid>, git2::
     }
 }
 
-fn diff_paths(repository: &git2::Repository, from: Option<&CommitId>, to: &CommitId) -> Result<Vec<RepoPath>, Error> {
+pub(super) fn diff_paths(
+    repository: &git2::Repository,
+    from: Option<&CommitId>,
+    to: &CommitId,
+) -> Result<Vec<RepoPath>, Error> {
     let attempt = || format!("compare with commit {to}");
     let tree =
         |commit: &CommitId| root_of(repository, commit).and_then(|id| repository.find_tree(id).map_err(git(attempt())));

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use git2::{ObjectType, Odb, Oid};
 
+use crate::base::limits::MAX_FILE_BYTES;
+
 use super::check_tree::{Depth, HostileTree, Refusal, TreeCheck, check_tree_object};
 use super::error::{Error, git};
 use super::read::refused;
@@ -15,7 +17,7 @@ const MAX_PACK_OBJECTS: usize = 1_000_000;
 /// Their size together, unpacked, in bytes.
 const MAX_INFLATED_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 /// Size of one file in history, in bytes.
-pub(super) const MAX_BLOB_BYTES: u64 = 10 * 1024 * 1024;
+const MAX_BLOB_BYTES: u64 = 10 * 1024 * 1024;
 
 /// Opens the objects in a directory alone, without those that it borrows from elsewhere.
 fn open(objects: &Path) -> Result<Odb<'static>, Error> {
@@ -65,10 +67,19 @@ pub(super) fn check_objects(objects: &Path) -> Result<Option<HostileTree>, Error
 
 /// Checks names and counts of a whole commit.
 pub(super) fn check_commit(repository: &git2::Repository, commit: Oid) -> Result<Option<HostileTree>, Error> {
+    check_to(repository, commit, Depth::Names)
+}
+
+/// Checks names, counts, modes and sizes of a whole commit, by the limits of reading.
+pub(super) fn check_files(repository: &git2::Repository, commit: Oid) -> Result<Option<HostileTree>, Error> {
+    check_to(repository, commit, Depth::Files(u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX)))
+}
+
+fn check_to(repository: &git2::Repository, commit: Oid, depth: Depth) -> Result<Option<HostileTree>, Error> {
     let attempt = || format!("check commit {commit}");
     let tree = repository.find_commit(commit).map_err(git(attempt()))?.tree_id();
     let odb = repository.odb().map_err(git(attempt()))?;
-    match TreeCheck::new(&odb, Depth::Names).check(tree, "") {
+    match TreeCheck::new(&odb, depth).check(tree, "") {
         Ok(_) => Ok(None),
         Err(Refusal::Hostile(place)) => Ok(Some(place)),
         Err(unreadable @ Refusal::Unreadable(_)) => Err(refused(unreadable, &commit.to_string())),

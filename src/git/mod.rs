@@ -13,6 +13,7 @@ mod child;
 mod commit;
 mod error;
 mod history;
+pub mod hook;
 mod intake;
 mod lane;
 mod network;
@@ -22,6 +23,7 @@ mod read;
 mod refs;
 mod remote_url;
 mod repository;
+mod watch;
 mod worktree;
 
 #[cfg(test)]
@@ -41,3 +43,4 @@ pub use options::set_options;
 pub use refs::RefChange;
 pub use remote_url::{Allowed, RemoteUrl, UrlError};
 pub use repository::{Layout, Repository};
+pub use watch::{RefWatch, watch_refs};

@@ -1,0 +1,9 @@
+//! What git runs in a repository that people push to: the checks before a ref moves, and the scripts that call them.
+//!
+//! Not here: the command that a script calls (`cli`), who may push (`http`).
+
+mod install;
+mod receive;
+
+pub use install::{Installed, install};
+pub use receive::{Intake, RefUpdate, Refusal, Rewind, check};

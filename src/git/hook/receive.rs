@@ -1,0 +1,357 @@
+//! Checks a push before any ref moves, while git still keeps the new objects apart.
+//!
+//! Every refusal names rule, file and line and says what to do. What merely does not compile is no matter for a push:
+//! such an app keeps its last applied revision.
+//!
+//! Not here: who may push (`http`), the exit code (`cli`).
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+
+use git2::Oid;
+
+use crate::base::limits::MAX_FILE_BYTES;
+use crate::model::{AppName, CommitId, Diagnostic, FileTree};
+use crate::yaml::{Dialect, load_one};
+
+use super::super::check_tree::HostileTree;
+use super::super::error::{Error, git};
+use super::super::history::{diff_paths, is_ancestor};
+use super::super::intake::{check_commit, check_files, check_objects};
+use super::super::lane;
+use super::super::notes::NOTES_REF;
+use super::super::read::{list_files, read_tree, root_of};
+use super::super::refs::{check_name, commit_id, list_refs, oid};
+use super::super::repository::open;
+use crate::base::RepoPath;
+
+/// New commits whose history is searched for secrets.
+const MAX_NEW_COMMITS: usize = 100_000;
+/// Refusals that one push shows.
+const MAX_REFUSALS: usize = 50;
+/// Files at the top that hold secret values: only encrypted ones may be committed.
+const SECRET_FILES: [&str; 2] = ["secrets.yaml", "secrets.sops.yaml"];
+/// Files that must be readable for anything to be deployed.
+const CONFIG_FILES: [&str; 2] = ["config.yaml", ".wild/config.yaml"];
+/// Texts that start a private key and nothing else.
+const KEY_MARKS: [&str; 6] = [
+    "-----BEGIN PRIVATE KEY-----",
+    "-----BEGIN RSA PRIVATE KEY-----",
+    "-----BEGIN EC PRIVATE KEY-----",
+    "-----BEGIN OPENSSH PRIVATE KEY-----",
+    "-----BEGIN ENCRYPTED PRIVATE KEY-----",
+    "AGE-SECRET-KEY-1",
+];
+
+/// One line of what git tells a receive hook.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RefUpdate {
+    /// Full name of the ref.
+    pub name: String,
+    /// Where it is; nothing if it is new.
+    pub old: Option<CommitId>,
+    /// Where it is to go; nothing deletes it.
+    pub new: Option<CommitId>,
+}
+
+/// Whether the deployed branch may go back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rewind {
+    /// Only forward.
+    Refused,
+    /// An administrator asked for it with this very push.
+    Allowed,
+}
+
+/// A push as the hook meets it.
+#[derive(Clone, Debug)]
+pub struct Intake {
+    /// The repository.
+    pub repository: PathBuf,
+    /// Its deployed branch, without `refs/heads/`.
+    pub branch: String,
+    /// Where git keeps the new objects for now (`GIT_OBJECT_DIRECTORY` of the hook).
+    pub quarantine: Option<PathBuf>,
+    /// The refs to move.
+    pub updates: Vec<RefUpdate>,
+    /// Whether the deployed branch may go back.
+    pub rewind: Rewind,
+}
+
+/// Why a push is refused.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Refusal {
+    /// The rule, such as `conflict/marker`.
+    pub rule: String,
+    /// The file or ref; empty if the whole push is meant.
+    pub file: String,
+    /// Line from 1, or 0 if no line is meant.
+    pub line: usize,
+    /// What is wrong; never a secret value.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "refused ({}): ", self.rule)?;
+        match (self.file.is_empty(), self.line) {
+            (true, _) => {}
+            (false, 0) => write!(f, "{}: ", self.file)?,
+            (false, line) => write!(f, "{}:{line}: ", self.file)?,
+        }
+        write!(f, "{}\n  try: {}", self.message, self.hint)
+    }
+}
+
+impl RefUpdate {
+    /// Parses what git writes to a receive hook: lines of old id, new id and ref name; 40 zeros stand for no commit.
+    pub fn parse_lines(text: &str) -> Result<Vec<Self>, Error> {
+        let id = |text: &str| match text.bytes().all(|byte| byte == b'0') {
+            true => Ok(None),
+            false => CommitId::parse(text).map(Some),
+        };
+        let broken = |line: &str| Error::Unusable {
+            attempt: "read the updates of a push".to_owned(),
+            reason: format!("{line:?} is no update"),
+        };
+        let mut updates = Vec::new();
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            let mut fields = line.splitn(3, ' ');
+            let (Some(old), Some(new), Some(name)) = (fields.next(), fields.next(), fields.next()) else {
+                return Err(broken(line));
+            };
+            let (Ok(old), Ok(new)) = (id(old), id(new)) else { return Err(broken(line)) };
+            updates.push(Self { name: name.to_owned(), old, new });
+        }
+        Ok(updates)
+    }
+}
+
+/// Checks a push and returns every reason against it; none means that it may go on.
+pub async fn check(intake: Intake) -> Result<Vec<Refusal>, Error> {
+    let attempt = format!("check a push to {}", intake.repository.display());
+    lane::run(attempt, move || check_push(&intake)).await
+}
+
+fn check_push(intake: &Intake) -> Result<Vec<Refusal>, Error> {
+    let repository = open(&intake.repository)?;
+    if let Some(quarantine) = &intake.quarantine {
+        let place = quarantine.display().to_string();
+        repository.odb().and_then(|odb| odb.add_disk_alternate(&place)).map_err(git(format!("open {place}")))?;
+        if let Some(place) = check_objects(quarantine)? {
+            return Ok(vec![hostile(place)]);
+        }
+    }
+    let mut refusals = BTreeSet::new();
+    for update in &intake.updates {
+        refusals.extend(check_ref(&repository, intake, update)?);
+        let Some(new) = update.new.as_ref().filter(|_| check_name(&update.name).is_ok()) else { continue };
+        let Some(tip) = find_commit(&repository, new)? else {
+            let hint = "push branches and tags of commits only";
+            refusals.insert(refusal("ref/object", &update.name, 0, "it does not lead to a commit", hint));
+            continue;
+        };
+        // A hostile tree is not read any further.
+        if let Some(place) = check_tip(&repository, update, tip)? {
+            refusals.insert(hostile(place));
+            continue;
+        }
+        refusals.extend(check_history(&repository, tip)?);
+        if is_deployed(intake, update) {
+            refusals.extend(check_deployed(&repository, update.old.as_ref(), &commit_id(tip))?);
+        }
+    }
+    Ok(refusals.into_iter().take(MAX_REFUSALS).collect())
+}
+
+fn is_deployed(intake: &Intake, update: &RefUpdate) -> bool {
+    update.name.strip_prefix("refs/heads/") == Some(&intake.branch)
+}
+
+/// Checks where a ref may go, whatever it leads to.
+fn check_ref(repository: &git2::Repository, intake: &Intake, update: &RefUpdate) -> Result<Option<Refusal>, Error> {
+    let refuse = |rule, message: &str, hint| Ok(Some(refusal(rule, &update.name, 0, message, hint)));
+    if let Err(Error::RefName { reason, .. }) = check_name(&update.name) {
+        return refuse("ref/name", reason, "give the ref another name");
+    }
+    if update.name.starts_with("refs/wild/") || update.name == NOTES_REF {
+        return refuse("ref/reserved", "only wild writes this ref", "push branches of your own instead");
+    }
+    if !is_deployed(intake, update) || intake.rewind == Rewind::Allowed {
+        return Ok(None);
+    }
+    match (&update.old, &update.new) {
+        (Some(_), None) => refuse(
+            "branch/deletion",
+            "the deployed branch cannot be deleted",
+            "delete apps one by one with `wild app delete`",
+        ),
+        (Some(old), Some(new)) if !is_ancestor(repository, oid(old)?, oid(new)?)? => refuse(
+            "branch/rewind",
+            "the deployed branch only moves forward, and this push would drop commits",
+            "git pull --rebase, then push again without force",
+        ),
+        (_, _) => Ok(None),
+    }
+}
+
+/// Returns the commit that an id leads to, tags followed.
+fn find_commit(repository: &git2::Repository, id: &CommitId) -> Result<Option<Oid>, Error> {
+    let object = repository.find_object(oid(id)?, None).map_err(git(format!("read object {id}")))?;
+    Ok(object.peel_to_commit().ok().map(|commit| commit.id()))
+}
+
+fn check_tip(repository: &git2::Repository, update: &RefUpdate, tip: Oid) -> Result<Option<HostileTree>, Error> {
+    if update.name.starts_with("refs/heads/") { check_files(repository, tip) } else { check_commit(repository, tip) }
+}
+
+/// Looks for files with secret values in clear in every new commit: taking them out again later does not help.
+fn check_history(repository: &git2::Repository, tip: Oid) -> Result<Vec<Refusal>, Error> {
+    let attempt = || format!("read the new commits below {tip}");
+    let mut walk = repository.revwalk().map_err(git(attempt()))?;
+    walk.push(tip).map_err(git(attempt()))?;
+    for known in list_refs(repository, "refs/")?.values() {
+        walk.hide(oid(known)?).map_err(git(attempt()))?;
+    }
+    let mut seen = BTreeSet::new();
+    let mut refusals = Vec::new();
+    for (number, id) in walk.enumerate() {
+        if number >= MAX_NEW_COMMITS {
+            let hint = "push the history in several steps";
+            refusals.push(refusal("pack/commits", "", 0, "the push brings more than 100,000 commits", hint));
+            break;
+        }
+        let id = id.map_err(git(attempt()))?;
+        let tree = repository.find_commit(id).and_then(|commit| commit.tree()).map_err(git(attempt()))?;
+        for name in SECRET_FILES {
+            let Some(entry) = tree.get_name(name).filter(|entry| seen.insert((name, entry.id()))) else { continue };
+            let encrypted = match repository.find_blob(entry.id()) {
+                Ok(blob) => is_encrypted(name, blob.content()),
+                Err(_) => false,
+            };
+            if !encrypted {
+                let message = format!("commit {} holds secret values in clear", commit_id(id).short());
+                let hint = "git rm --cached the file, add it to .gitignore, amend the commit, and change the values";
+                refusals.push(refusal("secret/plaintext", name, 0, &message, hint));
+            }
+        }
+    }
+    Ok(refusals)
+}
+
+/// Returns whether a file carries the metadata that SOPS writes into everything it encrypts.
+fn is_encrypted(name: &str, bytes: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let Ok(Some(document)) = load_one(name, text, Dialect::Gomplate) else { return false };
+    document.value.get("sops").is_some_and(|sops| sops.get("mac").is_some())
+}
+
+/// Checks what the deployed branch would hold.
+fn check_deployed(
+    repository: &git2::Repository,
+    old: Option<&CommitId>,
+    new: &CommitId,
+) -> Result<Vec<Refusal>, Error> {
+    let mut refusals = Vec::new();
+    let root = root_of(repository, new)?;
+    let conflicts = RepoPath::parse(".wild/conflicts").map(|path| vec![path]).unwrap_or_default();
+    for path in list_files(repository, root, &conflicts)?.keys() {
+        let hint = "resolve the conflicts it lists, delete it, and push again; or `wild app resolve`";
+        refusals.push(refusal("conflict/file", path.as_str(), 0, "open conflicts are not deployed", hint));
+    }
+    let changed = diff_paths(repository, old, new)?;
+    let read: Vec<String> = changed.iter().filter(|path| is_checked(path)).map(ToString::to_string).collect();
+    if read.is_empty() {
+        return Ok(refusals);
+    }
+    let files = read_tree(repository, new, &read)?;
+    refusals.extend(check_names(&files));
+    for (path, file) in files.iter() {
+        let Some(text) = file.as_text() else { continue };
+        refusals.extend(check_text(path, text));
+        if CONFIG_FILES.contains(&path.as_str())
+            && let Err(diagnostics) = load_one(path.as_str(), text, Dialect::Gomplate)
+        {
+            refusals.extend(diagnostics.iter().map(unreadable));
+        }
+    }
+    Ok(refusals)
+}
+
+/// Returns whether the content of a file matters to us.
+fn is_checked(path: &RepoPath) -> bool {
+    path.is_within("apps") || path.is_within(".wild") || CONFIG_FILES.contains(&path.as_str())
+}
+
+/// Checks the names of the apps that changed.
+fn check_names(files: &FileTree) -> Vec<Refusal> {
+    let mut names = BTreeSet::new();
+    for path in files.paths() {
+        if let Some(name) =
+            path.below("apps").and_then(|rest| rest.as_str().split_once('/').map(|(name, _)| name.to_owned()))
+        {
+            names.insert(name);
+        }
+    }
+    let mut refusals = Vec::new();
+    for name in names {
+        if let Err(error) = AppName::parse(&name) {
+            let hint = "name the directory with lower-case letters, digits and dashes";
+            refusals.push(refusal("app/name", &format!("apps/{name}"), 0, &error.to_string(), hint));
+        }
+    }
+    refusals
+}
+
+/// Looks for conflict markers and private keys in a text.
+fn check_text(path: &RepoPath, text: &str) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let at = number + 1;
+        if is_marker(line) {
+            let hint = "decide the conflict, remove the markers, and push again";
+            refusals.push(refusal("conflict/marker", path.as_str(), at, "a conflict marker was committed", hint));
+            break;
+        }
+    }
+    for (number, line) in text.lines().enumerate() {
+        if KEY_MARKS.iter().any(|mark| line.contains(mark)) {
+            let hint = "take the key out of the commit, keep it in secrets.yaml, and replace it by a new one";
+            let at = number + 1;
+            refusals.push(refusal("secret/plaintext", path.as_str(), at, "a private key was committed", hint));
+            break;
+        }
+    }
+    refusals
+}
+
+/// Returns whether a line is one of git's conflict markers. A row of equal signs alone underlines headings as well.
+fn is_marker(line: &str) -> bool {
+    ["<<<<<<<", ">>>>>>>", "|||||||"]
+        .iter()
+        .any(|mark| line.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
+}
+
+fn unreadable(found: &Diagnostic) -> Refusal {
+    let hint = if found.hint.is_empty() { "correct the file and push again" } else { &found.hint };
+    refusal("config/yaml", &found.file, found.line, &found.message, hint)
+}
+
+fn hostile(place: HostileTree) -> Refusal {
+    let HostileTree { path, rule, reason } = place;
+    let hint = match rule {
+        "tree/file-size" => format!("keep files below {} MiB", MAX_FILE_BYTES / (1024 * 1024)),
+        _ => "take the entry out of the commits and push again".to_owned(),
+    };
+    refusal(rule, &path, 0, reason, &hint)
+}
+
+fn refusal(rule: &str, file: &str, line: usize, message: &str, hint: &str) -> Refusal {
+    Refusal { rule: rule.to_owned(), file: file.to_owned(), line, message: message.to_owned(), hint: hint.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

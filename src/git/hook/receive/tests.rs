@@ -1,0 +1,221 @@
+//! Pushes from a clone whose new objects lie apart, as in git's own quarantine.
+//!
+//! Not here: the scripts (`install.rs`).
+
+use super::super::super::fixture::{Instance, change, path_of};
+use super::super::super::{FetchRef, Repository};
+use super::*;
+
+const MAIN: &str = "refs/heads/main";
+
+/// An instance with one commit and a clone of it.
+struct Push {
+    instance: Instance,
+    clone: Instance,
+    head: CommitId,
+}
+
+impl Push {
+    async fn new() -> Self {
+        let (instance, clone) = (Instance::bare().await, Instance::bare().await);
+        let files = [("config.yaml", "cluster: {}\n"), ("apps/ghost/pvc.yaml", "kind: PVC\n")];
+        let head = instance.commit(&files, "first").await;
+        let remote = super::super::super::Remote {
+            url: super::super::super::RemoteUrl::parse(
+                instance.repository.path().to_str().unwrap(),
+                super::super::super::Allowed::Local,
+            )
+            .unwrap(),
+            credential: None,
+            egress: super::super::super::Egress::Any,
+            scratch: clone.repository.git_dir().join("../quarantine"),
+        };
+        let wanted = [FetchRef { from: MAIN.to_owned(), to: MAIN.to_owned() }];
+        super::super::super::fetch(&clone.repository, &remote, &wanted).await.unwrap();
+        Self { instance, clone, head }
+    }
+
+    async fn update(&self, name: &str, old: Option<&CommitId>, new: Option<&CommitId>) -> Vec<Refusal> {
+        let update = RefUpdate { name: name.to_owned(), old: old.cloned(), new: new.cloned() };
+        self.check(update, Rewind::Refused).await
+    }
+
+    async fn check(&self, update: RefUpdate, rewind: Rewind) -> Vec<Refusal> {
+        let quarantine = Some(self.clone.repository.git_dir().join("objects"));
+        let repository = self.instance.repository.path().to_owned();
+        check(Intake { repository, branch: "main".to_owned(), quarantine, updates: vec![update], rewind })
+            .await
+            .unwrap()
+    }
+
+    /// Commits files to main in the clone and checks their push.
+    async fn files(&self, files: &[(&str, &str)]) -> Vec<Refusal> {
+        let new = self.clone.commit(files, "change").await;
+        self.update(MAIN, Some(&self.head), Some(&new)).await
+    }
+}
+
+fn shown(refusals: &[Refusal]) -> Vec<String> {
+    refusals.iter().map(|refusal| format!("{} {}:{}", refusal.rule, refusal.file, refusal.line)).collect()
+}
+
+/// Pushes one file to the deployed branch and expects these refusals.
+async fn one(file: &str, text: &str, expected: &[&str]) {
+    assert_eq!(shown(&Push::new().await.files(&[(file, text)]).await), expected, "{file}");
+}
+
+#[tokio::test]
+async fn an_ordinary_push_is_let_through() {
+    one("apps/ghost/pvc.yaml", "kind: PVC\n# Heading\n# =======\n", &[]).await;
+    one("config.yaml", "cluster:\n  name: home\n", &[]).await;
+    one("notes/readme.md", "Title\n=======\n", &[]).await;
+}
+
+#[tokio::test]
+async fn conflicts_never_reach_the_deployed_branch() {
+    one("apps/ghost/pvc.yaml", "a: 1\n<<<<<<< mine\nb: 2\n=======\n", &["conflict/marker apps/ghost/pvc.yaml:2"]).await;
+    one("config.yaml", "a: 1\n>>>>>>> upstream\n", &["config/yaml config.yaml:2", "conflict/marker config.yaml:2"])
+        .await;
+    one(".wild/conflicts/ghost.yaml", "version: 1\n", &["conflict/file .wild/conflicts/ghost.yaml:0"]).await;
+    let push = Push::new().await;
+    let new = push.clone.commit(&[(".wild/conflicts/ghost.yaml", "version: 1\n")], "update").await;
+    assert!(push.update("refs/heads/wild/update/ghost", None, Some(&new)).await.is_empty(), "update branches may");
+}
+
+#[tokio::test]
+async fn secrets_in_clear_are_refused_on_every_branch_and_in_every_new_commit() {
+    one("secrets.yaml", "apps: {ghost: {password: x}}\n", &["secret/plaintext secrets.yaml:0"]).await;
+    one("secrets.sops.yaml", "a: b\n", &["secret/plaintext secrets.sops.yaml:0"]).await;
+    one("secrets.sops.yaml", "a: ENC[x]\nsops:\n  mac: ENC[y]\n", &[]).await;
+    one("apps/ghost/key", "x\n-----BEGIN RSA PRIVATE KEY-----\n", &["secret/plaintext apps/ghost/key:2"]).await;
+    let push = Push::new().await;
+    push.clone.commit(&[("secrets.yaml", "password: x\n")], "oops").await;
+    let mut removal = change(push.clone.repository.head("main").await.unwrap(), &[], "take it out");
+    removal.changes.insert(path_of("secrets.yaml"), None);
+    let new = push.clone.repository.commit(removal).await.unwrap();
+    let refusals = push.update("refs/heads/topic", None, Some(&new)).await;
+    assert_eq!(shown(&refusals), ["secret/plaintext secrets.yaml:0"]);
+    assert!(!refusals[0].to_string().contains("password"));
+}
+
+#[tokio::test]
+async fn files_that_must_be_readable_are_read() {
+    one("config.yaml", "a: 1\na: [\n", &["config/yaml config.yaml:2"]).await;
+    one(".wild/config.yaml", "a: b: c\n", &["config/yaml .wild/config.yaml:1"]).await;
+    one("apps/Ghost_2/x.yaml", "a: 1\n", &["app/name apps/Ghost_2:0"]).await;
+}
+
+#[tokio::test]
+async fn the_deployed_branch_only_moves_forward() {
+    let push = Push::new().await;
+    let mut other = change(None, &[("config.yaml", "a: 1\n")], "other");
+    other.reference = "refs/heads/other".to_owned();
+    let other = push.clone.repository.commit(other).await.unwrap();
+    assert_eq!(shown(&push.update(MAIN, Some(&push.head), Some(&other)).await), ["branch/rewind refs/heads/main:0"]);
+    assert_eq!(shown(&push.update(MAIN, Some(&push.head), None).await), ["branch/deletion refs/heads/main:0"]);
+    assert!(push.update("refs/heads/topic", Some(&push.head), Some(&other)).await.is_empty());
+    assert!(push.update("refs/heads/topic", Some(&push.head), None).await.is_empty());
+    let update = RefUpdate { name: MAIN.to_owned(), old: Some(push.head.clone()), new: Some(other) };
+    assert!(push.check(update, Rewind::Allowed).await.is_empty());
+}
+
+#[tokio::test]
+async fn refs_of_ours_and_names_that_do_harm_are_refused() {
+    let push = Push::new().await;
+    for name in ["refs/wild/generated/ghost", "refs/wild/resolutions", "refs/notes/wild"] {
+        assert_eq!(shown(&push.update(name, None, Some(&push.head)).await), [format!("ref/reserved {name}:0")]);
+    }
+    for name in ["refs/heads/-x", "refs/heads/../x"] {
+        assert_eq!(shown(&push.update(name, None, Some(&push.head)).await), [format!("ref/name {name}:0")]);
+    }
+    assert!(push.update("refs/notes/commits", None, Some(&push.head)).await.is_empty());
+}
+
+#[tokio::test]
+async fn hostile_trees_are_refused_wherever_they_go() {
+    let push = Push::new().await;
+    let refusals = push.files(&[("apps/ghost/a", "1"), ("apps/ghost/A", "2")]).await;
+    assert_eq!(shown(&refusals), ["tree/duplicate a:0"]);
+    let push = Push::new().await;
+    let raw = super::super::super::repository::open(push.clone.repository.git_dir()).unwrap();
+    let blob = raw.blob(b"/etc/passwd").unwrap();
+    let mut builder = raw.treebuilder(None).unwrap();
+    builder.insert("link", blob, 0o120_000).unwrap();
+    let tree = raw.find_tree(builder.write().unwrap()).unwrap();
+    let by = git2::Signature::new("A", "a@b", &git2::Time::new(1, 0)).unwrap();
+    let new = commit_id(raw.commit(None, &by, &by, "x", &tree, &[]).unwrap());
+    assert_eq!(shown(&push.update("refs/heads/topic", None, Some(&new)).await), ["tree/symlink link:0"]);
+    let blob = commit_id(blob);
+    assert_eq!(shown(&push.update("refs/tags/x", None, Some(&blob)).await), ["ref/object refs/tags/x:0"]);
+}
+
+#[tokio::test]
+async fn files_larger_than_we_read_are_refused() {
+    let large = "x".repeat(MAX_FILE_BYTES + 1);
+    one("apps/ghost/large", &large, &["tree/file-size apps/ghost/large:0"]).await;
+    let huge = "x".repeat(10 * 1024 * 1024 + 1);
+    let refusals = Push::new().await.files(&[("x", &huge)]).await;
+    assert_eq!(refusals[0].rule, "pack/blob-size");
+}
+
+#[tokio::test]
+async fn a_push_without_quarantine_is_checked_too() {
+    let push = Push::new().await;
+    let repository = Repository::open(push.instance.repository.path()).await.unwrap();
+    let new = push.instance.commit(&[(".wild/conflicts/x.yaml", "a: 1\n")], "second").await;
+    let updates = vec![RefUpdate { name: MAIN.to_owned(), old: Some(push.head), new: Some(new) }];
+    let repository = repository.path().to_owned();
+    let intake = Intake { repository, branch: "main".to_owned(), quarantine: None, updates, rewind: Rewind::Refused };
+    assert_eq!(shown(&check(intake).await.unwrap()), ["conflict/file .wild/conflicts/x.yaml:0"]);
+}
+
+#[test]
+fn the_lines_of_a_hook_are_read() {
+    let (zero, id) = ("0".repeat(40), "1".repeat(40));
+    let updates = RefUpdate::parse_lines(&format!("{zero} {id} refs/heads/a b\n{id} {zero} refs/heads/c\n")).unwrap();
+    let id = CommitId::parse(&id).unwrap();
+    assert_eq!(
+        updates,
+        [
+            RefUpdate { name: "refs/heads/a b".to_owned(), old: None, new: Some(id.clone()) },
+            RefUpdate { name: "refs/heads/c".to_owned(), old: Some(id), new: None }
+        ]
+    );
+    RefUpdate::parse_lines("x y refs/heads/a\n").unwrap_err();
+    RefUpdate::parse_lines("one\n").unwrap_err();
+}
+
+#[test]
+fn a_refusal_names_rule_place_and_remedy() {
+    let found = refusal("conflict/marker", "apps/a/x", 3, "a conflict marker was committed", "remove it");
+    assert_eq!(
+        found.to_string(),
+        "refused (conflict/marker): apps/a/x:3: a conflict marker was committed\n  try: remove it"
+    );
+}
+
+#[tokio::test]
+async fn the_quarantine_of_the_git_program_is_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let push = Push::new().await;
+    let hook = push.instance.repository.git_dir().join("hooks/pre-receive");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    // Keeps what the hook is given, then refuses, so that the objects never come out of the quarantine.
+    let script = "#!/bin/sh\ncat > \"$GIT_DIR/lines\"\ncp -r \"$GIT_OBJECT_DIRECTORY\" \"$GIT_DIR/kept\"\nexit 1\n";
+    std::fs::write(&hook, script).unwrap();
+    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    push.clone.commit(&[("apps/ghost/x.yaml", "<<<<<<< mine\n"), ("apps/ghost/A", "1")], "change").await;
+    let to = push.instance.repository.path().display().to_string();
+    let (ok, _) = super::super::super::fixture::try_git(push.clone.repository.path(), &["push", &to, "main"]);
+    assert!(!ok);
+    let git_dir = push.instance.repository.git_dir();
+    let updates = RefUpdate::parse_lines(&std::fs::read_to_string(git_dir.join("lines")).unwrap()).unwrap();
+    let intake = Intake {
+        repository: git_dir.to_owned(),
+        branch: "main".to_owned(),
+        quarantine: Some(git_dir.join("kept")),
+        updates,
+        rewind: Rewind::Refused,
+    };
+    assert_eq!(shown(&check(intake).await.unwrap()), ["conflict/marker apps/ghost/x.yaml:1"]);
+}
