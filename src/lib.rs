@@ -8,6 +8,7 @@ pub mod git;
 pub mod health;
 pub mod merge;
 pub mod model;
+pub mod package;
 pub mod plan;
 pub mod record;
 pub mod schema;

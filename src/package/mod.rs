@@ -1,0 +1,35 @@
+//! Pure. What an upstream publishes and what an instance makes of it: manifests, requirements and bindings, default config
+//! and its order, secrets, versions, and the search of a directory for packages.
+//!
+//! A package's path through here: [`list`] finds it, [`load`] reads it, [`bind`] settles which apps satisfy its
+//! requirements, [`resolve`] makes the config its templates see, [`SecretNeeds`] says which secrets it wants.
+//! Findings name file, line and rule. Not here: rendering files and building the app (`compile`).
+
+mod bind;
+mod dialect;
+mod directory;
+mod glob;
+mod ignore;
+mod load;
+mod manifest;
+mod read;
+mod resolve;
+mod sample;
+mod secrets;
+mod version;
+
+pub use bind::{Installed, bind, bindings_of, check_exports, requirement_cycle};
+pub use directory::{Listed, Listing, directories, find, list};
+pub use glob::matches;
+pub use ignore::Ignore;
+pub use load::{MANIFEST, Package, load};
+pub use manifest::{
+    Charset, Need, PackageDialect, PackageManifest, RenderRules, RequiredSecret, Requirement, SecretSpec, UpgradeStep,
+};
+pub use read::{ReadManifest, read_manifest};
+pub use resolve::{ResolveInput, Resolved, config_section, resolve};
+pub use sample::{SampleCommit, history};
+pub use secrets::{
+    Entropy, ObjectKeys, SecretCopy, SecretNeeds, generate, object_keys, secret_keys, secret_name, secret_names,
+};
+pub use version::{MAX_VERSION_CHARS, compare_versions, is_version, satisfies};

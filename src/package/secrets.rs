@@ -1,0 +1,312 @@
+//! Pure. Which secrets an app wants, the values of those that are missing, and the keys of its Secret in the cluster.
+//!
+//! A value that is there is never made again, also not an empty one. Entropy is an argument, so two runs over the same bytes
+//! give the same values. No finding ever holds a value. Not here: secrets.yaml (`settings`), the Secret object (`plan`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::load::MANIFEST;
+use super::manifest::{Charset, PackageManifest, SecretSpec, copy_key};
+use crate::model::{AppName, Diagnostic, Object, Purpose, SecretValue, Secrets};
+use crate::template::{self, Context};
+
+/// Reads of entropy for one secret. A read gives 64 bytes and at least half of them count, so a second one is rare and a
+/// source that never gives a usable byte ends here.
+const MAX_READS: usize = 1_000;
+/// Bytes of one read of entropy.
+const READ_BYTES: usize = 64;
+
+/// A source of random bytes.
+pub trait Entropy {
+    /// Fills the buffer.
+    fn bytes(&mut self, buffer: &mut [u8]);
+}
+
+/// The secrets that an app wants.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SecretNeeds {
+    /// The app.
+    pub app: AppName,
+    /// Secrets of its own, in the manifest's order.
+    pub own: Vec<SecretSpec>,
+    /// Copies of other apps' secrets.
+    pub copies: Vec<SecretCopy>,
+    /// What templates of defaults see beside `.secrets`; null where only keys are asked for.
+    pub context: Value,
+}
+
+/// A secret of another app that this one reads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SecretCopy {
+    /// Reference of the requirement.
+    pub reference: String,
+    /// Key in the other app.
+    pub key: String,
+    /// The app that owns it.
+    pub from_app: AppName,
+}
+
+impl SecretCopy {
+    /// Returns the key of the copy: `db` and `password` give `dbPassword`.
+    pub fn copy_key(&self) -> String {
+        copy_key(&self.reference, &self.key)
+    }
+
+    /// Returns the path of the owner's value in secrets.yaml.
+    pub fn source(&self) -> String {
+        format!("apps.{}.{}", self.from_app, self.key)
+    }
+}
+
+impl SecretNeeds {
+    /// Returns the needs of an app by its manifest and bindings. A secret of an optional requirement that is not bound is
+    /// not needed.
+    pub fn of(app: &AppName, manifest: &PackageManifest, bindings: &BTreeMap<String, AppName>) -> Self {
+        let copies = manifest.required_secrets.iter().filter_map(|secret| {
+            let from_app = bindings.get(&secret.reference)?.clone();
+            Some(SecretCopy { reference: secret.reference.clone(), key: secret.key.clone(), from_app })
+        });
+        let (app, own) = (app.clone(), manifest.default_secrets.clone());
+        Self { app, own, copies: copies.collect(), context: Value::Null }
+    }
+
+    /// Returns the needs with what templates of defaults see.
+    #[must_use]
+    pub fn with_context(mut self, context: Value) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// Returns the path of one of the app's keys in secrets.yaml.
+    fn path(&self, key: &str) -> String {
+        format!("apps.{}.{key}", self.app)
+    }
+
+    /// Returns the paths in secrets.yaml that have no value yet, in the manifest's order.
+    pub fn missing(&self, secrets: &Secrets) -> Vec<String> {
+        let copies = self.copies.iter().map(SecretCopy::copy_key).map(|key| self.path(&key));
+        let own = self.own.iter().map(|spec| self.path(&spec.key));
+        own.chain(copies).filter(|path| !secrets.contains(path)).collect()
+    }
+}
+
+/// Returns the values that are missing, by their path in secrets.yaml, in the order in which they were made.
+pub fn generate(
+    needs: &SecretNeeds,
+    secrets: &Secrets,
+    entropy: &mut dyn Entropy,
+) -> Result<Vec<(String, SecretValue)>, Vec<Diagnostic>> {
+    let mut making = Making { needs, secrets, seen: Map::new(), made: Vec::new(), findings: Vec::new() };
+    making.copies();
+    for spec in &needs.own {
+        making.own(spec, entropy);
+    }
+    if making.findings.is_empty() { Ok(making.made) } else { Err(making.findings) }
+}
+
+struct Making<'a> {
+    needs: &'a SecretNeeds,
+    secrets: &'a Secrets,
+    /// What `.secrets` shows to the templates of later defaults. It never leaves this value.
+    seen: Map<String, Value>,
+    made: Vec<(String, SecretValue)>,
+    findings: Vec<Diagnostic>,
+}
+
+impl Making<'_> {
+    fn copies(&mut self) {
+        for copy in &self.needs.copies {
+            let path = self.needs.path(&copy.copy_key());
+            let value = match (self.secrets.get(&path), self.secrets.get(&copy.source())) {
+                (Some(present), _) => present.clone(),
+                (None, Some(source)) => {
+                    // An own key of that name wins, so its value is not written over.
+                    if !self.needs.own.iter().any(|spec| spec.key == copy.copy_key()) {
+                        self.made.push((path, source.clone()));
+                    }
+                    source.clone()
+                }
+                (None, None) => {
+                    let message = format!("the secret {} that {} reads has no value", copy.source(), self.needs.app);
+                    let hint = format!("wild app deploy {}", copy.from_app);
+                    self.findings.push(Diagnostic::error("P064", MANIFEST, 0, message).with_hint(hint));
+                    continue;
+                }
+            };
+            show(&mut self.seen, &[&copy.copy_key()], &value);
+            let dotted: Vec<&str> = std::iter::once(copy.reference.as_str()).chain(copy.key.split('.')).collect();
+            show(&mut self.seen, &dotted, &value);
+        }
+    }
+
+    fn own(&mut self, spec: &SecretSpec, entropy: &mut dyn Entropy) {
+        let path = self.needs.path(&spec.key);
+        let value = match (self.secrets.get(&path), &spec.default) {
+            (Some(present), _) => present.clone(),
+            (None, None) => match random(spec.charset, spec.length, entropy) {
+                Some(text) => SecretValue::new(text),
+                None => {
+                    let message = format!("the source of entropy gave nothing usable for the secret {}", spec.key);
+                    return self.findings.push(Diagnostic::error("P065", MANIFEST, spec.line, message));
+                }
+            },
+            (None, Some(default)) => match self.render(spec, default) {
+                Some(value) => value,
+                None => return,
+            },
+        };
+        let dotted: Vec<&str> = spec.key.split('.').collect();
+        show(&mut self.seen, &dotted, &value);
+        if !self.secrets.contains(&path) {
+            self.made.push((path, value));
+        }
+    }
+
+    /// Renders a default. White space at its end is dropped, as the predecessor does.
+    fn render(&mut self, spec: &SecretSpec, default: &str) -> Option<SecretValue> {
+        if !template::has_action(default) {
+            return Some(SecretValue::new(default.to_owned()));
+        }
+        let mut root = self.needs.context.as_object().cloned().unwrap_or_default();
+        root.insert("secrets".to_owned(), Value::Object(self.seen.clone()));
+        match template::render(MANIFEST, default, &Context::new(Value::Object(root))) {
+            Ok(rendered) => Some(SecretValue::new(rendered.text.trim_end().to_owned())),
+            Err(errors) => {
+                // Only the rule is told: the text of an error may quote the value it stumbled over.
+                let id = errors.first().map_or("T201", |error| error.id.as_str());
+                let message = format!("the default of the secret {} cannot be rendered", spec.key);
+                let hint = "it may read .app, .apps, .cloud, .cluster, .operator, and .secrets of the lines above it";
+                self.findings.push(Diagnostic::error(id, MANIFEST, spec.line, message).with_hint(hint));
+                None
+            }
+        }
+    }
+}
+
+/// Puts a value where templates find it; a key that is a text already is not turned into a map.
+fn show(seen: &mut Map<String, Value>, path: &[&str], value: &SecretValue) {
+    let Some((first, rest)) = path.split_first() else { return };
+    if rest.is_empty() {
+        seen.insert((*first).to_owned(), Value::from(value.expose(Purpose::DefaultSecret)));
+    } else if let Value::Object(inner) = seen.entry((*first).to_owned()).or_insert_with(|| Value::Object(Map::new())) {
+        show(inner, rest, value);
+    }
+}
+
+/// Returns random characters, all equally likely: a byte that would favour the first ones is thrown away.
+fn random(charset: Charset, length: usize, entropy: &mut dyn Entropy) -> Option<String> {
+    let characters = charset.characters();
+    let fair = 256 - 256 % characters.len();
+    let mut text = String::with_capacity(length);
+    for _ in 0..MAX_READS {
+        let mut buffer = [0_u8; READ_BYTES];
+        entropy.bytes(&mut buffer);
+        for byte in buffer.iter().map(|byte| usize::from(*byte)).filter(|byte| *byte < fair) {
+            if let Some(character) = characters.get(byte % characters.len()) {
+                text.push(char::from(*character));
+            }
+            if text.len() == length {
+                return Some(text);
+            }
+        }
+    }
+    None
+}
+
+/// The keys of an app's Secret.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ObjectKeys {
+    /// Key in the Secret and path in secrets.yaml, by key.
+    pub keys: Vec<(String, String)>,
+    /// Keys that the app's objects read and nothing resolves.
+    pub unresolved: Vec<String>,
+}
+
+/// Returns which keys the Secret `<app>-secrets` holds: those of the manifest, and every other spelling that an object of
+/// the app uses and that names one of them.
+pub fn object_keys<'a>(needs: &SecretNeeds, objects: impl IntoIterator<Item = &'a Object>) -> ObjectKeys {
+    let mut keys: BTreeMap<String, String> = BTreeMap::new();
+    let mut spellings: BTreeMap<String, String> = BTreeMap::new();
+    for copy in &needs.copies {
+        let path = needs.path(&copy.copy_key());
+        keys.insert(format!("{}.{}", copy.reference, copy.key), path.clone());
+        spellings.insert(copy.copy_key(), path.clone());
+        spellings.insert(copy.source(), path);
+    }
+    for spec in &needs.own {
+        keys.insert(spec.key.clone(), needs.path(&spec.key));
+        spellings.insert(needs.path(&spec.key), needs.path(&spec.key));
+    }
+    let mut unresolved = Vec::new();
+    for used in secret_keys(objects, &secret_name(&needs.app)) {
+        match (keys.contains_key(&used), spellings.get(&used)) {
+            (true, _) => {}
+            (false, Some(path)) => _ = keys.insert(used, path.clone()),
+            (false, None) => unresolved.push(used),
+        }
+    }
+    ObjectKeys { keys: keys.into_iter().collect(), unresolved }
+}
+
+/// Returns the name of an app's Secret in the cluster.
+pub fn secret_name(app: &AppName) -> String {
+    format!("{app}-secrets")
+}
+
+/// Returns the keys of a Secret that objects read without calling them optional.
+pub fn secret_keys<'a>(objects: impl IntoIterator<Item = &'a Object>, secret: &str) -> BTreeSet<String> {
+    let uses = secret_uses(objects).into_iter().filter(|found| found.secret == secret);
+    uses.flat_map(|found| found.keys).collect()
+}
+
+/// Returns the names of the Secrets that objects read keys of without calling them optional.
+pub fn secret_names<'a>(objects: impl IntoIterator<Item = &'a Object>) -> BTreeSet<String> {
+    secret_uses(objects).into_iter().map(|found| found.secret).collect()
+}
+
+/// A place where an object reads a Secret.
+struct SecretUse {
+    secret: String,
+    keys: Vec<String>,
+}
+
+fn secret_uses<'a>(objects: impl IntoIterator<Item = &'a Object>) -> Vec<SecretUse> {
+    let mut found = Vec::new();
+    for object in objects {
+        for value in object.0.values() {
+            collect(value, &mut found);
+        }
+    }
+    found
+}
+
+/// Collects `secretKeyRef` and secret volumes, wherever they stand. The depth is bounded by the loader.
+fn collect(value: &Value, found: &mut Vec<SecretUse>) {
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                let text = |field: &str| inner.get(field).and_then(Value::as_str).map(str::to_owned);
+                let needed = inner.get("optional").and_then(Value::as_bool) != Some(true);
+                if key == "secretKeyRef" && needed {
+                    found.extend(
+                        text("name").map(|secret| SecretUse { secret, keys: text("key").into_iter().collect() }),
+                    );
+                }
+                if key == "secret" && needed {
+                    let items = inner.get("items").and_then(Value::as_array).into_iter().flatten();
+                    let keys = items.filter_map(|item| item.get("key").and_then(Value::as_str)).map(str::to_owned);
+                    let secret = text("secretName").or_else(|| text("name"));
+                    found.extend(secret.map(|secret| SecretUse { secret, keys: keys.collect() }));
+                }
+                collect(inner, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;
