@@ -1,4 +1,4 @@
-//! Tests of reading manifests.
+//! Pure. Tests of reading manifests.
 
 use super::read_manifest;
 use crate::model::PackageName;

@@ -1,4 +1,4 @@
-//! Tests of which secrets an app wants and how they are made.
+//! Pure. Tests of which secrets an app wants and how they are made.
 
 use std::collections::BTreeMap;
 
