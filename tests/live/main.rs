@@ -2,4 +2,6 @@
 //!
 //! World: child processes and temporary directories. Not here: how the parts are built (`tests/parts/`).
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends at the first surprise")]
+
 mod directory;
