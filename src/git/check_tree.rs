@@ -398,6 +398,29 @@ mod tests {
         check(&[("100644", "caf\u{e9}.yaml".as_bytes()), ("100755", b"git~x")], "taken");
     }
 
+    mod laws {
+        use proptest::prelude::*;
+
+        proptest! {
+            #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+            #[test]
+            fn no_bytes_are_read_as_more_entries_than_they_hold(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
+                if let Ok(entries) = super::parse(&raw) {
+                    prop_assert!(entries.len() * 22 <= raw.len());
+                    drop(super::check_entries(&entries, ""));
+                }
+            }
+
+            #[test]
+            fn a_name_that_is_taken_is_a_repository_path(name in ".{0,40}") {
+                if super::check_name(name.as_bytes()).is_ok() {
+                    prop_assert!(crate::base::RepoPath::parse(&name).is_ok(), "{name:?}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_damaged_tree_object_is_refused() {
         for raw in [&b"100644"[..], b"100644 a", b"100644 a\0short"] {

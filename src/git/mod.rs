@@ -16,6 +16,7 @@ mod history;
 pub mod hook;
 mod intake;
 mod lane;
+mod locks;
 mod network;
 mod notes;
 mod options;

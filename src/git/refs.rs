@@ -11,6 +11,7 @@ use git2::{ErrorCode, Oid, Transaction};
 use crate::model::CommitId;
 
 use super::error::{Error, git};
+use super::locks::{Recovery, recover};
 use super::repository::{Repository, sync};
 
 /// Longest ref name in bytes; file systems stop at 255 for one segment.
@@ -157,6 +158,9 @@ pub(super) fn update_refs(repository: &git2::Repository, changes: &[RefChange], 
             });
         }
     }
+    if changes.iter().any(|change| change.new.is_none()) {
+        await_packed_refs(repository)?;
+    }
     for (transaction, change) in locked {
         move_ref(transaction, change, message)?;
         sync_ref(repository, &change.name)?;
@@ -178,7 +182,26 @@ fn lock<'a>(repository: &'a git2::Repository, name: &str) -> Result<Transaction<
             Err(_) => {}
         }
     }
-    Err(Error::Locked { path: repository.commondir().join(format!("{name}.lock")) })
+    let path = repository.commondir().join(format!("{name}.lock"));
+    match recover(repository, &path)? {
+        Recovery::Cleared => transaction.lock_ref(name).map(|()| transaction).map_err(git(attempt())),
+        Recovery::Held => Err(Error::Locked { path }),
+    }
+}
+
+/// Waits until nobody rewrites the packed refs: a deletion does, and finding them locked half-way would be too late.
+fn await_packed_refs(repository: &git2::Repository) -> Result<(), Error> {
+    let path = repository.commondir().join("packed-refs.lock");
+    for _ in 0..LOCK_TRIES {
+        if !path.exists() {
+            return Ok(());
+        }
+        std::thread::sleep(LOCK_WAIT);
+    }
+    match recover(repository, &path)? {
+        Recovery::Cleared => Ok(()),
+        Recovery::Held => Err(Error::Locked { path }),
+    }
 }
 
 /// Returns the object a ref names directly, tags not followed.
