@@ -17,6 +17,9 @@ use crate::model::CommitId;
 use super::error::Error;
 use super::repository::Repository;
 
+/// Hints that wait to be taken: a second one would say nothing new.
+const HINTS: usize = 1;
+
 /// Tells of moved refs until it is dropped.
 #[derive(Debug)]
 pub struct RefWatch {
@@ -35,7 +38,7 @@ type Seen = (Option<String>, BTreeMap<String, CommitId>);
 
 /// Watches the refs of a repository by file events, and by looking every `poll`.
 pub async fn watch_refs(repository: &Repository, poll: Duration) -> Result<RefWatch, Error> {
-    let (wake, woken) = mpsc::channel(1);
+    let (wake, woken) = mpsc::channel(HINTS);
     // Without file events, for example when the system has no watches left, looking from time to time still works.
     let events = match file_events(repository, wake.clone()) {
         Ok(events) => Some(events),
@@ -45,7 +48,7 @@ pub async fn watch_refs(repository: &Repository, poll: Duration) -> Result<RefWa
         }
     };
     let seen = look(repository).await?;
-    let (sender, hints) = mpsc::channel(1);
+    let (sender, hints) = mpsc::channel(HINTS);
     let repository = repository.clone();
     tokio::spawn(async move {
         let _events = events;
@@ -130,10 +133,10 @@ mod tests {
     #[tokio::test]
     async fn polling_finds_what_events_missed() {
         let instance = Instance::bare().await;
-        let (sender, hints) = mpsc::channel(1);
+        let (sender, hints) = mpsc::channel(HINTS);
         let mut watch = RefWatch { hints };
         let repository = instance.repository.clone();
-        let (_wake, woken) = mpsc::channel(1);
+        let (_wake, woken) = mpsc::channel(HINTS);
         let seen = look(&repository).await.unwrap();
         instance.commit(&[("a", "1")], "first").await;
         let following =

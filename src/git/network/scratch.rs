@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::model::Purpose;
+use crate::model::{Purpose, SecretValue};
 
 use super::super::address;
 use super::super::child::{self, Call, Exit};
@@ -81,7 +81,7 @@ impl Scratch {
                     .create_new(true)
                     .mode(0o600)
                     .open(&path)
-                    .and_then(|mut file| file.write_all(secret.expose_secret().as_bytes()))
+                    .and_then(|mut file| file.write_all(secret.expose(Purpose::Credential).as_bytes()))
                     .map_err(io(format!("write {}", path.display())))?;
             }
             Ok(())
@@ -207,16 +207,8 @@ fn quoted(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// The text of the file that the helper prints; wiped after use.
-struct SecretText(secrecy::SecretString);
-
-impl SecretText {
-    fn expose_secret(&self) -> &str {
-        secrecy::ExposeSecret::expose_secret(&self.0)
-    }
-}
-
-fn secret_file(remote: &Remote, credential: &Credential) -> Result<Option<SecretText>, Error> {
+/// Returns the text of the file that the helper prints.
+fn secret_file(remote: &Remote, credential: &Credential) -> Result<Option<SecretValue>, Error> {
     let refused = |reason: &str| {
         let attempt = format!("use a credential for {}", remote.url);
         Err(Error::Unusable { attempt, reason: reason.to_owned() })
@@ -229,5 +221,5 @@ fn secret_file(remote: &Remote, credential: &Credential) -> Result<Option<Secret
     if user.chars().chain(token.chars()).any(char::is_control) {
         return refused("it holds a control character");
     }
-    Ok(Some(SecretText(format!("username={user}\npassword={token}\n").into())))
+    Ok(Some(SecretValue::new(format!("username={user}\npassword={token}\n"))))
 }
