@@ -28,7 +28,9 @@ pub use inventory::{Inventory, Record, RecordState};
 pub use managed::{MANAGER, OwnEntry, own};
 pub use name::{AppName, InstanceId, InstanceName, NameError, PackageName};
 pub use object::{Object, ObjectId};
-pub use operation::{Effect, ErrorClass, Observed, Operation, OperationId, OperationOutcome, OperationState, Outcome};
+pub use operation::{
+    Effect, ErrorClass, Observed, Operation, OperationId, OperationOutcome, OperationState, Outcome, RefusalText,
+};
 pub use request::{DataFate, Decision, Deploy, Request, Side};
 pub use revision::{Author, CommitId, CommitIdError, Revision};
 pub use secrets::{Purpose, SecretPayloads, SecretValue, Secrets};

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AppName, CommitId, ObjectId, Request};
+use super::{AppName, CommitId, Diagnostic, ObjectId, Request};
 use crate::base::Timestamp;
 
 /// Id of an operation: `op_<type>_<target>_<name>_<unix nanoseconds>`.
@@ -87,10 +87,29 @@ pub struct Operation {
     pub outcome: Option<OperationOutcome>,
     /// One sentence for people.
     pub message: String,
+    /// Why it was not done, if it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<RefusalText>,
     /// When it was stored.
     pub started: Timestamp,
     /// When it ended.
     pub ended: Option<Timestamp>,
+}
+
+/// Why a request was refused, in the three parts that people read.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusalText {
+    /// Exit code of the command: 2 wrong input, 3 a decision is needed, 6 held back.
+    pub code: u8,
+    /// What was attempted.
+    pub what: String,
+    /// Why it is not done.
+    pub because: String,
+    /// A command to copy.
+    pub remedy: String,
+    /// Findings in files, if they are the reason.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// What happened to one object.

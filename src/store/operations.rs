@@ -7,7 +7,9 @@ use sqlx::sqlite::SqliteRow;
 
 use super::{Error, Store, attempt, row};
 use crate::base::Timestamp;
-use crate::model::{AppName, CommitId, InstanceId, Operation, OperationId, OperationOutcome, OperationState, Outcome};
+use crate::model::{
+    AppName, CommitId, InstanceId, Operation, OperationId, OperationOutcome, OperationState, Outcome, RefusalText,
+};
 
 /// Rows that a list returns unless a filter asks for fewer.
 const LIST_LIMIT: i64 = 500;
@@ -24,15 +26,28 @@ pub struct OperationFilter {
 impl Store {
     /// Stores a new operation.
     pub async fn insert_operation(&self, instance: &InstanceId, operation: &Operation) -> Result<(), Error> {
-        let Operation { id, verb, app, request, trigger, actor, commit, state, outcome, message, started, ended } =
-            operation;
+        let Operation {
+            id,
+            verb,
+            app,
+            request,
+            trigger,
+            actor,
+            commit,
+            state,
+            outcome,
+            message,
+            refusal,
+            started,
+            ended,
+        } = operation;
         let request = match request {
             Some(request) => serde_json::to_string(request).map_err(row("operations"))?,
             None => String::new(),
         };
         sqlx::query(
-            "INSERT INTO operations (id, instance, app, verb, request, reason, actor, commit_id, state, outcome, message, started, ended)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+            "INSERT INTO operations (id, instance, app, verb, request, reason, actor, commit_id, state, outcome, message, refusal, started, ended)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
         )
         .bind(&id.0)
         .bind(instance.as_str())
@@ -45,6 +60,7 @@ impl Store {
         .bind(state_word(*state))
         .bind(outcome.map_or("", outcome_word))
         .bind(message)
+        .bind(refusal_text(refusal.as_ref())?)
         .bind(started.0)
         .bind(ended.map_or(0, |time| time.0))
         .execute(&self.pool)
@@ -56,7 +72,7 @@ impl Store {
     /// Replaces what can change of a stored operation: state, outcome, commit, message, end.
     pub async fn update_operation(&self, operation: &Operation) -> Result<(), Error> {
         sqlx::query(
-            "UPDATE operations SET state = $2, outcome = $3, commit_id = $4, message = $5, ended = $6 WHERE id = $1",
+            "UPDATE operations SET state = $2, outcome = $3, commit_id = $4, message = $5, ended = $6, refusal = $7 WHERE id = $1",
         )
         .bind(&operation.id.0)
         .bind(state_word(operation.state))
@@ -169,9 +185,17 @@ fn parse(found: &SqliteRow) -> Result<Operation, Error> {
         state: word::<OperationState>(&text("state")?)?,
         outcome: some(text("outcome")?).map(|name| word::<OperationOutcome>(&name)).transpose()?,
         message: text("message")?,
+        refusal: some(text("refusal")?)
+            .map(|body| serde_json::from_str(&body))
+            .transpose()
+            .map_err(row("operations"))?,
         started: Timestamp(time("started")?),
         ended: (ended != 0).then_some(Timestamp(ended)),
     })
+}
+
+fn refusal_text(refusal: Option<&RefusalText>) -> Result<String, Error> {
+    refusal.map_or(Ok(String::new()), |refusal| serde_json::to_string(refusal).map_err(row("operations")))
 }
 
 /// Reads an enum from the word that its serialisation writes.

@@ -29,6 +29,7 @@ fn operation(started: i64, state: OperationState) -> Operation {
         state,
         outcome: None,
         message: String::new(),
+        refusal: None,
         started: Timestamp(started),
         ended: None,
     }

@@ -10,6 +10,7 @@ CREATE TABLE operations (
     state TEXT NOT NULL,
     outcome TEXT NOT NULL,
     message TEXT NOT NULL,
+    refusal TEXT NOT NULL,
     started BIGINT NOT NULL,
     ended BIGINT NOT NULL
 );

@@ -1,0 +1,156 @@
+//! What a committed revision wants of one app: its objects as the kustomize build gives them, and its Secret from `secrets.yaml`.
+//!
+//! Hashes are taken over the true values; in the objects every value of a Secret is replaced by a digest before they leave this file.
+//! Not here: marks and order (`plan`).
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::kustomize;
+use crate::model::{AppName, Diagnostic, FileTree, Object, Purpose, SecretPayloads, SecretValue, Secrets};
+use crate::package::{self, SecretNeeds};
+use crate::plan::hash;
+use crate::plan::{Desired, DesiredObject};
+
+/// What the objects are built from.
+pub(super) struct Source<'a> {
+    pub(super) app: &'a AppName,
+    pub(super) files: &'a FileTree,
+    pub(super) secrets: &'a Secrets,
+    pub(super) hash_key: &'a [u8; 32],
+}
+
+/// What is wanted.
+pub(super) struct Built {
+    pub(super) desired: Desired,
+    pub(super) namespace: String,
+    pub(super) payloads: SecretPayloads,
+    pub(super) missing_secrets: Vec<String>,
+}
+
+/// Builds the wanted objects.
+pub(super) fn build(source: &Source<'_>) -> Built {
+    let directory = format!("apps/{}", source.app);
+    let unreadable = |diagnostics| Built {
+        desired: Desired::Unreadable(diagnostics),
+        namespace: source.app.as_str().to_owned(),
+        payloads: SecretPayloads::default(),
+        missing_secrets: Vec::new(),
+    };
+    if source.files.below(&directory).is_empty() {
+        return Built { desired: Desired::Objects(Vec::new()), ..unreadable(Vec::new()) };
+    }
+    let built = match kustomize::build(source.files, &directory) {
+        Ok(built) => built,
+        Err(diagnostics) => return unreadable(diagnostics),
+    };
+    let needs = match secret_needs(source, &directory) {
+        Ok(needs) => needs,
+        Err(diagnostics) => return unreadable(diagnostics),
+    };
+    let mut objects: Vec<DesiredObject> = built
+        .objects
+        .iter()
+        .map(|built| DesiredObject {
+            hash: hash::desired_hash(source.hash_key, &built.object),
+            object: hash::seal(source.hash_key, &built.object),
+            file: format!("{directory}/{}", built.file.trim_start_matches(&format!("{directory}/"))),
+            line: built.line,
+        })
+        .collect();
+    let namespace = namespace(source.app, built.objects.iter().map(|built| &built.object));
+    let mut payloads = SecretPayloads::default();
+    for built in built.objects.iter().filter(|built| is_secret(&built.object)) {
+        payloads.insert(built.object.id(), committed_values(&built.object));
+    }
+    let mut missing_secrets = Vec::new();
+    if let Some(needs) = needs {
+        let keys = package::object_keys(&needs, built.objects.iter().map(|built| &built.object));
+        let (values, missing) = values(&needs, &keys.keys, source.secrets);
+        missing_secrets = missing;
+        if !values.is_empty() {
+            let secret = app_secret(source.app, &namespace, &values);
+            objects.push(DesiredObject {
+                hash: hash::desired_hash(source.hash_key, &secret),
+                object: hash::seal(source.hash_key, &secret),
+                file: String::new(),
+                line: 0,
+            });
+            payloads.insert(secret.id(), values);
+        }
+    }
+    Built { desired: Desired::Objects(objects), namespace, payloads, missing_secrets }
+}
+
+/// Returns what the app's manifest says about secrets, or nothing for an app without a manifest.
+fn secret_needs(source: &Source<'_>, directory: &str) -> Result<Option<SecretNeeds>, Vec<Diagnostic>> {
+    let file = format!("{directory}/manifest.yaml");
+    let Some(text) = source.files.text(&file) else { return Ok(None) };
+    let Ok(name) = crate::model::PackageName::parse(source.app.as_str()) else { return Ok(None) };
+    let read = package::read_manifest(&file, &name, text)?;
+    let bindings = package::bindings_of(&read.manifest);
+    Ok(Some(SecretNeeds::of(source.app, &read.manifest, &bindings)))
+}
+
+/// Returns the values of the Secret's keys and the paths that have none. A copy follows its source.
+fn values(needs: &SecretNeeds, keys: &[(String, String)], secrets: &Secrets) -> (BTreeMap<String, SecretValue>, Vec<String>) {
+    let sources: BTreeMap<String, String> =
+        needs.copies.iter().map(|copy| (needs.path(&copy.copy_key()), copy.source())).collect();
+    let mut values = BTreeMap::new();
+    let mut missing = Vec::new();
+    for (key, path) in keys {
+        match sources.get(path).and_then(|source| secrets.get(source)).or_else(|| secrets.get(path)) {
+            Some(value) => _ = values.insert(key.clone(), value.clone()),
+            None => missing.push(sources.get(path).unwrap_or(path).clone()),
+        }
+    }
+    missing.sort();
+    missing.dedup();
+    (values, missing)
+}
+
+fn app_secret(app: &AppName, namespace: &str, values: &BTreeMap<String, SecretValue>) -> Object {
+    let data: serde_json::Map<String, Value> = values
+        .iter()
+        .map(|(key, value)| (key.clone(), Value::from(STANDARD.encode(value.expose(Purpose::KeyedHash)))))
+        .collect();
+    let secret = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": package::secret_name(app), "namespace": namespace},
+        "type": "Opaque",
+        "data": data,
+    });
+    Object::from_value(secret).unwrap_or_default()
+}
+
+/// Returns the values of a Secret that stands in the repository itself.
+fn committed_values(object: &Object) -> BTreeMap<String, SecretValue> {
+    let entries = |key: &str| object.0.get(key).and_then(Value::as_object).into_iter().flatten();
+    let plain = entries("stringData").filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+    let encoded = entries("data").filter_map(|(key, value)| {
+        let bytes = STANDARD.decode(value.as_str()?).ok()?;
+        Some((key.clone(), String::from_utf8(bytes).ok()?))
+    });
+    encoded.chain(plain).map(|(key, value)| (key, SecretValue::new(value))).collect()
+}
+
+fn is_secret(object: &Object) -> bool {
+    object.group().is_empty() && object.kind() == "Secret"
+}
+
+/// Returns the namespace of the app: the one that all its namespaced objects share, or its name.
+fn namespace<'a>(app: &AppName, objects: impl Iterator<Item = &'a Object>) -> String {
+    let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
+    for object in objects {
+        let name = if object.kind() == "Namespace" && object.group().is_empty() { object.name() } else { object.namespace() };
+        if !name.is_empty() {
+            *counted.entry(name).or_default() += 1;
+        }
+    }
+    let most = counted.into_iter().max_by_key(|(name, count)| (*count, *name == app.as_str()));
+    most.map_or_else(|| app.as_str().to_owned(), |(name, _)| name.to_owned())
+}

@@ -1,0 +1,146 @@
+//! What the target shows of wanted and remembered objects: the watches first, a request only where they cannot know.
+//!
+//! Not here: judging it (`plan`).
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::health::{self, Health, HealthState};
+use crate::model::{Object, ObjectId, OwnEntry, RecordState};
+use crate::plan::marks::Identity;
+use crate::plan::{Desired, Existing, Freshness, Live, NamespaceState, Snapshot, TargetState, owner};
+use crate::target::{LiveObject, Reachability, Refusal, Target, WatchState};
+
+/// Fills in freshness, live objects, owners of unknown ones, and the namespace.
+pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
+    if let Reachability::Unreachable { since, why } = target.reachability() {
+        snapshot.target = TargetState::Unreachable { since, why };
+    }
+    let ids = ids(snapshot);
+    for (id, _) in &ids {
+        let key = (id.group.clone(), id.kind.clone());
+        snapshot.freshness.entry(key).or_insert_with(|| freshness(target.watch_state(&id.group, &id.kind)));
+    }
+    fill_namespace(snapshot, target).await?;
+    for (id, api_version) in ids {
+        if let Some(live) = target.live(&id) {
+            snapshot.live.insert(id, from_watch(live));
+            continue;
+        }
+        if !worth_a_look(snapshot, &id) {
+            continue;
+        }
+        let Some(object) = target.metadata(&id, &api_version).await? else { continue };
+        if snapshot.inventory.get(&id).is_some_and(|record| record.state != RecordState::Intended) {
+            // Our instance label is gone, so the watch lost it; the object is there all the same.
+            snapshot.live.insert(id.clone(), from_metadata(&id, &object));
+        } else {
+            let owner = {
+                let identity = Identity { instance: &snapshot.instance, app: &snapshot.app, apply_set: &snapshot.apply_set };
+                owner::owner_of(&object, identity)
+            };
+            let uid = text(&object, "uid");
+            snapshot.existing.insert(id, Existing { uid, owner });
+        }
+    }
+    // An object of ours that the watch shows and no record knows: the store was lost.
+    let unknown: Vec<ObjectId> =
+        snapshot.live.keys().filter(|id| snapshot.inventory.get(id).is_none()).cloned().collect();
+    for id in unknown {
+        recover(snapshot, target, id).await?;
+    }
+    Ok(())
+}
+
+/// Reads an object that carries our label without a record, so that its owner is told by all of its marks.
+async fn recover(snapshot: &mut Snapshot, target: &dyn Target, id: ObjectId) -> Result<(), Refusal> {
+    let api_version = ids(snapshot).into_iter().find(|(wanted, _)| *wanted == id).map(|(_, version)| version);
+    let Some(api_version) = api_version else { return Ok(()) };
+    let Some(object) = target.metadata(&id, &api_version).await? else { return Ok(()) };
+    let identity = Identity { instance: &snapshot.instance, app: &snapshot.app, apply_set: &snapshot.apply_set };
+    let owner = owner::owner_of(&object, identity);
+    let uid = text(&object, "uid");
+    snapshot.existing.insert(id, Existing { uid, owner });
+    Ok(())
+}
+
+/// Returns all wanted and remembered objects with the `apiVersion` to ask with.
+fn ids(snapshot: &Snapshot) -> BTreeSet<(ObjectId, String)> {
+    let mut ids: BTreeSet<(ObjectId, String)> = BTreeSet::new();
+    let mut wanted: BTreeSet<ObjectId> = BTreeSet::new();
+    if let Desired::Objects(objects) = &snapshot.desired {
+        for desired in objects {
+            wanted.insert(desired.object.id());
+            ids.insert((desired.object.id(), desired.object.api_version().to_owned()));
+        }
+    }
+    let namespace = ObjectId::new("", "Namespace", "", &snapshot.namespace);
+    if wanted.insert(namespace.clone()) {
+        ids.insert((namespace, "v1".to_owned()));
+    }
+    for record in snapshot.inventory.records().filter(|record| !wanted.contains(&record.id)) {
+        ids.insert((record.id.clone(), record.api_version.clone()));
+    }
+    ids
+}
+
+/// Returns whether one request is spent on an object that no watch shows: it is wanted for the first time, or it was ours and is not seen.
+/// A fresh namespace that is missing holds nothing, so nothing in it is asked for.
+fn worth_a_look(snapshot: &Snapshot, id: &ObjectId) -> bool {
+    id.namespace.is_empty() || id.namespace != snapshot.namespace || snapshot.namespace_state != NamespaceState::Missing
+}
+
+async fn fill_namespace(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
+    let id = ObjectId::new("", "Namespace", "", &snapshot.namespace);
+    let live = match target.live(&id) {
+        Some(live) if !live.terminating => {
+            snapshot.namespace_state = NamespaceState::Active;
+            return Ok(());
+        }
+        Some(_) | None => target.get(&id, "v1").await?,
+    };
+    snapshot.namespace_state = match live {
+        None => NamespaceState::Missing,
+        Some(object) if object.at(&["metadata", "deletionTimestamp"]).is_some() => {
+            NamespaceState::Terminating { why: health::assess(&object).reason }
+        }
+        Some(_) => NamespaceState::Active,
+    };
+    Ok(())
+}
+
+fn freshness(state: WatchState) -> Freshness {
+    match state {
+        WatchState::Fresh => Freshness::Fresh,
+        WatchState::Stale => Freshness::Stale,
+        WatchState::Closed => Freshness::Unwatched,
+        WatchState::UnknownKind => Freshness::UnknownKind,
+    }
+}
+
+fn from_watch(live: LiveObject) -> Live {
+    let LiveObject { uid, resource_version, generation, own, terminating, health, managed, hash, app: _ } = live;
+    Live { uid, resource_version, generation, fields: own.fields, time: own.time, terminating, health, managed, hash }
+}
+
+fn from_metadata(id: &ObjectId, object: &Object) -> Live {
+    let managed = object.at(&["metadata", "managedFields"]);
+    let own = OwnEntry::of(managed);
+    Live {
+        uid: text(object, "uid"),
+        resource_version: text(object, "resourceVersion"),
+        generation: object.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0),
+        fields: own.fields,
+        time: own.time,
+        terminating: object.at(&["metadata", "deletionTimestamp"]).is_some(),
+        health: health::has_rule(&id.group, &id.kind)
+            .then(|| Health::new(HealthState::Unknown, "its instance label is gone, so it is not watched")),
+        managed: managed.cloned(),
+        hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
+    }
+}
+
+fn text(object: &Object, key: &str) -> String {
+    object.at(&["metadata", key]).and_then(Value::as_str).unwrap_or("").to_owned()
+}

@@ -1,0 +1,150 @@
+//! Reads: a committed revision, memory, secrets and the live state of one app become a `Snapshot`. Decides nothing, writes nothing.
+//!
+//! Requests are sent only to open the watch of a kind, to look at an object that is wanted or remembered and that no watch shows, and at the
+//! app's namespace. Not here: what follows from it (`plan`).
+
+mod desired;
+mod explain;
+mod live;
+
+use std::collections::BTreeSet;
+
+use crate::base::Timestamp;
+use crate::model::{
+    AppName, CommitId, Diagnostic, FileTree, InstanceId, Inventory, OwnEntry, RecordState, SecretPayloads, Secrets, Settings,
+};
+use crate::plan::apply_set;
+use crate::plan::{Ask, Desired, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState};
+use crate::target::{Kind, Reachability, Refusal, Target};
+
+pub use explain::explain;
+
+/// Why a snapshot could not be made. Trouble of the target is part of the snapshot instead.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The settings of the instance do not read.
+    #[error("read the settings of the instance")]
+    Settings {
+        /// What is wrong.
+        diagnostics: Vec<Diagnostic>,
+    },
+}
+
+/// What a snapshot is made of.
+pub struct Observation<'a> {
+    /// The instance.
+    pub instance: &'a InstanceId,
+    /// The app.
+    pub app: &'a AppName,
+    /// The commit that is wanted.
+    pub commit: &'a CommitId,
+    /// `apps/<app>/**` of that commit, by repository path.
+    pub files: &'a FileTree,
+    /// Whether the app is in that commit, and if not, why.
+    pub presence: Presence,
+    /// Settings of that commit.
+    pub settings: &'a Settings,
+    /// Secret values.
+    pub secrets: &'a Secrets,
+    /// Key of the hashes on live objects.
+    pub hash_key: &'a [u8; 32],
+    /// What we remember.
+    pub inventory: Inventory,
+    /// The apps that this one requires.
+    pub requirements: Vec<RequirementState>,
+    /// Installed apps that require this one.
+    pub dependents: Vec<AppName>,
+    /// What a person asked for.
+    pub ask: Ask,
+    /// The target.
+    pub target: &'a dyn Target,
+    /// The present.
+    pub now: Timestamp,
+}
+
+/// A snapshot, and the secret values that must not be in it.
+pub struct Observed {
+    /// The planner's input.
+    pub snapshot: Snapshot,
+    /// The true values of the Secret objects.
+    pub payloads: SecretPayloads,
+}
+
+/// Makes the snapshot of one app.
+pub async fn observe(observation: Observation<'_>) -> Observed {
+    let Observation { instance, app, commit, files, presence, settings, secrets, hash_key, inventory, .. } = &observation;
+    let built = desired::build(&desired::Source { app, files, secrets, hash_key });
+    let parent = apply_set::parent_id(instance, &settings.cluster.control_namespace);
+    let mut snapshot = Snapshot {
+        instance: (*instance).clone(),
+        apply_set: apply_set::id(&parent),
+        app: (*app).clone(),
+        namespace: built.namespace,
+        commit: (*commit).clone(),
+        presence: *presence,
+        desired: built.desired,
+        inventory: inventory.clone(),
+        live: Default::default(),
+        existing: Default::default(),
+        freshness: Default::default(),
+        namespace_state: NamespaceState::Missing,
+        requirements: observation.requirements.clone(),
+        dependents: observation.dependents.clone(),
+        missing_secrets: built.missing_secrets,
+        target: TargetState::Reachable,
+        policy: Policy {
+            drift: settings.drift_of(app.as_str()),
+            adopt: settings.adopt,
+            deletion: settings.deletion.app.clone(),
+            grants: settings.grants_of(app.as_str()),
+        },
+        ask: observation.ask.clone(),
+        now: observation.now,
+    };
+    if *presence == Presence::Vanished || (*presence != Presence::Kept && snapshot.inventory.is_empty()) {
+        // Nothing of this app is or was in the cluster, or nothing may be concluded: no request is worth it.
+        return Observed { snapshot, payloads: built.payloads };
+    }
+    if let Err(refusal) = look(&mut snapshot, observation.target).await {
+        unreachable_or_unknown(&mut snapshot, observation.target, &refusal);
+    }
+    Observed { snapshot, payloads: built.payloads }
+}
+
+/// Fills in what the target shows.
+async fn look(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
+    for record in snapshot.inventory.records().filter(|record| record.state != RecordState::Intended) {
+        let own = OwnEntry { fields: record.fields.clone(), time: record.time.clone() };
+        target.expect(&record.id, &record.uid, &own);
+    }
+    target.watch(&kinds(snapshot)).await?;
+    live::fill(snapshot, target).await
+}
+
+/// Returns the kinds of all wanted and remembered objects.
+fn kinds(snapshot: &Snapshot) -> BTreeSet<Kind> {
+    let mut kinds: BTreeSet<Kind> =
+        snapshot.inventory.records().map(|record| Kind::of(&record.id, &record.api_version)).collect();
+    if let Desired::Objects(objects) = &snapshot.desired {
+        for wanted in objects {
+            let id = wanted.object.id();
+            // A wanted version wins over the one that was applied last: one watch per kind is enough.
+            kinds.retain(|kind| kind.group != id.group || kind.kind != id.kind);
+            kinds.insert(Kind::of(&id, wanted.object.api_version()));
+        }
+    }
+    kinds.retain(|kind| !(kind.group.is_empty() && kind.kind == "Namespace"));
+    kinds.insert(Kind { group: String::new(), version: "v1".to_owned(), kind: "Namespace".to_owned() });
+    kinds
+}
+
+/// Notes that the target did not answer. A refusal of one call while the target as a whole answers leaves kinds unwatched, which plan knows
+/// how to doubt.
+fn unreachable_or_unknown(snapshot: &mut Snapshot, target: &dyn Target, refusal: &Refusal) {
+    match target.reachability() {
+        Reachability::Unreachable { since, why } => snapshot.target = TargetState::Unreachable { since, why },
+        Reachability::Reachable => {
+            snapshot.target = TargetState::Unreachable { since: snapshot.now, why: refusal.message.clone() };
+        }
+    }
+}

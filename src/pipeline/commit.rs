@@ -1,0 +1,280 @@
+//! The commit step: a proposal becomes at most one generation, one commit on the deployed branch and one on the update branch, each by
+//! compare-and-swap. Generated moves first; a crash in between leaves a generation that the next pass uses.
+//!
+//! Not here: what is committed (`compile`), objects and refs (`git`).
+
+use std::collections::BTreeMap;
+
+use super::read::{generated_ref, update_ref};
+use super::{Instance, Read, fault};
+use crate::compile::{Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
+use crate::git::{self, NewCommit};
+use crate::model::{AppName, Author, CommitId, Diagnostic, Operation, RefusalText, Request};
+use crate::package::{self, Entropy};
+use crate::settings;
+
+/// Where the repository stands after the step.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    /// Head of the deployed branch: what is applied.
+    pub head: CommitId,
+    /// The head before.
+    pub before: CommitId,
+    /// The commit that was made on the deployed branch, if one was.
+    pub made: Option<CommitId>,
+    /// Conflicts that wait on the update branch.
+    pub conflicts: usize,
+    /// Secrets that were made.
+    pub secrets: Vec<String>,
+    /// What could not be compiled; the committed files stay.
+    pub refusal: Option<RefusalText>,
+}
+
+impl Committed {
+    /// Returns the step that did nothing.
+    pub(super) fn unchanged(read: &Read) -> Self {
+        Self {
+            head: read.head.clone(),
+            before: read.head.clone(),
+            made: None,
+            conflicts: 0,
+            secrets: Vec::new(),
+            refusal: None,
+        }
+    }
+}
+
+/// Why nothing was committed.
+pub(super) enum Error {
+    /// Somebody else was faster.
+    Lost,
+    /// Something must change first.
+    Refused(RefusalText),
+    /// The pass cannot go on.
+    Failed(super::Error),
+}
+
+impl From<git::Error> for Error {
+    fn from(error: git::Error) -> Self {
+        match error {
+            git::Error::Lost { .. } => Self::Lost,
+            git::Error::WorkTreeDirty { paths } => Self::Refused(RefusalText {
+                code: 6,
+                what: "commit to the deployed branch".to_owned(),
+                because: format!(
+                    "uncommitted edits are in the way: {}",
+                    paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+                ),
+                remedy: "git stash".to_owned(),
+                diagnostics: Vec::new(),
+            }),
+            other => Self::Failed(other.into()),
+        }
+    }
+}
+
+impl From<settings::Error> for Error {
+    fn from(error: settings::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Commits a proposal.
+pub(super) async fn commit(
+    instance: &Instance,
+    app: &AppName,
+    read: &Read,
+    proposal: &Proposal,
+    operation: Option<&Operation>,
+) -> Result<Committed, Error> {
+    let mut committed = Committed { conflicts: proposal.conflicts.len(), ..Committed::unchanged(read) };
+    if proposal.is_nothing() {
+        return Ok(committed);
+    }
+    let _turn = instance.commits.lock().await;
+    if let Some(edit) = &proposal.main {
+        refuse_dirty(instance, edit).await?;
+    }
+    committed.secrets = make_secrets(instance, proposal)?;
+    let tip = read.sources.tip.as_ref().map(|generation| generation.commit.clone());
+    let generation = match &proposal.generation {
+        Some(new) => Some(generate(instance, app, new, tip).await?),
+        None => tip,
+    };
+    fault::point("between generation and branch");
+    if let Some(edit) = &proposal.main {
+        let made = land(instance, read, edit, generation.as_ref(), operation).await?;
+        instance.repository.sync_worktree(Some(&read.head), &made).await?;
+        committed.made = Some(made.clone());
+        committed.head = made;
+        if let Some(Request::Delete { app, .. }) = operation.and_then(|operation| operation.request.as_ref()) {
+            instance.secrets.remove_app(app.as_str())?;
+        }
+    }
+    let old = read.sources.update.as_ref().map(|update| update.tip.clone());
+    if let Some(edit) = &proposal.update {
+        wait(instance, app, Waiting { read, edit, generation, old }, operation).await?;
+    } else if let (Fate::Drop, Some(old)) = (proposal.update_branch, old) {
+        instance.repository.delete_ref(&update_ref(app), &old).await?;
+    }
+    Ok(committed)
+}
+
+/// Refuses to commit over what a person is editing.
+async fn refuse_dirty(instance: &Instance, edit: &TreeEdit) -> Result<(), Error> {
+    if instance.repository.is_bare() || instance.repository.head_branch().await?.as_ref() != Some(&instance.branch) {
+        return Ok(());
+    }
+    let paths: Vec<_> = edit.changes.keys().cloned().collect();
+    let dirty = instance.repository.dirty_paths(&paths).await?;
+    if dirty.is_empty() { Ok(()) } else { Err(git::Error::WorkTreeDirty { paths: dirty }.into()) }
+}
+
+/// Makes the secrets that the app wants and that are absent. They come before the commit, so that nothing that needs them is ever applied
+/// without; a commit that is lost leaves them for the next pass.
+fn make_secrets(instance: &Instance, proposal: &Proposal) -> Result<Vec<String>, Error> {
+    if proposal.needs.own.is_empty() && proposal.needs.copies.is_empty() {
+        return Ok(Vec::new());
+    }
+    let existing = instance.secrets.read()?;
+    let mut source = System { failure: None };
+    let made = package::generate(&proposal.needs, &existing, &mut source).map_err(|diagnostics| Error::Refused(missing(diagnostics)))?;
+    if let Some(failure) = source.failure {
+        return Err(failure.into());
+    }
+    Ok(instance.secrets.add(&made)?)
+}
+
+fn missing(diagnostics: Vec<Diagnostic>) -> RefusalText {
+    let first = diagnostics.first();
+    RefusalText {
+        code: 2,
+        what: "make the app's secrets".to_owned(),
+        because: first.map(ToString::to_string).unwrap_or_default(),
+        remedy: first.map(|finding| finding.hint.clone()).unwrap_or_default(),
+        diagnostics,
+    }
+}
+
+/// The operating system's entropy. A failure is kept and told after the call, because pure code cannot fail half way.
+struct System {
+    failure: Option<settings::Error>,
+}
+
+impl Entropy for System {
+    fn bytes(&mut self, buffer: &mut [u8]) {
+        if let Err(failure) = settings::fill(buffer) {
+            self.failure = Some(failure);
+        }
+    }
+}
+
+async fn generate(instance: &Instance, app: &AppName, new: &NewGeneration, tip: Option<CommitId>) -> Result<CommitId, Error> {
+    let changes = new.files.iter().map(|(path, file)| (path.clone(), Some(file.clone()))).collect();
+    let commit = NewCommit {
+        reference: generated_ref(app),
+        expected: tip.clone(),
+        base_tree: None,
+        changes,
+        parents: tip.into_iter().collect(),
+        author: instance.committer.clone(),
+        committer: instance.committer.clone(),
+        message: new.message.clone(),
+        time: instance.now(),
+    };
+    Ok(instance.repository.commit(commit).await?)
+}
+
+async fn land(
+    instance: &Instance,
+    read: &Read,
+    edit: &TreeEdit,
+    generation: Option<&CommitId>,
+    operation: Option<&Operation>,
+) -> Result<CommitId, Error> {
+    let joined = generation.filter(|_| edit.join == Join::Generation);
+    let mut parents = vec![read.head.clone()];
+    parents.extend(joined.cloned());
+    let base = read.sources.base.as_ref().map(|generation| &generation.commit);
+    let commit = NewCommit {
+        reference: format!("refs/heads/{}", instance.branch),
+        expected: Some(read.head.clone()),
+        base_tree: Some(read.head.clone()),
+        changes: edit.changes.clone(),
+        parents,
+        author: author(instance, operation),
+        committer: instance.committer.clone(),
+        message: message(edit, operation, base, joined),
+        time: instance.now(),
+    };
+    Ok(instance.repository.commit(commit).await?)
+}
+
+/// A commit for the update branch.
+struct Waiting<'a> {
+    read: &'a Read,
+    edit: &'a TreeEdit,
+    generation: Option<CommitId>,
+    old: Option<CommitId>,
+}
+
+/// Commits to the update branch. A branch that is made anew takes its old tip as a further parent, so that nothing is ever force-pushed.
+async fn wait(instance: &Instance, app: &AppName, waiting: Waiting<'_>, operation: Option<&Operation>) -> Result<(), Error> {
+    let Waiting { read, edit, generation, old } = waiting;
+    let mut parents = vec![read.head.clone()];
+    parents.extend(generation.clone());
+    parents.extend(old.clone());
+    let base = read.sources.base.as_ref().map(|generation| &generation.commit);
+    let commit = NewCommit {
+        reference: update_ref(app),
+        expected: old,
+        base_tree: Some(read.head.clone()),
+        changes: edit.changes.clone(),
+        parents,
+        author: author(instance, operation),
+        committer: instance.committer.clone(),
+        message: message(edit, operation, base, generation.as_ref()),
+        time: instance.now(),
+    };
+    instance.repository.commit(commit).await?;
+    Ok(())
+}
+
+/// Returns who asked: the actor of the operation, or we ourselves.
+fn author(instance: &Instance, operation: Option<&Operation>) -> Author {
+    match operation.map(|operation| operation.actor.as_str()) {
+        None | Some("" | "wild") => instance.committer.clone(),
+        Some(actor) => match actor.split_once(" <") {
+            Some((name, email)) => Author { name: name.to_owned(), email: email.trim_end_matches('>').to_owned() },
+            None => Author { name: actor.to_owned(), email: format!("{actor}@localhost") },
+        },
+    }
+}
+
+/// Returns the message: subject, body, trailers in the order that readers rely on.
+fn message(edit: &TreeEdit, operation: Option<&Operation>, base: Option<&CommitId>, generation: Option<&CommitId>) -> String {
+    let mut trailers = edit.trailers.clone();
+    if let Some(operation) = operation {
+        trailers.push(("Wild-Operation".to_owned(), operation.id.to_string()));
+    }
+    if let Some(base) = base.filter(|_| generation.is_some()) {
+        trailers.push(("Wild-Base".to_owned(), base.to_string()));
+    }
+    if let Some(generation) = generation {
+        trailers.push(("Wild-Generated".to_owned(), generation.to_string()));
+    }
+    let place: BTreeMap<&str, usize> = TRAILERS.iter().enumerate().map(|(index, key)| (*key, index)).collect();
+    trailers.sort_by_key(|(key, _)| place.get(key.as_str()).copied().unwrap_or(TRAILERS.len()));
+    let mut text = edit.subject.clone();
+    if !edit.body.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(edit.body.trim_end());
+    }
+    if !trailers.is_empty() {
+        text.push_str("\n\n");
+        for (key, value) in &trailers {
+            text.push_str(&format!("{key}: {value}\n"));
+        }
+    }
+    text
+}

@@ -1,0 +1,139 @@
+//! One opened instance: everything that its passes need, held under the instance lock.
+//!
+//! Not here: the line (`mod.rs`), the daemon's table of instances (`daemon`).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::Error;
+use crate::base::Timestamp;
+use crate::broadcast::Bus;
+use crate::compile;
+use crate::git::Repository;
+use crate::model::{
+    AppName, Author, InstanceId, InstanceName, Operation, OperationId, OperationState, RefusalText, Request, SETTINGS_VERSION,
+};
+use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
+use crate::store::Store;
+use crate::target::{Access, Cluster, Target};
+
+/// An instance that this process works on, alone.
+pub struct Instance {
+    /// Name for people.
+    pub name: InstanceName,
+    /// Identity.
+    pub id: InstanceId,
+    /// The deployed branch.
+    pub branch: String,
+    /// Its repository.
+    pub repository: Repository,
+    /// Our memory.
+    pub store: Store,
+    /// Its cluster; nothing until one is added.
+    pub target: Option<Arc<dyn Target>>,
+    /// Its secrets.
+    pub secrets: SecretsFile,
+    /// Key of the hashes on live objects.
+    pub hash_key: [u8; 32],
+    /// Where news go.
+    pub bus: Bus,
+    /// Who commits.
+    pub committer: Author,
+    /// The clock.
+    pub clock: fn() -> Timestamp,
+    /// One commit at a time for the whole repository.
+    pub(super) commits: tokio::sync::Mutex<()>,
+    _lock: InstanceLock,
+}
+
+/// What an instance is opened with.
+pub struct Opening {
+    /// Name for people.
+    pub name: InstanceName,
+    /// Path of the repository.
+    pub path: PathBuf,
+    /// The deployed branch.
+    pub branch: String,
+    /// How its cluster is reached; nothing looks for the kubeconfig in the state directory.
+    pub access: Option<Access>,
+    /// The clock.
+    pub clock: fn() -> Timestamp,
+}
+
+impl Instance {
+    /// Opens an instance: reads its identity from the head of the deployed branch, takes its lock, connects its cluster lazily.
+    pub async fn open(opening: Opening, state: &StateDirectory, store: Store) -> Result<Self, Error> {
+        let Opening { name, path, branch, access, clock } = opening;
+        let repository = Repository::open(&path).await?;
+        let refused = |because: String, remedy: &str| {
+            let what = format!("open the instance {}", path.display());
+            Error::Refused(Box::new(RefusalText { code: 2, what, because, remedy: remedy.to_owned(), diagnostics: Vec::new() }))
+        };
+        let Some(head) = repository.head(&branch).await? else {
+            return Err(refused(format!("its branch {branch} has no commit"), "wild init"));
+        };
+        let files = repository.read_tree(&head, &[".wild/config.yaml"]).await?;
+        let settings = compile::settings_of(&files).map_err(|diagnostics| {
+            let because = diagnostics.first().map(ToString::to_string).unwrap_or_default();
+            let hint = diagnostics.first().map_or(SETTINGS_VERSION, |finding| finding.hint.as_str()).to_owned();
+            refused(because, &hint)
+        })?;
+        let id = settings.instance_id;
+        let own = state.instance(&id)?;
+        let lock = InstanceLock::take(&own.lock(), clock())?;
+        let secrets = match repository.work_tree() {
+            Some(root) => SecretsFile::new(root.join("secrets.yaml")),
+            None => SecretsFile::new(own.secrets()),
+        };
+        let access = access.or_else(|| {
+            let path = own.kubeconfig();
+            path.exists().then(|| Access::File { path, context: settings.cluster.context.clone() })
+        });
+        let target: Option<Arc<dyn Target>> = match access {
+            None => None,
+            Some(access) => {
+                let cluster = Cluster::connect(&access, &id, &settings.cluster.control_namespace, clock).await;
+                Some(Arc::new(cluster.map_err(|refusal| refused(refusal.message, "wild cluster add"))?))
+            }
+        };
+        let bus = Bus::new(id.clone(), store.clone());
+        let committer = Author { name: "wild".to_owned(), email: "wild@localhost".to_owned() };
+        let hash_key = own.hash_key()?;
+        let commits = tokio::sync::Mutex::new(());
+        store.interrupt_running(&id, clock()).await?;
+        Ok(Self { name, id, branch, repository, store, target, secrets, hash_key, bus, committer, clock, commits, _lock: lock })
+    }
+
+    /// Returns the present.
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// Returns an operation that has not begun.
+    pub fn operation(&self, verb: &str, app: Option<&AppName>, request: Option<Request>, actor: &str, trigger: &str) -> Operation {
+        let now = self.now();
+        Operation {
+            id: OperationId::new(verb, app, now),
+            verb: verb.to_owned(),
+            app: app.cloned(),
+            request,
+            trigger: trigger.to_owned(),
+            actor: actor.to_owned(),
+            commit: None,
+            state: OperationState::Waiting,
+            outcome: None,
+            message: String::new(),
+            refusal: None,
+            started: now,
+            ended: None,
+        }
+    }
+
+    /// Stores a request and returns its operation: from here on it is carried out, also after a crash.
+    pub async fn accept(&self, request: Request, actor: &str) -> Result<Operation, Error> {
+        let app = request.app().cloned();
+        let operation = self.operation(request.verb(), app.as_ref(), Some(request), actor, "request");
+        self.store.insert_operation(&self.id, &operation).await?;
+        Ok(operation)
+    }
+}

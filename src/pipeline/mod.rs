@@ -1,0 +1,315 @@
+//! The main line, read from top to bottom: read → merge → compile → commit → observe → plan → apply → record → broadcast.
+//!
+//! `pass` walks it for one app. Every entry (push, request, timer, watch event) is a pass, every exit before its end is a return. Nothing
+//! waits in here: what cannot be done now is a value with the reason and what ends it. This folder is the only place that calls both pure
+//! steps and those with effects. Not here: when a pass begins (`daemon`).
+
+mod commit;
+mod fault;
+mod instance;
+mod read;
+mod requirements;
+mod state;
+mod statuses;
+mod upstream;
+
+use crate::apply::{self, Applied};
+use crate::base::Timestamp;
+use crate::compile::{self, Cause, Proposal};
+use crate::model::{
+    AppName, AppState, CommitId, ErrorClass, Operation, OperationOutcome, OperationState, Reason, RefusalText, Request,
+};
+use crate::observe::{self, Observation, Observed};
+use crate::plan::{self, Ask, Plan, Presence, Snapshot, WakeOn, marks};
+use crate::target::Target;
+use crate::{git, merge, record, settings, store};
+
+pub use commit::Committed;
+pub use instance::{Instance, Opening};
+pub use read::{Read, conflicts, overview};
+pub use state::{conflict_texts, wait_state};
+pub use statuses::seen;
+pub use upstream::{DirectoryState, directories, fetch_directories};
+
+/// Why a pass could not go on. All else is data.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The repository.
+    #[error(transparent)]
+    Git(#[from] git::Error),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A file of ours.
+    #[error(transparent)]
+    Settings(#[from] settings::Error),
+    /// The instance itself does not read.
+    #[error("{}", .0.what)]
+    Refused(Box<RefusalText>),
+}
+
+impl Error {
+    /// Returns whose turn it is (seed S1).
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Git(error) => error.class(),
+            Self::Store(_) => ErrorClass::System,
+            Self::Settings(error) if error.is_user() => ErrorClass::User,
+            Self::Settings(_) => ErrorClass::System,
+            Self::Refused(_) => ErrorClass::User,
+        }
+    }
+}
+
+/// What a pass came to, and what would wake the next.
+#[derive(Clone, Debug, Default)]
+pub struct Passed {
+    /// The branch moved under us: begin again from its new head.
+    pub lost: bool,
+    /// When to look again by the clock.
+    pub wake_at: Option<Timestamp>,
+    /// What to look again for.
+    pub wake_on: Vec<WakeOn>,
+    /// Whose turn it is, if something failed.
+    pub failed: Option<ErrorClass>,
+    /// Commit that this pass made.
+    pub made: Option<CommitId>,
+    /// What was found about the app; nothing once it is gone.
+    pub state: Option<AppState>,
+}
+
+/// Walks the line for one app: because of a stored request, or because something may have changed.
+pub async fn pass(instance: &Instance, app: &AppName, why: Reason, request: Option<Operation>) -> Result<Passed, Error> {
+    fault::point("read");
+    let read = read::read(instance, app, request.as_ref().and_then(|operation| operation.request.as_ref()), why).await?;
+    fault::point("merge");
+    let proposal = match propose(app, &read, why, request.as_ref()) {
+        Ok(proposal) => proposal,
+        Err(refusal) => match request {
+            Some(operation) => return refuse(instance, operation, &refusal).await,
+            None => return follow_up(instance, app, &read, Some(refusal), None).await,
+        },
+    };
+    fault::point("commit");
+    let committed = match commit::commit(instance, app, &read, &proposal, request.as_ref()).await {
+        Ok(committed) => committed,
+        Err(commit::Error::Lost) => return Ok(Passed { lost: true, ..Passed::default() }),
+        Err(commit::Error::Refused(refusal)) => match request {
+            Some(operation) => return refuse(instance, operation, &refusal).await,
+            None => return follow_up(instance, app, &read, Some(refusal), None).await,
+        },
+        Err(commit::Error::Failed(error)) => return Err(error),
+    };
+    let Some(operation) = request else { return follow_up(instance, app, &read, None, Some(committed)).await };
+    if let Some(passed) = settle(instance, app, &operation, &proposal, &committed).await? {
+        return Ok(passed);
+    }
+    deploy(instance, app, &committed, Some(operation)).await
+}
+
+/// Returns what `wild plan` shows: the line up to and with plan, nothing written.
+pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Request>) -> Result<Preview, Error> {
+    let read = read::read(instance, app, request, Reason::Request).await?;
+    let proposal = match request {
+        None => Proposal::nothing(app),
+        Some(request) => match compile::propose(app, &read.sources, Cause::Request(request)) {
+            Ok(proposal) => proposal,
+            Err(refusal) => return Err(Error::Refused(Box::new(text_of(&refusal)))),
+        },
+    };
+    let committed = Committed::unchanged(&read);
+    let plan = match &instance.target {
+        None => None,
+        Some(target) => {
+            let ask = ask_of(request);
+            let observed = look(instance, app, &committed, target.as_ref(), ask).await?;
+            Some(plan::plan(&observed.snapshot))
+        }
+    };
+    Ok(Preview { proposal, plan })
+}
+
+/// What a pass would do.
+pub struct Preview {
+    /// To the repository.
+    pub proposal: Proposal,
+    /// To the cluster, as the repository is now; nothing without a cluster.
+    pub plan: Option<Plan>,
+}
+
+/// The merge and compile steps.
+fn propose(app: &AppName, read: &Read, why: Reason, request: Option<&Operation>) -> Result<Proposal, RefusalText> {
+    let cause = match (request.and_then(|operation| operation.request.as_ref()), why) {
+        (Some(request), _) => Cause::Request(request),
+        (None, Reason::Push | Reason::File | Reason::Scheduled) if read.compiled => Cause::Changed,
+        (None, Reason::Upstream) if read.compiled => Cause::Upstream,
+        (None, _) => return Ok(Proposal::nothing(app)),
+    };
+    compile::propose(app, &read.sources, cause).map_err(|refusal| text_of(&refusal))
+}
+
+fn text_of(refusal: &compile::Refusal) -> RefusalText {
+    let code = match refusal {
+        compile::Refusal::User(_) => 2,
+        compile::Refusal::Undecided(_) => 3,
+        compile::Refusal::Blocked(_) => 6,
+    };
+    let compile::Explanation { what, because, remedy, diagnostics } = refusal.explanation().clone();
+    RefusalText { code, what, because, remedy, diagnostics }
+}
+
+/// Ends an operation that is not done.
+async fn refuse(instance: &Instance, operation: Operation, refusal: &RefusalText) -> Result<Passed, Error> {
+    let outcome = match refusal.code {
+        3 => OperationOutcome::NeedsDecision,
+        6 => OperationOutcome::Blocked,
+        _ => OperationOutcome::Unchanged,
+    };
+    let ended = Operation {
+        state: OperationState::Failed,
+        outcome: Some(outcome),
+        message: format!("{}: {}.", refusal.what, refusal.because),
+        refusal: Some(refusal.clone()),
+        ended: Some(instance.now()),
+        ..operation
+    };
+    instance.store.update_operation(&ended).await?;
+    Ok(Passed { failed: Some(ErrorClass::User), ..Passed::default() })
+}
+
+/// Ends an operation that was about the repository only, or that left conflicts; returns nothing if the cluster is next.
+async fn settle(
+    instance: &Instance,
+    app: &AppName,
+    operation: &Operation,
+    proposal: &Proposal,
+    committed: &Committed,
+) -> Result<Option<Passed>, Error> {
+    let ends_here = match &operation.request {
+        Some(Request::Add { deploy, .. }) => *deploy == crate::model::Deploy::Later,
+        Some(Request::Abort { .. } | Request::AddDirectory { .. }) => true,
+        _ => false,
+    };
+    let undecided = !proposal.conflicts.is_empty();
+    if !ends_here && !undecided && instance.target.is_some() {
+        return Ok(None);
+    }
+    let outcome = match (undecided, proposal.is_nothing()) {
+        (true, _) => OperationOutcome::NeedsDecision,
+        (false, true) => OperationOutcome::Unchanged,
+        (false, false) => OperationOutcome::Changed,
+    };
+    let ended = Operation {
+        state: OperationState::Succeeded,
+        outcome: Some(outcome),
+        message: proposal.summary.join("\n"),
+        commit: committed.made.clone().or_else(|| Some(committed.head.clone())),
+        ended: Some(instance.now()),
+        ..operation.clone()
+    };
+    instance.store.update_operation(&ended).await?;
+    let state = state::of_repository(instance, app, committed, None).await?;
+    state::tell(instance, state.as_ref(), Some(&ended)).await?;
+    Ok(Some(Passed { made: committed.made.clone(), state, ..Passed::default() }))
+}
+
+/// Goes on after the repository part of a pass that nobody asked for. What could not be compiled stays as it is committed.
+async fn follow_up(
+    instance: &Instance,
+    app: &AppName,
+    read: &Read,
+    refusal: Option<RefusalText>,
+    committed: Option<Committed>,
+) -> Result<Passed, Error> {
+    let mut committed = committed.unwrap_or_else(|| Committed::unchanged(read));
+    committed.refusal = refusal;
+    deploy(instance, app, &committed, None).await
+}
+
+/// The second half of the line: observe, plan, apply, record, broadcast.
+async fn deploy(instance: &Instance, app: &AppName, committed: &Committed, operation: Option<Operation>) -> Result<Passed, Error> {
+    let Some(target) = &instance.target else {
+        let state = state::of_repository(instance, app, committed, None).await?;
+        state::tell(instance, state.as_ref(), operation.as_ref()).await?;
+        return Ok(Passed { made: committed.made.clone(), state, ..Passed::default() });
+    };
+    fault::point("observe");
+    let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
+    let observed = look(instance, app, committed, target.as_ref(), ask).await?;
+    let Observed { snapshot, payloads } = observed;
+    fault::point("plan");
+    let plan = plan::plan(&snapshot);
+    record::settle(&instance.store, &instance.id, &snapshot, &plan).await?;
+    let drift = observe::explain(&snapshot, &plan.drift, target.as_ref()).await;
+    let mut applied = Applied::default();
+    let mut ended = None;
+    if !plan.actions.is_empty() || operation.is_some() {
+        let operation = operation.unwrap_or_else(|| instance.operation("reconcile", Some(app), None, "wild", "reconcile"));
+        state::tell_applying(instance, &snapshot, &plan, &operation).await?;
+        let recording = record::open(&instance.store, &instance.id, &snapshot, &plan, operation).await?;
+        fault::point("apply");
+        applied = apply::apply(&plan, &marks_of(instance, app), target.as_ref(), &payloads, &recording).await;
+        fault::point("record");
+        ended = Some(recording.close(&applied, &plan, instance.now()).await?);
+    }
+    fault::point("broadcast");
+    let facts = state::Facts { snapshot: &snapshot, plan: &plan, applied: &applied, drift, committed };
+    let state = state::of_pass(instance, facts).await?;
+    state::tell(instance, state.as_ref(), ended.as_ref()).await?;
+    Ok(passed(&plan, &applied, committed, state))
+}
+
+fn passed(plan: &Plan, applied: &Applied, committed: &Committed, state: Option<AppState>) -> Passed {
+    let failed = applied.failed().filter_map(|outcome| outcome.error);
+    Passed {
+        lost: false,
+        wake_at: plan.wake_at,
+        wake_on: plan.wake_on.clone(),
+        // The system's turn wins: it is the one that is tried again by the clock.
+        failed: failed.max_by_key(|class| *class == ErrorClass::System),
+        made: committed.made.clone(),
+        state,
+    }
+}
+
+/// The observe step.
+async fn look(instance: &Instance, app: &AppName, committed: &Committed, target: &dyn Target, ask: Ask) -> Result<Observed, Error> {
+    let sight = read::desired(instance, app, &committed.head).await?;
+    let requirements = requirements::of(instance, app, &sight.files).await?;
+    let dependents = requirements::dependents(instance, app).await?;
+    let secrets = instance.secrets.read()?;
+    Ok(observe::observe(Observation {
+        instance: &instance.id,
+        app,
+        commit: &committed.head,
+        files: &sight.files,
+        presence: sight.presence,
+        settings: &sight.settings,
+        secrets: &secrets,
+        hash_key: &instance.hash_key,
+        inventory: instance.store.inventory(&instance.id, app).await?,
+        requirements,
+        dependents,
+        ask,
+        target,
+        now: instance.now(),
+    })
+    .await)
+}
+
+/// Returns what a request means for the plan: a person's deploy or revert writes the whole object, whatever the drift policy.
+fn ask_of(request: Option<&Request>) -> Ask {
+    match request {
+        Some(Request::Deploy { approve, .. }) => Ask { correct: true, adopt: false, approve: approve.clone() },
+        Some(Request::RevertDrift { .. }) => Ask { correct: true, ..Ask::default() },
+        _ => Ask::default(),
+    }
+}
+
+/// Returns the labels that an object must still carry to be deleted.
+fn marks_of(instance: &Instance, app: &AppName) -> Vec<(String, String)> {
+    vec![
+        (marks::INSTANCE.to_owned(), instance.id.as_str().to_owned()),
+        (marks::APP.to_owned(), app.as_str().to_owned()),
+    ]
+}

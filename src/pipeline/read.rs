@@ -1,0 +1,283 @@
+//! The read step: one consistent view of the instance and of its upstreams, pinned to commits.
+//!
+//! Only what the app's own pass needs is read; other apps' files are read for a compile, which has to know what is installed.
+//! Not here: fetching (`upstream.rs`), the cluster (`observe`).
+
+use std::collections::BTreeMap;
+
+use super::{Error, Instance};
+use crate::base::RepoPath;
+use crate::compile::{self, Authors, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
+use crate::merge::{self, Conflict};
+use crate::model::{
+    AppName, CommitId, FileTree, Generation, PackageName, Reason, RefusalText, Request, Settings, Upstream,
+};
+use crate::package;
+use crate::plan::Presence;
+
+/// Upstream commits that are searched for a version that a request names.
+const MAX_VERSION_WALK: usize = 500;
+/// Commits that are searched for the one that removed an app.
+const MAX_REMOVAL_WALK: usize = 1;
+
+/// What the read step found.
+pub struct Read {
+    /// Head of the deployed branch.
+    pub head: CommitId,
+    /// What compiling reads.
+    pub sources: Sources,
+    /// Whether the app was made from a package, so that compiling may have something to do.
+    pub compiled: bool,
+}
+
+/// Returns the refs of an app's generations.
+pub(super) fn generated_ref(app: &AppName) -> String {
+    format!("refs/wild/generated/{app}")
+}
+
+/// Returns the branch of an app's waiting update.
+pub(super) fn update_ref(app: &AppName) -> String {
+    format!("refs/heads/wild/update/{app}")
+}
+
+/// Returns the ref of an upstream as fetched.
+pub(super) fn upstream_ref(directory: &Upstream) -> String {
+    format!("refs/wild/upstream/{}/{}", directory.name, directory.branch)
+}
+
+/// Returns the head of the deployed branch.
+pub(super) async fn head(instance: &Instance) -> Result<CommitId, Error> {
+    instance.repository.head(&instance.branch).await?.ok_or_else(|| {
+        Error::Refused(Box::new(RefusalText {
+            code: 2,
+            what: format!("read the branch {}", instance.branch),
+            because: "it has no commit".to_owned(),
+            remedy: "wild init".to_owned(),
+            diagnostics: Vec::new(),
+        }))
+    })
+}
+
+/// Reads what a pass of one app may compile.
+pub(super) async fn read(instance: &Instance, app: &AppName, request: Option<&Request>, why: Reason) -> Result<Read, Error> {
+    let head = head(instance).await?;
+    let record = compile::record_path(app);
+    let compiles = request.is_some() || matches!(why, Reason::Push | Reason::File | Reason::Scheduled | Reason::Upstream);
+    let own = instance.repository.read_tree(&head, &["config.yaml", ".wild/config.yaml", &record, &format!("apps/{app}")]).await?;
+    let compiled = own.contains(&record);
+    let mut sources =
+        Sources { head: head.clone(), files: own, base: None, tip: None, packages: Vec::new(), update: None, past: None };
+    if !compiles || (request.is_none() && !compiled) {
+        return Ok(Read { head, sources, compiled });
+    }
+    sources.files.extend(others(instance, &head).await?);
+    (sources.base, sources.tip) = generations(instance, app, &head).await?;
+    sources.update = update(instance, app, &head).await?;
+    if let Some(Request::Rollback { to, .. }) = request {
+        sources.past = Some(instance.repository.read_tree(to, &["config.yaml", &record, &format!("apps/{app}")]).await?);
+    }
+    if let Ok(settings) = compile::settings_of(&sources.files) {
+        let package = match request {
+            Some(Request::Add { package, .. }) => Some(package.clone()),
+            _ => compile::record_of(&sources.files, app).ok().flatten().map(|record| record.package),
+        };
+        if let Some(package) = package {
+            sources.packages = packages(instance, &settings, &package, wanted_version(request)).await?;
+        }
+    }
+    Ok(Read { head, sources, compiled })
+}
+
+/// Returns the version that a request names, if it names one.
+fn wanted_version(request: Option<&Request>) -> Option<&str> {
+    match request {
+        Some(Request::Add { version, .. }) => version.as_deref(),
+        Some(Request::Update { to, .. }) => to.as_deref(),
+        _ => None,
+    }
+}
+
+/// Reads what is installed: the manifest and the record of every app.
+async fn others(instance: &Instance, head: &CommitId) -> Result<FileTree, Error> {
+    let mut paths: Vec<String> = vec![".wild/generated".to_owned()];
+    paths.extend(instance.repository.list_directories(head, "apps").await?.iter().map(|app| format!("apps/{app}/manifest.yaml")));
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    Ok(instance.repository.read_tree(head, &paths).await?)
+}
+
+/// Returns the newest generation in the branch's history and the newest of all.
+async fn generations(instance: &Instance, app: &AppName, head: &CommitId) -> Result<(Option<Generation>, Option<Generation>), Error> {
+    let repository = &instance.repository;
+    let Some(tip) = repository.read_ref(&generated_ref(app)).await? else { return Ok((None, None)) };
+    let tip_files = repository.read_tree(&tip, &[]).await?;
+    let base = match repository.merge_base(head, &tip).await? {
+        None => None,
+        Some(commit) if commit == tip => Some(Generation { commit, files: tip_files.clone() }),
+        Some(commit) => {
+            let files = repository.read_tree(&commit, &[]).await?;
+            Some(Generation { commit, files })
+        }
+    };
+    Ok((base, Some(Generation { commit: tip, files: tip_files })))
+}
+
+/// Reads the update that waits, if one does.
+async fn update(instance: &Instance, app: &AppName, head: &CommitId) -> Result<Option<UpdateBranch>, Error> {
+    let repository = &instance.repository;
+    let Some(tip) = repository.read_ref(&update_ref(app)).await? else { return Ok(None) };
+    let (record, own) = (compile::record_path(app), format!("apps/{app}"));
+    let conflicts = merge::conflicts_path(app);
+    let paths = ["config.yaml", ".wild/config.yaml", record.as_str(), own.as_str(), conflicts.as_str()];
+    let files = repository.read_tree(&tip, &paths).await?;
+    let (fork, authors) = match repository.merge_base(head, &tip).await? {
+        None => (FileTree::new(), Authors::People),
+        Some(fork) => {
+            let mut authors = Authors::OnlyUs;
+            for commit in repository.first_parent_log(&tip, MAX_VERSION_WALK, None).await? {
+                if commit.id == fork {
+                    break;
+                }
+                if commit.committer != instance.committer {
+                    authors = Authors::People;
+                }
+            }
+            (repository.read_tree(&fork, &paths).await?, authors)
+        }
+    };
+    Ok(Some(UpdateBranch { tip, files, fork, authors }))
+}
+
+/// Reads a package from every upstream that has it, and the older version that a request names.
+async fn packages(
+    instance: &Instance,
+    settings: &Settings,
+    package: &PackageName,
+    version: Option<&str>,
+) -> Result<Vec<UpstreamPackage>, Error> {
+    let mut found = Vec::new();
+    for directory in &settings.directories {
+        let Some(commit) = instance.repository.read_ref(&upstream_ref(directory)).await? else { continue };
+        for place in package::directories(&directory.path, package) {
+            let files = instance.repository.read_tree(&commit, &[&place]).await?.below(&place);
+            if files.is_empty() {
+                continue;
+            }
+            let versions = match version {
+                None => Vec::new(),
+                Some(version) => older(instance, &commit, &place, version).await?,
+            };
+            let commit = commit.clone();
+            found.push(UpstreamPackage { directory: directory.clone(), commit, name: package.clone(), files, versions });
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the newest upstream commit whose manifest says a version, with the package's files there.
+async fn older(instance: &Instance, head: &CommitId, place: &str, version: &str) -> Result<Vec<PackageVersion>, Error> {
+    let manifest = format!("{place}/{}", package::MANIFEST);
+    for commit in instance.repository.first_parent_log(head, MAX_VERSION_WALK, Some(place)).await? {
+        let files = instance.repository.read_tree(&commit.id, &[&manifest]).await?;
+        let said = files.text(&manifest).and_then(|text| package::version_of(text));
+        if said.as_deref() == Some(version) {
+            let files = instance.repository.read_tree(&commit.id, &[place]).await?.below(place);
+            return Ok(vec![PackageVersion { version: version.to_owned(), commit: commit.id, files }]);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// What a committed revision says about one app.
+pub(super) struct Sight {
+    /// `apps/<app>/**`, `config.yaml`, `.wild/config.yaml` and the record.
+    pub(super) files: FileTree,
+    /// Settings of the instance.
+    pub(super) settings: Settings,
+    /// Whether the app is there.
+    pub(super) presence: Presence,
+}
+
+/// Reads back from a commit what is to be applied of one app.
+pub(super) async fn desired(instance: &Instance, app: &AppName, commit: &CommitId) -> Result<Sight, Error> {
+    let own = format!("apps/{app}");
+    let record = compile::record_path(app);
+    let files = instance.repository.read_tree(commit, &[&own, ".wild/config.yaml", &record]).await?;
+    let settings = compile::settings_of(&files).map_err(|diagnostics| {
+        Error::Refused(Box::new(RefusalText {
+            code: 2,
+            what: "read the settings of the instance".to_owned(),
+            because: diagnostics.first().map(ToString::to_string).unwrap_or_default(),
+            remedy: "git log -p .wild/config.yaml".to_owned(),
+            diagnostics,
+        }))
+    })?;
+    let presence = if files.below(&own).is_empty() {
+        removed(instance, app, commit).await?
+    } else {
+        // A record that does not read must not undeploy the app, so only a clear word counts.
+        match compile::record_of(&files, app) {
+            Ok(Some(record)) if !record.deployed => Presence::Added,
+            _ => Presence::Kept,
+        }
+    };
+    Ok(Sight { files, settings, presence })
+}
+
+/// Returns whether the commit that removed an app's directory says that this was meant.
+async fn removed(instance: &Instance, app: &AppName, commit: &CommitId) -> Result<Presence, Error> {
+    let log = instance.repository.first_parent_log(commit, MAX_REMOVAL_WALK, Some(&format!("apps/{app}"))).await?;
+    let Some(last) = log.first() else { return Ok(Presence::Vanished) };
+    if last.trailer("Wild-Delete") != Some(app.as_str()) {
+        return Ok(Presence::Vanished);
+    }
+    Ok(match last.trailer("Wild-Delete-Data") {
+        Some("delete") => Presence::RemovedWithData,
+        _ => Presence::RemovedKeepingData,
+    })
+}
+
+/// Returns the open conflicts of an app's waiting update.
+pub async fn conflicts(instance: &Instance, app: &AppName) -> Result<Vec<Conflict>, Error> {
+    let Some(tip) = instance.repository.read_ref(&update_ref(app)).await? else { return Ok(Vec::new()) };
+    let path = merge::conflicts_path(app);
+    let files = instance.repository.read_tree(&tip, &[&path]).await?;
+    let Some(text) = files.text(&path) else { return Ok(Vec::new()) };
+    Ok(merge::read_conflicts(&path, text).unwrap_or_default())
+}
+
+/// The apps of the head commit with the tree id of each, and the texts that all of them depend on.
+pub struct Overview {
+    /// Head of the deployed branch.
+    pub head: CommitId,
+    /// Tree id of `apps/<app>`, by app.
+    pub apps: BTreeMap<AppName, String>,
+    /// `config.yaml`, `.wild/config.yaml` and all records.
+    pub files: FileTree,
+}
+
+/// Reads what is needed to tell which apps a new head changed, without reading any app.
+pub async fn overview(instance: &Instance) -> Result<Overview, Error> {
+    let head = head(instance).await?;
+    let mut apps = BTreeMap::new();
+    for name in instance.repository.list_directories(&head, "apps").await? {
+        let Ok(app) = AppName::parse(&name) else { continue };
+        if let Some(tree) = instance.repository.tree_id(&head, &format!("apps/{app}")).await? {
+            apps.insert(app, tree);
+        }
+    }
+    let files = instance.repository.read_tree(&head, &["config.yaml", ".wild/config.yaml", ".wild/generated"]).await?;
+    Ok(Overview { head, apps, files })
+}
+
+/// Returns a path that is known to be one.
+pub(super) fn path(text: &str) -> Result<RepoPath, Error> {
+    RepoPath::parse(text).map_err(|error| {
+        Error::Refused(Box::new(RefusalText {
+            code: 2,
+            what: "name a path in the repository".to_owned(),
+            because: error.to_string(),
+            remedy: "wild app list".to_owned(),
+            diagnostics: Vec::new(),
+        }))
+    })
+}

@@ -1,0 +1,62 @@
+//! Which apps an app requires and which require it, with what was last found about them.
+//!
+//! Not here: what an unready requirement means (`plan`).
+
+use super::{Error, Instance};
+use crate::model::{AppName, AppState, FileTree, PackageName};
+use crate::package;
+use crate::plan::RequirementState;
+
+/// Returns the requirements of an app as its committed manifest binds them.
+pub(super) async fn of(instance: &Instance, app: &AppName, files: &FileTree) -> Result<Vec<RequirementState>, Error> {
+    let path = format!("apps/{app}/manifest.yaml");
+    let Some(manifest) = manifest(&path, app, files) else { return Ok(Vec::new()) };
+    let bindings = package::bindings_of(&manifest);
+    if manifest.requires.is_empty() {
+        return Ok(Vec::new());
+    }
+    let states = instance.store.app_states(&instance.id).await?;
+    let required = manifest.requires.iter().filter(|requirement| !requirement.optional || bindings.contains_key(requirement.reference()));
+    Ok(required
+        .map(|requirement| {
+            let bound = bindings.get(requirement.reference()).cloned();
+            let waits = match &bound {
+                None => Some("no app is bound to it".to_owned()),
+                Some(bound) => waits(bound, states.iter().find(|state| state.name == *bound)),
+            };
+            RequirementState { reference: requirement.reference().to_owned(), app: bound, waits }
+        })
+        .collect())
+}
+
+/// Returns why an app does not count as deployed; nothing if it is healthy at the version that is wanted.
+fn waits(app: &AppName, state: Option<&AppState>) -> Option<String> {
+    let Some(state) = state else { return Some(format!("{app} is not deployed")) };
+    match (state.intent.as_str(), state.health.as_str()) {
+        ("added", _) => Some(format!("{app} is added and not deployed")),
+        ("applied", "healthy" | "stopped") => None,
+        ("applied", health) if state.health_reason.is_empty() => Some(format!("{app} is {health}")),
+        ("applied", health) => Some(format!("{app} is {health}: {}", state.health_reason)),
+        (intent, _) => Some(format!("{app} is {intent}")),
+    }
+}
+
+/// Returns the apps whose last known binding names this app.
+pub(super) async fn dependents(instance: &Instance, app: &AppName) -> Result<Vec<AppName>, Error> {
+    let head = super::read::head(instance).await?;
+    let records = instance.repository.read_tree(&head, &[".wild/generated"]).await?;
+    let mut dependents = Vec::new();
+    for (path, _) in records.iter() {
+        let Some(name) = path.name().strip_suffix(".yaml").and_then(|name| AppName::parse(name).ok()) else { continue };
+        let record = crate::compile::record_of(&records, &name).ok().flatten();
+        if name != *app && record.is_some_and(|record| record.bindings.values().any(|bound| bound == app)) {
+            dependents.push(name);
+        }
+    }
+    Ok(dependents)
+}
+
+fn manifest(path: &str, app: &AppName, files: &FileTree) -> Option<package::PackageManifest> {
+    let name = PackageName::parse(app.as_str()).ok()?;
+    package::read_manifest(path, &name, files.text(path)?).ok().map(|read| read.manifest)
+}

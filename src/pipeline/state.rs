@@ -1,0 +1,314 @@
+//! The last step's first half: what a pass found becomes the state of an app, and changes of it become events and statuses.
+//!
+//! Not here: sentences (`broadcast::message`), the verdict on a commit (`statuses.rs`).
+
+use super::{Committed, Error, Instance, read, statuses};
+use crate::apply::Applied;
+use crate::broadcast::message;
+use crate::compile;
+use crate::health::{Health, HealthState};
+use crate::merge::Conflict;
+use crate::model::{
+    AppName, AppState, DriftPolicy, DriftState, Event, EventKind, ObjectState, Operation, OperationState, PackageName,
+};
+use crate::package;
+use crate::plan::{Plan, Presence, Snapshot};
+
+/// Everything that the state of an app follows from.
+pub(super) struct Facts<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) plan: &'a Plan,
+    pub(super) applied: &'a Applied,
+    pub(super) drift: Vec<DriftState>,
+    pub(super) committed: &'a Committed,
+}
+
+/// Returns the state of an app after a pass over its cluster; nothing once it is gone from git and from the cluster.
+pub(super) async fn of_pass(instance: &Instance, facts: Facts<'_>) -> Result<Option<AppState>, Error> {
+    let Facts { snapshot, plan, applied, drift, committed } = facts;
+    let Some(mut state) = of_repository(instance, &snapshot.app, committed, Some(snapshot)).await? else { return Ok(None) };
+    let gone = matches!(snapshot.presence, Presence::RemovedKeepingData | Presence::RemovedWithData);
+    if gone && plan.actions.is_empty() && plan.leaving.is_empty() && plan.blocked.is_empty() {
+        return Ok(None);
+    }
+    let corrects = snapshot.ask.correct || snapshot.policy.drift == DriftPolicy::Correct;
+    // What this pass has just put back is no longer drift; what it failed to put back still is.
+    state.drift = if corrects && applied.is_complete() { Vec::new() } else { drift };
+    state.namespace.clone_from(&snapshot.namespace);
+    let health = if applied.changed() && plan.health.state == HealthState::Healthy {
+        Health::progressing("just applied")
+    } else {
+        plan.health.clone()
+    };
+    state.health = message::health_word(health.state).to_owned();
+    state.health_reason = health.reason;
+    state.objects = objects(snapshot);
+    if snapshot.presence == Presence::Added {
+        state.health = "unknown".to_owned();
+        "not deployed".clone_into(&mut state.health_reason);
+        return Ok(Some(state));
+    }
+    intend(&mut state, plan, applied, committed);
+    advise(&mut state, committed);
+    state.lifecycle = lifecycle(&state, gone).to_owned();
+    Ok(Some(state))
+}
+
+/// Returns what the repository alone says about an app; nothing if it is not in the tree and nothing of it is remembered.
+pub(super) async fn of_repository(
+    instance: &Instance,
+    app: &AppName,
+    committed: &Committed,
+    snapshot: Option<&Snapshot>,
+) -> Result<Option<AppState>, Error> {
+    let sight = read::desired(instance, app, &committed.head).await?;
+    let in_tree = matches!(sight.presence, Presence::Kept | Presence::Added);
+    if !in_tree && snapshot.is_none() {
+        return Ok(None);
+    }
+    let before = instance.store.app_states(&instance.id).await?.into_iter().find(|state| state.name == *app);
+    let record = compile::record_of(&sight.files, app).ok().flatten();
+    let conflicts = read::conflicts(instance, app).await?.len();
+    let version = record.as_ref().map(|record| record.version.clone()).unwrap_or_default();
+    let available = match &record {
+        Some(record) => available(instance, &record.package, &record.version).await?,
+        None => None,
+    };
+    let mut state = AppState {
+        name: app.clone(),
+        package: record.map(|record| record.package.to_string()).unwrap_or_default(),
+        version,
+        update: match (conflicts, &available) {
+            (1.., _) => Some("needs-you".to_owned()),
+            (0, Some(_)) => Some("ready".to_owned()),
+            (0, None) => None,
+        },
+        available: available.unwrap_or_default(),
+        namespace: before.as_ref().map_or_else(|| app.to_string(), |state| state.namespace.clone()),
+        health: before.as_ref().map_or_else(|| "unknown".to_owned(), |state| state.health.clone()),
+        health_reason: before.as_ref().map(|state| state.health_reason.clone()).unwrap_or_default(),
+        intent: if sight.presence == Presence::Added { "added" } else { "waiting" }.to_owned(),
+        reason: String::new(),
+        needs_you: String::new(),
+        hint: String::new(),
+        lifecycle: if sight.presence == Presence::Added { "added" } else { "deploying" }.to_owned(),
+        drift: before.as_ref().map(|state| state.drift.clone()).unwrap_or_default(),
+        conflicts,
+        commit: Some(committed.head.clone()),
+        applied: before.as_ref().and_then(|state| state.applied.clone()),
+        objects: before.map(|state| state.objects).unwrap_or_default(),
+        observed_at: instance.now(),
+    };
+    if instance.target.is_none() && state.intent == "waiting" {
+        "no cluster is known yet".clone_into(&mut state.health_reason);
+    }
+    if snapshot.is_none() && conflicts == 0 && state.applied.is_some() && state.intent == "waiting" && committed.made.is_none() {
+        // Nothing about the app moved, so what was applied still is.
+        "applied".clone_into(&mut state.intent);
+    }
+    advise(&mut state, committed);
+    Ok(Some(state))
+}
+
+/// Returns the version that an upstream offers beyond the one that is there.
+async fn available(instance: &Instance, package: &PackageName, version: &str) -> Result<Option<String>, Error> {
+    let head = read::head(instance).await?;
+    let files = instance.repository.read_tree(&head, &[".wild/config.yaml"]).await?;
+    let Ok(settings) = compile::settings_of(&files) else { return Ok(None) };
+    for directory in &settings.directories {
+        let Some(commit) = instance.repository.read_ref(&read::upstream_ref(directory)).await? else { continue };
+        for place in package::directories(&directory.path, package) {
+            let manifest = format!("{place}/{}", package::MANIFEST);
+            let files = instance.repository.read_tree(&commit, &[&manifest]).await?;
+            let offered = files.text(&manifest).and_then(package::version_of);
+            if let Some(offered) = offered.filter(|offered| offered != version) {
+                return Ok(Some(offered));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn objects(snapshot: &Snapshot) -> Vec<ObjectState> {
+    snapshot
+        .inventory
+        .records()
+        .map(|record| {
+            let live = snapshot.live.get(&record.id);
+            let (health, reason) = match live {
+                None => ("failing", "it is not there".to_owned()),
+                Some(live) if live.terminating => ("deleting", String::new()),
+                Some(live) => match &live.health {
+                    None => ("healthy", String::new()),
+                    Some(health) => (message::health_word(health.state), health.reason.clone()),
+                },
+            };
+            ObjectState { object: record.id.clone(), health: health.to_owned(), reason }
+        })
+        .collect()
+}
+
+/// Fills in intent, applied commit and reason.
+fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Committed) {
+    let failed = applied.failed().next();
+    let whole_app_blocked = plan.blocked.first();
+    if let Some(failed) = failed {
+        "waiting".clone_into(&mut state.intent);
+        "ApplyFailed".clone_into(&mut state.reason);
+        state.needs_you.clone_from(&failed.message);
+        state.hint = format!("wild app events {}", state.name);
+    } else if let Some(blocked) = whole_app_blocked {
+        "blocked".clone_into(&mut state.intent);
+        state.reason.clone_from(&blocked.reason);
+        state.needs_you.clone_from(&blocked.message);
+        state.hint.clone_from(&blocked.hint);
+    } else if applied.is_complete() {
+        "applied".clone_into(&mut state.intent);
+        state.applied = Some(committed.head.clone());
+    } else {
+        "waiting".clone_into(&mut state.intent);
+    }
+}
+
+/// Fills in what a person should do, the most pressing first, and the command for it.
+fn advise(state: &mut AppState, committed: &Committed) {
+    if let Some(refusal) = &committed.refusal {
+        state.needs_you = format!("{}: {}", refusal.what, refusal.because);
+        state.hint.clone_from(&refusal.remedy);
+        return;
+    }
+    if !state.needs_you.is_empty() {
+        return;
+    }
+    let name = &state.name;
+    let (needs_you, hint) = match (state.conflicts, state.drift.len(), state.health.as_str(), state.intent.as_str()) {
+        (1, ..) => ("1 conflict".to_owned(), format!("wild app resolve {name}")),
+        (2.., ..) => (format!("{} conflicts", state.conflicts), format!("wild app resolve {name}")),
+        (0, 1.., ..) => ("changed in the cluster".to_owned(), format!("wild drift show {name}")),
+        (0, 0, "failing", _) => (state.health_reason.clone(), format!("wild app events {name}")),
+        (0, 0, _, "added") => ("added, not deployed".to_owned(), format!("wild app deploy {name}")),
+        (0, 0, _, _) if !state.available.is_empty() => {
+            (format!("{} is available", state.available), format!("wild app update {name}"))
+        }
+        (0, 0, _, _) => (String::new(), String::new()),
+    };
+    state.needs_you = needs_you;
+    state.hint = hint;
+}
+
+fn lifecycle(state: &AppState, gone: bool) -> &'static str {
+    match (gone, state.intent.as_str(), state.drift.is_empty(), state.health.as_str(), &state.applied) {
+        (true, ..) => "deleting",
+        (false, "added", ..) => "added",
+        (false, _, false, ..) => "drifted",
+        (false, "applied", true, "healthy" | "stopped", _) => "deployed",
+        (false, "blocked", ..) => "stuck",
+        (false, _, true, _, None) => "deploying",
+        (false, _, true, _, Some(_)) => "updating",
+    }
+}
+
+/// Notes that an app waits for a pass, so that nothing shows the state before as that of the new head.
+pub async fn wait_state(instance: &Instance, app: &AppName) -> Result<(), Error> {
+    let states = instance.store.app_states(&instance.id).await?;
+    if let Some(mut state) = states.into_iter().find(|state| state.name == *app)
+        && state.intent == "applied"
+    {
+        "waiting".clone_into(&mut state.intent);
+        instance.store.put_app_state(&instance.id, &state).await?;
+    }
+    Ok(())
+}
+
+/// Tells that the first write of a revision is about to go out.
+pub(super) async fn tell_applying(instance: &Instance, snapshot: &Snapshot, plan: &Plan, operation: &Operation) -> Result<(), Error> {
+    if plan.actions.is_empty() {
+        return Ok(());
+    }
+    let correction = plan.drifted().next().is_some();
+    let kind = if correction { EventKind::DriftDetected } else { EventKind::Applying };
+    let detail = match plan.drifted().next() {
+        Some(item) => format!("{} {}", item.object.short(), item.paths.join(", ")),
+        None => format!("{} objects", plan.actions.len()),
+    };
+    instance
+        .bus
+        .tell(Event {
+            time: instance.now(),
+            app: Some(snapshot.app.clone()),
+            operation: Some(operation.id.clone()),
+            commit: Some(snapshot.commit.clone()),
+            kind,
+            detail,
+        })
+        .await;
+    Ok(())
+}
+
+/// Stores the state of an app, tells what changed of it, and sets the statuses of the head.
+pub(super) async fn tell(instance: &Instance, state: Option<&AppState>, ended: Option<&Operation>) -> Result<(), Error> {
+    let states = instance.store.app_states(&instance.id).await?;
+    let app = state.map(|state| &state.name).or_else(|| ended.and_then(|operation| operation.app.as_ref()));
+    let before = states.iter().find(|known| Some(&known.name) == app);
+    match (state, app) {
+        (Some(state), _) => instance.store.put_app_state(&instance.id, state).await?,
+        (None, Some(app)) => instance.store.remove_app_state(&instance.id, app).await?,
+        (None, None) => {}
+    }
+    for (kind, detail) in changes(before, state, ended) {
+        let event = Event {
+            time: instance.now(),
+            app: app.cloned(),
+            operation: ended.map(|operation| operation.id.clone()),
+            commit: state.and_then(|state| state.commit.clone()),
+            kind,
+            detail,
+        };
+        instance.bus.tell(event).await;
+    }
+    statuses::update(instance).await
+}
+
+/// Returns the events that lie between two states of an app.
+fn changes(before: Option<&AppState>, after: Option<&AppState>, ended: Option<&Operation>) -> Vec<(EventKind, String)> {
+    let Some(after) = after else {
+        return if before.is_some() { vec![(EventKind::Deleted, String::new())] } else { Vec::new() };
+    };
+    let mut told = Vec::new();
+    let was = |read: fn(&AppState) -> &str| before.map(read).unwrap_or_default();
+    if before.is_none_or(|before| before.applied != after.applied) && after.intent == "applied" {
+        told.push((EventKind::Applied, after.version.clone()));
+    }
+    if after.intent == "applied" && after.health != was(|state| &state.health) {
+        match after.health.as_str() {
+            "healthy" => told.push((EventKind::Healthy, String::new())),
+            "failing" => told.push((EventKind::Unhealthy, after.health_reason.clone())),
+            _ => {}
+        }
+    }
+    if after.intent == "blocked" && (was(|state| &state.intent) != "blocked" || was(|state| &state.needs_you) != after.needs_you) {
+        told.push((EventKind::Blocked, after.needs_you.clone()));
+    }
+    if ended.is_some_and(|operation| operation.state == OperationState::Failed) {
+        told.push((EventKind::Failed, after.needs_you.clone()));
+    }
+    let drifted = before.map_or(0, |before| before.drift.len());
+    match (drifted, after.drift.first()) {
+        (0, Some(first)) => told.push((EventKind::DriftDetected, format!("{} {}", first.object.short(), first.path))),
+        (1.., None) => told.push((EventKind::DriftCorrected, String::new())),
+        _ => {}
+    }
+    if after.conflicts > before.map_or(0, |before| before.conflicts) {
+        told.push((EventKind::UpdateConflict, format!("{} conflicts", after.conflicts)));
+    }
+    if !after.available.is_empty() && was(|state| &state.available) != after.available {
+        told.push((EventKind::UpdateAvailable, after.available.clone()));
+    }
+    told
+}
+
+/// Returns the three sides of a conflict as people read them.
+pub fn conflict_texts(conflict: &Conflict) -> [(&'static str, String); 3] {
+    let side = |text: &Option<String>| text.clone().unwrap_or_else(|| "(absent)".to_owned());
+    [("base", side(&conflict.base)), ("mine", side(&conflict.mine)), ("upstream", side(&conflict.upstream))]
+}

@@ -1,0 +1,135 @@
+//! The verdict on the commits that are shown: the head of the deployed branch and the pushed commits it was made from.
+//!
+//! Nothing says success before health was seen; a commit that was applied turns red when the cluster differs from it or health is lost.
+//! Not here: sending (`broadcast`), sentences (`broadcast::message`).
+
+use super::{Error, Instance, read};
+use crate::broadcast::message;
+use crate::forge::StatusState;
+use crate::health::Health;
+use crate::model::{AppState, CommitId, Event, EventKind};
+use crate::store::StoredStatus;
+
+/// Name of the cursor that holds the commits that share the verdict, newest first.
+const SHARED: &str = "status.commits";
+/// Commits that may share one verdict: a push and the commits of ours on top of it.
+const SHARED_CAPACITY: usize = 50;
+
+/// What is said about a commit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Said {
+    state: StatusState,
+    description: String,
+}
+
+/// Takes in a head that was not seen before: a commit of ours shares the verdict of what it was made from, any other begins anew and closes
+/// the ones before.
+pub async fn seen(instance: &Instance) -> Result<(), Error> {
+    let head = read::head(instance).await?;
+    let shared = shared(instance).await?;
+    if shared.first() == Some(&head) {
+        return Ok(());
+    }
+    let commit = instance.repository.read_commit(&head).await?;
+    let ours = commit.committer == instance.committer;
+    let continues = ours && commit.parents.first().is_some_and(|parent| shared.first() == Some(parent));
+    let mut next = vec![head.clone()];
+    if continues {
+        next.extend(shared.into_iter().take(SHARED_CAPACITY));
+    } else {
+        for old in shared {
+            close(instance, &old, &head).await?;
+        }
+    }
+    let text = serde_json::to_string(&next).unwrap_or_default();
+    instance.store.put_cursor(&instance.id, SHARED, &text).await?;
+    let event = Event {
+        time: instance.now(),
+        app: None,
+        operation: None,
+        commit: Some(head.clone()),
+        kind: EventKind::RevisionSeen,
+        detail: commit.subject().to_owned(),
+    };
+    instance.bus.tell(event).await;
+    if !continues {
+        let said = Said { state: StatusState::Pending, description: message::seen() };
+        set(instance, &head, &message::deploy_context(instance.name.as_str()), said).await;
+    }
+    Ok(())
+}
+
+/// Sets the statuses of the commits that share the verdict, from what is known of all apps.
+pub(super) async fn update(instance: &Instance) -> Result<(), Error> {
+    seen(instance).await?;
+    let states = instance.store.app_states(&instance.id).await?;
+    let deploy = deploy_verdict(&states);
+    let drift = drift_verdict(&states);
+    for commit in shared(instance).await? {
+        set(instance, &commit, &message::deploy_context(instance.name.as_str()), deploy.clone()).await;
+        // Before everything is applied the cluster differs from the commit as it should.
+        if deploy.state == StatusState::Success || drift.state != StatusState::Success {
+            set(instance, &commit, &message::drift_context(instance.name.as_str()), drift.clone()).await;
+        }
+    }
+    Ok(())
+}
+
+async fn shared(instance: &Instance) -> Result<Vec<CommitId>, Error> {
+    let text = instance.store.cursor(&instance.id, SHARED).await?.unwrap_or_default();
+    Ok(serde_json::from_str(&text).unwrap_or_default())
+}
+
+/// Closes a commit that another took over from before it was applied.
+async fn close(instance: &Instance, old: &CommitId, by: &CommitId) -> Result<(), Error> {
+    let context = message::deploy_context(instance.name.as_str());
+    let known = instance.store.statuses(&instance.id, old).await?;
+    let open = known.iter().any(|status| status.context == context && status.state == StatusState::Pending.word());
+    if open {
+        let said = Said { state: StatusState::Warning, description: message::superseded(by.short()) };
+        set(instance, old, &context, said).await;
+    }
+    Ok(())
+}
+
+async fn set(instance: &Instance, commit: &CommitId, context: &str, said: Said) {
+    let status = StoredStatus {
+        commit: commit.clone(),
+        context: context.to_owned(),
+        state: said.state.word().to_owned(),
+        description: said.description,
+        changed: instance.now(),
+    };
+    instance.bus.set_status(status).await;
+}
+
+/// Returns what the apps say about a commit: the worst of them, in the order failed, blocked, waiting, not healthy.
+fn deploy_verdict(states: &[AppState]) -> Said {
+    let deployed: Vec<&AppState> = states.iter().filter(|state| state.intent != "added").collect();
+    let find = |wanted: fn(&AppState) -> bool| deployed.iter().find(|state| wanted(state));
+    if let Some(state) = find(|state| state.reason == "ApplyFailed") {
+        return Said { state: StatusState::Failure, description: message::failed(&state.name, &state.needs_you) };
+    }
+    if let Some(state) = find(|state| state.intent == "applied" && state.health == "failing") {
+        return Said { state: StatusState::Failure, description: message::failed(&state.name, &state.health_reason) };
+    }
+    if let Some(state) = find(|state| state.intent == "blocked") {
+        return Said { state: StatusState::Pending, description: message::blocked(&state.name, &state.needs_you) };
+    }
+    if let Some(state) = find(|state| state.intent != "applied" || !matches!(state.health.as_str(), "healthy" | "stopped")) {
+        let health = Health::progressing(state.health_reason.clone());
+        return Said { state: StatusState::Pending, description: message::waiting(&state.name, &health) };
+    }
+    Said { state: StatusState::Success, description: message::healthy(deployed.len()) }
+}
+
+/// Returns whether the cluster is as a commit says.
+fn drift_verdict(states: &[AppState]) -> Said {
+    let drift: Vec<_> = states.iter().flat_map(|state| state.drift.iter().map(move |item| (state, item))).collect();
+    let Some((app, first)) = drift.iter().find(|(_, item)| !item.harmless).or_else(|| drift.first()) else {
+        return Said { state: StatusState::Success, description: message::no_drift() };
+    };
+    let place = format!("{} {} {}", app.name, first.object.short(), first.path);
+    let state = if first.harmless { StatusState::Warning } else { StatusState::Failure };
+    Said { state, description: message::drift(drift.len(), place.trim_end()) }
+}
