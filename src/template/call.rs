@@ -222,9 +222,7 @@ fn fitting(parameter: Parameter, value: Value, origin: Origin) -> Result<Value, 
             return Ok(value);
         }
         (Parameter::Map, Value::Map(map)) if map.element() == super::value::Element::Any => return Ok(value),
-        (Parameter::Map, Value::Nil) if origin == Origin::Computed => {
-            return Ok(Value::Map(Map::new(std::collections::BTreeMap::new())));
-        }
+        (Parameter::Map, Value::Nil) if origin == Origin::Computed => return Ok(value),
         (Parameter::Text, _) => "a text",
         (Parameter::Integer, _) => "an integer",
         (Parameter::Map, _) => "a map",

@@ -57,7 +57,8 @@ pub(super) enum Element {
 }
 
 impl Element {
-    fn type_name(self) -> &'static str {
+    /// Returns the name of the type of one element as Go prints it.
+    pub(super) fn type_name(self) -> &'static str {
         match self {
             Self::Any => "interface {}",
             Self::Text => "string",

@@ -80,10 +80,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::List(List::new(out)))
     }),
     fixed("Unset", &["unset"], &[Parameter::Text, Parameter::Map], |values, _| {
-        if let Value::Map(map) = at(values, 1) {
-            map.unset(text_at(values, 0));
-        }
-        Ok(at(values, 1).clone())
+        let map = map_of(at(values, 1));
+        map.unset(text_at(values, 0));
+        Ok(Value::Map(map))
     }),
     Function { rest: Some(Parameter::Map), ..fixed("Values", &["values"], &[Parameter::Map], all_values) },
 ];
@@ -199,16 +198,22 @@ fn entries(values: &[Value], budget: &mut Budget) -> Result<Vec<(Rc<str>, Value)
 
 /// Merges maps deeply; what stands further left wins.
 fn merge(values: &[Value], budget: &mut Budget) -> Result<Value, Failure> {
-    let mut merged = match at(values, 0) {
-        Value::Map(map) => map.clone(),
-        _ => Map::new(BTreeMap::new()),
-    };
+    let mut merged = map_of(at(values, 0));
     for value in values.iter().skip(1) {
-        if let Value::Map(map) = value {
-            merged = merge_two(&merged, map, budget, 0)?;
+        if matches!(value, Value::Nil) && merged.len() > 0 {
+            return Err(Failure::call("nothing cannot be merged into a map"));
         }
+        merged = merge_two(&merged, &map_of(value), budget, 0)?;
     }
     Ok(Value::Map(merged))
+}
+
+/// Returns a map argument that was checked; nothing counts as an empty one.
+fn map_of(value: &Value) -> Map {
+    match value {
+        Value::Map(map) => map.clone(),
+        _ => Map::new(BTreeMap::new()),
+    }
 }
 
 fn merge_two(wins: &Map, gives: &Map, budget: &mut Budget, depth: usize) -> Result<Map, Failure> {
@@ -274,13 +279,14 @@ fn reverse(values: &[Value], _: &mut Budget) -> Result<Value, Failure> {
 }
 
 fn set(values: &[Value], budget: &mut Budget) -> Result<Value, Failure> {
-    if let (Value::Map(map), Value::Text(key)) = (at(values, 2), at(values, 0)) {
-        if map.is_within(at(values, 1), budget)? {
-            return Err(Failure::call("a map cannot hold itself"));
-        }
-        budget.elements(map.len() + 1)?;
-        map.set(Rc::clone(key), at(values, 1).clone());
+    let (Value::Map(map), Value::Text(key)) = (at(values, 2), at(values, 0)) else {
+        return Err(Failure::call("there is no map to set a key in"));
+    };
+    if map.is_within(at(values, 1), budget)? {
+        return Err(Failure::call("a map cannot hold itself"));
     }
+    budget.elements(map.len() + 1)?;
+    map.set(Rc::clone(key), at(values, 1).clone());
     Ok(at(values, 2).clone())
 }
 

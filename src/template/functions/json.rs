@@ -9,6 +9,9 @@ use crate::template::failure::Failure;
 use crate::template::limits::{Budget, MAX_TEXT_BYTES, check_value_depth};
 use crate::template::value::Value;
 
+/// From here on the numbers of a float's type are all whole, and gomplate writes them without a point.
+const LARGEST_WITH_POINT: f64 = 4_503_599_627_370_496.0;
+
 /// Returns a value as JSON on one line, or on many with an indent.
 pub(super) fn write(value: &Value, indent: Option<&str>, budget: &mut Budget) -> Result<String, Failure> {
     let mut out = String::new();
@@ -99,7 +102,7 @@ fn float(number: f64) -> String {
             None => format!("{mantissa}e+{exponent:0>2}"),
         };
     }
-    if number.fract() == 0.0 { format!("{number:.1}") } else { format!("{number}") }
+    if number.fract() == 0.0 && size < LARGEST_WITH_POINT { format!("{number:.1}") } else { format!("{number}") }
 }
 
 fn quote(text: &str, out: &mut String) {
@@ -112,7 +115,7 @@ fn quote(text: &str, out: &mut String) {
             '\r' => out.push_str("\\r"),
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
-            '<' | '>' | '&' | '\0'..' ' | '\u{7f}' | '\u{2028}' | '\u{2029}' => {
+            '<' | '>' | '&' | '\0'..' ' | '\u{2028}' | '\u{2029}' => {
                 out.push_str(&format!("\\u{:04x}", u32::from(c)));
             }
             _ => out.push(c),

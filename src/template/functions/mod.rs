@@ -121,13 +121,15 @@ const fn variadic(
     Function { name, aliases, parameters, rest: Some(Parameter::Any), reading: Reading::Whole, body }
 }
 
-const GROUPS: [(&str, &[Function]); 11] = [
+/// Groups with their functions; what `path` and `filepath` share stands in both.
+const GROUPS: [(&str, &[Function]); 12] = [
     ("base64", base64::FUNCTIONS),
     ("coll", coll::FUNCTIONS),
     ("conv", conv::FUNCTIONS),
     ("crypto", crypto::FUNCTIONS),
     ("data", data::FUNCTIONS),
     ("filepath", path::FUNCTIONS),
+    ("filepath", path::FILES),
     ("math", math::FUNCTIONS),
     ("path", path::FUNCTIONS),
     ("regexp", regexp::FUNCTIONS),
@@ -173,9 +175,8 @@ pub(super) fn find(name: &str) -> Result<Known, Failure> {
 
 /// Returns a function of a group.
 pub(super) fn find_in(group: &'static str, name: &str) -> Result<&'static Function, Failure> {
-    let functions =
-        GROUPS.iter().find(|(known, _)| *known == group).map_or(&[] as &[Function], |(_, functions)| functions);
-    if let Some(function) = functions.iter().find(|function| function.name == name) {
+    let functions = || GROUPS.iter().filter(|(known, _)| *known == group).flat_map(|(_, functions)| *functions);
+    if let Some(function) = functions().find(|function| function.name == name) {
         return Ok(function);
     }
     let full = format!("{group}.{name}");
@@ -183,9 +184,9 @@ pub(super) fn find_in(group: &'static str, name: &str) -> Result<&'static Functi
         return Err(failure);
     }
     let failure = Failure::new("T112", format!("there is no function {full}"));
-    let names = functions.iter().map(|function| function.name);
-    let same_letters = functions.iter().map(|function| function.name).find(|known| known.eq_ignore_ascii_case(name));
-    Err(match same_letters.or_else(|| nearest(name, names)) {
+    let names = || functions().map(|function| function.name);
+    let same_letters = names().find(|known| known.eq_ignore_ascii_case(name));
+    Err(match same_letters.or_else(|| nearest(name, names())) {
         Some(meant) => failure.hint(format!("did you mean {group}.{meant}?")),
         None => failure,
     })

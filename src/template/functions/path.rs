@@ -8,6 +8,8 @@ use crate::template::failure::Failure;
 use crate::template::limits::Budget;
 use crate::template::value::Value;
 
+mod glob;
+
 const ANY: &[Parameter] = &[Parameter::Any];
 
 /// The functions of this file.
@@ -23,11 +25,27 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let parts: Vec<&str> = texts.iter().map(|text| &**text).filter(|text| !text.is_empty()).collect();
         Ok(Value::text(if parts.is_empty() { String::new() } else { clean(&parts.join("/")) }))
     }),
+    fixed("Match", &[], &[Parameter::Any, Parameter::Any], |values, budget| {
+        let (pattern, name) = (to_text(at(values, 0), budget)?, to_text(at(values, 1), budget)?);
+        budget.steps(pattern.len().saturating_mul(name.len()) / 16)?;
+        glob::is_match(&pattern, &name).map(Value::Bool).ok_or_else(|| Failure::call("the pattern is malformed"))
+    }),
     fixed("Split", &[], ANY, |values, budget| {
         let path = to_text(at(values, 0), budget)?;
         let (directory, file) = split(&path);
         Ok(Value::texts([directory, file]))
     }),
+];
+
+/// What only `filepath` has.
+pub(super) const FILES: &[Function] = &[
+    fixed("FromSlash", &[], ANY, |values, budget| on_text(values, budget, str::to_owned)),
+    fixed("Rel", &[], &[Parameter::Any, Parameter::Any], |values, budget| {
+        let (base, target) = (to_text(at(values, 0), budget)?, to_text(at(values, 1), budget)?);
+        relative(&clean(&base), &clean(&target)).map(Value::text).ok_or_else(|| Failure::call("no path leads there"))
+    }),
+    fixed("ToSlash", &[], ANY, |values, budget| on_text(values, budget, str::to_owned)),
+    fixed("VolumeName", &[], ANY, |_, _| Ok(Value::text(""))),
 ];
 
 fn on_text(values: &[Value], budget: &mut Budget, change: fn(&str) -> String) -> Result<Value, Failure> {
@@ -71,6 +89,25 @@ fn clean(path: &str) -> String {
         (false, true) => ".".to_owned(),
         (false, false) => kept.join("/"),
     }
+}
+
+/// Returns the way from one clean path to another.
+fn relative(base: &str, target: &str) -> Option<String> {
+    if base.starts_with('/') != target.starts_with('/') {
+        return None;
+    }
+    let parts = |path: &str| -> Vec<String> {
+        path.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect()
+    };
+    let (base, target) = (parts(base), parts(target));
+    let common = base.iter().zip(&target).take_while(|(a, b)| a == b).count();
+    let up = base.get(common..).unwrap_or(&[]);
+    if up.iter().any(|part| part == "..") {
+        return None;
+    }
+    let down = target.get(common..).unwrap_or(&[]);
+    let way: Vec<&str> = up.iter().map(|_| "..").chain(down.iter().map(String::as_str)).collect();
+    Some(if way.is_empty() { ".".to_owned() } else { way.join("/") })
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ const NAMES: [(&str, &str, &str); 31] = [
 ];
 
 /// Names of gomplate that are not built.
-const UNBUILT: [&str; 35] = [
+const UNBUILT: [&str; 33] = [
     "jq",
     "jsonpath",
     "coll.JQ",
@@ -86,8 +86,6 @@ const UNBUILT: [&str; 35] = [
     "semver",
     "crypto.PBKDF2",
     "crypto.WPAPSK",
-    "strings.Slug",
-    "strings.WordWrap",
     "call",
 ];
 

@@ -2,7 +2,7 @@
 //!
 //! Not here: capitals of words (`letters.rs`), regular expressions (`regexp.rs`).
 
-use super::conv::{to_int, to_text, to_texts};
+use super::conv::{to_text, to_texts};
 use super::{Function, Parameter, at, fixed, integer_at, text_at, variadic};
 use crate::template::failure::Failure;
 use crate::template::limits::Budget;
@@ -10,6 +10,7 @@ use crate::template::quote::{Charset, quote};
 use crate::template::value::{Element, Value};
 
 mod letters;
+mod words;
 
 const ANY: &[Parameter] = &[Parameter::Any];
 const TEXT_ANY: &[Parameter] = &[Parameter::Text, Parameter::Any];
@@ -17,7 +18,7 @@ const TWO_TEXTS: &[Parameter] = &[Parameter::Text, Parameter::Text];
 
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Function] = &[
-    variadic("Abbrev", &[], &[], abbreviate),
+    variadic("Abbrev", &[], &[], words::abbreviate),
     fixed("CamelCase", &[], ANY, |values, budget| on_text(values, budget, letters::camel_case)),
     fixed("Contains", &[], TEXT_ANY, |values, budget| test(values, budget, |text, part| text.contains(part))),
     fixed("HasPrefix", &[], TEXT_ANY, |values, budget| test(values, budget, |text, part| text.starts_with(part))),
@@ -27,6 +28,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("Quote", &["quote"], ANY, |values, budget| on_text(values, budget, |text| Ok(quote(text, Charset::Unicode)))),
     fixed("Repeat", &[], &[Parameter::Integer, Parameter::Any], repeat),
     fixed("ReplaceAll", &["replaceAll"], &[Parameter::Text, Parameter::Text, Parameter::Any], replace_all),
+    fixed("Slug", &[], ANY, |values, budget| on_text(values, budget, words::slug)),
     variadic("RuneCount", &[], &[], |values, budget| {
         let texts = to_texts(values, budget)?;
         Ok(Value::count(texts.iter().map(|text| text.chars().count()).sum()))
@@ -68,6 +70,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             _ => Ok(Value::Text(text)),
         }
     }),
+    variadic("WordWrap", &[], &[], words::wrap),
 ];
 
 /// The old short names that take the text first.
@@ -211,9 +214,14 @@ fn shell_quote(values: &[Value], budget: &mut Budget) -> Result<Value, Failure> 
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\"'\"'"));
     match at(values, 0) {
         Value::List(list) => {
-            let texts = to_texts(&list.items(), budget)?;
-            let length = texts.iter().fold(0_usize, |sum, text| sum.saturating_add(text.len()));
-            budget.text(length)?;
+            // gomplate quotes what Go calls the items, unless they are known to be texts.
+            let name = match list.element() {
+                Element::Text => None,
+                element => Some(format!("<{} Value>", element.type_name())),
+            };
+            let items = to_texts(&list.items(), budget)?;
+            let texts: Vec<&str> = items.iter().map(|item| name.as_deref().unwrap_or(item)).collect();
+            budget.text(texts.iter().fold(0_usize, |sum, text| sum.saturating_add(text.len())))?;
             Ok(Value::text(texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(" ")))
         }
         value => Ok(Value::text(quoted(&to_text(value, budget)?))),
@@ -229,37 +237,4 @@ fn sort(values: &[Value], budget: &mut Budget) -> Result<Value, Failure> {
         }
         value => Err(Failure::call(format!("wants a list of texts and gets {}", value.noun()))),
     }
-}
-
-/// Shortens a text to a width in bytes and marks what is left out with dots.
-fn abbreviate(values: &[Value], budget: &mut Budget) -> Result<Value, Failure> {
-    let (offset, width, text) = match values {
-        [width, text] => (0, to_int(width)?, text),
-        [offset, width, text] => (to_int(offset)?, to_int(width)?, text),
-        _ => return Err(Failure::new("T203", format!("Abbrev wants 2 or 3 arguments and gets {}", values.len()))),
-    };
-    let text = to_text(text, budget)?;
-    let width = usize::try_from(width).unwrap_or(0);
-    if text.len() <= width {
-        return Ok(Value::Text(text));
-    }
-    if text.is_empty() {
-        return Ok(Value::text(""));
-    }
-    if width < 4 {
-        return Err(Failure::call("the width must be at least 4"));
-    }
-    let kept = width - 3;
-    let offset = usize::try_from(offset).unwrap_or(0).min(text.len()).min(text.len() - kept);
-    if offset <= 4 {
-        return Ok(Value::text(format!("{}...", cut(&text, 0, kept)?)));
-    }
-    if width < 7 {
-        return Err(Failure::call("the width with an offset must be at least 7"));
-    }
-    if offset + kept < text.len() {
-        let middle = cut(&text, offset, offset + kept - 3)?;
-        return Ok(Value::text(format!("...{middle}...")));
-    }
-    Ok(Value::text(format!("...{}", cut(&text, text.len() - kept, text.len())?)))
 }

@@ -38,6 +38,13 @@ struct Place {
     parent: Parent,
 }
 
+impl Place {
+    /// Returns the column of the further lines of a text. At the top it has no parent, but is indented all the same.
+    fn block_indent(self) -> usize {
+        if self.parent == Parent::Document { 2 } else { self.indent }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parent {
     Document,
@@ -143,7 +150,7 @@ impl Writer<'_> {
         } else if unquoted && traits.plain {
             self.scalar(text, place);
         } else if unquoted && traits.single {
-            self.scalar(&format!("'{}'", text.replace('\'', "''")), place);
+            self.scalar(&single_quoted(text, place.block_indent()), place);
         } else {
             self.scalar(&double_quoted(text), place);
         }
@@ -160,9 +167,11 @@ impl Writer<'_> {
             Some(body) if body.is_empty() || body.ends_with('\n') => self.out.push('+'),
             Some(_) => {}
         }
-        self.out.push('\n');
-        // At the top a block has no parent to be indented under, but is indented all the same.
-        let indent = if place.parent == Parent::Document { 2 } else { place.indent };
+        // A first empty line is lost: the writer of gomplate takes it for the end of this one.
+        if !text.starts_with('\n') {
+            self.out.push('\n');
+        }
+        let indent = place.block_indent();
         for line in body.unwrap_or(text).split('\n') {
             if !line.is_empty() {
                 self.out.extend(std::iter::repeat_n(' ', indent));
@@ -249,6 +258,24 @@ fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}') && c != '\u{feff}'
 }
 
+/// Quotes a text that may hold line separators, which stay and are followed by the indent.
+fn single_quoted(text: &str, indent: usize) -> String {
+    let mut out = String::from('\'');
+    let mut after_break = false;
+    for c in text.chars() {
+        if after_break && !is_break(c) {
+            out.extend(std::iter::repeat_n(' ', indent));
+        }
+        after_break = is_break(c);
+        if c == '\'' {
+            out.push('\'');
+        }
+        out.push(c);
+    }
+    out.push('\'');
+    out
+}
+
 fn double_quoted(text: &str) -> String {
     let mut out = String::from('"');
     for c in text.chars() {
@@ -292,7 +319,7 @@ fn double_quoted(text: &str) -> String {
 /// Returns whether a plain text would read as something else than a text, now or by the older YAML.
 fn is_other_type(text: &str) -> bool {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" | "true" | "True" | "TRUE" | "false" | "False" | "FALSE" | "<<" => {
+        "" | "~" | "null" | "Null" | "NULL" | "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => {
             return true;
         }
         ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return true,
