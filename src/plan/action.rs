@@ -68,7 +68,8 @@ impl Plan {
 
 /// One call on one target.
 ///
-/// Actions are walked in the order of the plan; neighbours of the same verb, wave and stage may go side by side.
+/// Actions are walked in the order of the plan; neighbours of the same wave and stage may go side by side. Deletions stand
+/// in a wave of their own after all others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Action {
     /// Position in the plan; other actions name it.

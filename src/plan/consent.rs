@@ -7,7 +7,6 @@ use super::drift;
 use super::fields;
 use super::kind;
 use super::marks::MANAGER;
-use super::namespace;
 use super::snapshot::{Existing, Live, NamespaceState, Owner, Snapshot};
 use super::wanted::Wanted;
 use super::write::{Brings, Decision, Write, judged};
@@ -27,7 +26,7 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
         // Our labels alone prove nothing: operators copy labels.
         Owner::Us { .. } | Owner::Nobody => (unowned(snapshot, wanted, &existing), Vec::new()),
         Owner::Released => (write(&existing, Brings::News, Force::Yes, "takes back what was kept".into()), Vec::new()),
-        Owner::App(_) | Owner::Tool { .. } | Owner::Controller(_) if wanted.is_derived() => {
+        Owner::App(_) | Owner::Tool { .. } | Owner::Controller(_) if wanted.is_derived_namespace() => {
             (Decision::Leave, Vec::new())
         }
         Owner::App(app) => {
@@ -53,8 +52,7 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
 
 /// Decides about an object that is not there.
 fn absent(snapshot: &Snapshot, wanted: &Wanted) -> Decision {
-    let is_own_namespace = wanted.id == namespace::id(&snapshot.namespace);
-    if wanted.is_derived() && is_own_namespace && snapshot.namespace_state == NamespaceState::Active {
+    if wanted.is_derived_namespace() && snapshot.namespace_state == NamespaceState::Active {
         // It is there and nobody said whose it is: it serves as it is.
         return Decision::Leave;
     }

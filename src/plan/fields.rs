@@ -3,15 +3,12 @@
 //! When anyone changes, removes or scales a field of ours, our entry shrinks; when someone applies under our name, its
 //! time changes. So drift is read from metadata alone, without a copy of any live object. The shape of lists (keyed, set,
 //! atomic) is read from the entries themselves, because the server wrote there what its schema says, custom kinds
-//! included. Not here: what a loss means (`drift`).
+//! included. Not here: what a loss means (`drift`), the digest of our entry (`model::OwnEntry`).
 
 use serde_json::{Map, Value};
 
-use crate::base::Encoder;
 use crate::model::Object;
 
-/// Bytes of the digest that a record keeps.
-const DIGEST_BYTES: usize = 16;
 /// Depth at which the walk stops; deeper objects are refused before they get here.
 const MAX_DEPTH: usize = 128;
 /// Metadata that no manager owns.
@@ -42,18 +39,9 @@ pub struct LostLeaf {
     pub holder: Option<Holder>,
 }
 
-/// Returns the digest over the fields that a manager applied, in hex, and the time of its entry; nothing if it owns none.
-pub fn fields_digest(managed_fields: &Value, manager: &str) -> Option<(String, String)> {
-    let entry = own_entry(managed_fields, manager)?;
-    let mut encoder = Encoder::new();
-    encoder.text(text(entry, "apiVersion")).value(entry.get("fieldsV1").unwrap_or(&Value::Null));
-    let hex: String = encoder.digest().0.iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
-    Some((hex, text(entry, "time").to_owned()))
-}
-
 /// Returns the leaves of a payload that the `Apply` entry of a manager does not hold, in order of path.
 pub fn lost_leaves(payload: &Object, managed_fields: &Value, manager: &str) -> Vec<LostLeaf> {
-    let own = own_entry(managed_fields, manager);
+    let own = applied_entry(managed_fields, manager);
     let others: Vec<Entry<'_>> = managed_fields
         .as_array()
         .into_iter()
@@ -79,7 +67,7 @@ pub fn holders(managed_fields: &Value) -> Vec<Holder> {
 }
 
 /// Returns the `Apply` entry of a manager; the server keeps at most one.
-fn own_entry<'a>(managed_fields: &'a Value, manager: &str) -> Option<&'a Value> {
+pub(super) fn applied_entry<'a>(managed_fields: &'a Value, manager: &str) -> Option<&'a Value> {
     managed_fields.as_array()?.iter().find(|entry| {
         text(entry, "manager") == manager
             && text(entry, "operation") == "Apply"
@@ -460,25 +448,6 @@ mod tests {
         let managed = json!([entry("wild", "Apply", "", json!({"f:metadata": {"f:finalizers": {"v:\"a/b\"": {}}}}))]);
         let lost = lost_leaves(&object, &managed, "wild");
         assert_eq!(lost[0].path, "metadata.finalizers[=c/d]");
-    }
-
-    #[test]
-    fn the_digest_ignores_key_order_and_sees_every_lost_leaf() {
-        let digest = |fields: Value| fields_digest(&json!([entry("wild", "Apply", "", fields)]), "wild").unwrap();
-        let reordered = json!({"f:spec": ours()["f:spec"], "f:metadata": ours()["f:metadata"]});
-        assert_eq!(digest(ours()), digest(reordered));
-        assert_ne!(digest(ours()), digest(without(ours(), &at_web(&["f:image"]))));
-        assert_eq!(digest(ours()).0.len(), 32);
-        assert_eq!(digest(ours()).1, "2026-11-21T10:00:00Z");
-    }
-
-    #[test]
-    fn only_our_apply_entry_without_subresource_is_digested() {
-        for (manager, operation, subresource) in
-            [("kubectl", "Apply", ""), ("wild", "Update", ""), ("wild", "Apply", "status")]
-        {
-            assert_eq!(fields_digest(&json!([entry(manager, operation, subresource, ours())]), "wild"), None);
-        }
     }
 
     #[test]

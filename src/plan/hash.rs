@@ -48,15 +48,17 @@ pub fn canonical(object: &Object) -> Object {
     object
 }
 
-/// Returns a canonical object in which digests stand for the values of a Secret; other objects keep their content.
+/// Returns an object in which digests stand for the values of a Secret, `stringData` folded into `data`; the rest of it,
+/// and other objects, stay as they are.
 ///
 /// The same value under another key or in another object gets another digest, so that a plan does not even show which
 /// values are equal.
 pub fn seal(key: &[u8; 32], object: &Object) -> Object {
-    let mut object = canonical(object);
+    let mut object = object.clone();
     if !is_secret(&object) {
         return object;
     }
+    fold_string_data(&mut object);
     let id = object.id();
     if let Some(Value::Object(data)) = object.0.get_mut("data") {
         for (name, value) in data.iter_mut() {

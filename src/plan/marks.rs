@@ -6,10 +6,9 @@
 
 use serde_json::{Map, Value};
 
+pub use crate::model::MANAGER;
 use crate::model::{AppName, CommitId, InstanceId, Object};
 
-/// Field manager of every write of ours.
-pub const MANAGER: &str = "wild";
 /// Field manager that a released object's fields are handed to, so that nobody takes them for ours.
 pub const RELEASED_MANAGER: &str = "wild-released";
 /// Label: the ApplySet that an object belongs to. The key is shared with kubectl and other tools.

@@ -33,6 +33,9 @@ mod wanted;
 mod wellness;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub use action::{Action, Blocked, DriftItem, DriftKind, Force, Plan, Propagation, Verb, Verdict, WakeOn};
 pub use conflict::{ConflictVerdict, conflict_verdict};
 pub use display::display;

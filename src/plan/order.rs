@@ -8,7 +8,7 @@ use super::action::{Action, Blocked, Propagation, Verb};
 use super::kind;
 use super::prune::Victim;
 use super::references;
-use super::wanted::Wanted;
+use super::wanted::{LAST_WAVE, Wanted};
 use super::write::{Brings, Write};
 use crate::model::ObjectId;
 
@@ -78,7 +78,7 @@ pub(super) fn farewells(first: usize, mut victims: Vec<(Victim, Verb, String)>) 
             stage: stage(&victim.id),
             object: victim.id,
             api_version: victim.api_version,
-            wave: 0,
+            wave: LAST_WAVE,
             after: after.clone(),
             reason,
             uid: Some(victim.uid),

@@ -6,9 +6,9 @@
 use serde_json::Value;
 
 use super::fields;
-use super::marks::{APP, HASH, INSTANCE, Identity, MANAGER, PART_OF, RELEASED_MANAGER};
+use super::marks::{APP, HASH, INSTANCE, Identity, PART_OF, RELEASED_MANAGER};
 use super::snapshot::Owner;
-use crate::model::Object;
+use crate::model::{Object, OwnEntry};
 
 /// Where a tool leaves its mark.
 enum Mark {
@@ -74,7 +74,7 @@ fn tool(object: &Object, managed: &Value) -> Option<Owner> {
         let mark = match mark {
             Mark::Label(key) => object.label(key).map(|_| format!("label {key}")),
             Mark::Annotation(key) => object.annotation(key).map(|_| format!("annotation {key}")),
-            Mark::Applier(name) => fields::fields_digest(managed, name).map(|_| format!("field manager {name}")),
+            Mark::Applier(name) => fields::applied_entry(managed, name).map(|_| format!("field manager {name}")),
         }?;
         Some(Owner::Tool { tool: (*tool).to_owned(), mark })
     })
@@ -89,7 +89,7 @@ fn controller(object: &Object) -> Option<String> {
 }
 
 fn ours(object: &Object, managed: &Value) -> Owner {
-    let (fields, time) = fields::fields_digest(managed, MANAGER).unwrap_or_default();
+    let OwnEntry { fields, time } = OwnEntry::of(Some(managed));
     let generation = object.metadata().and_then(|metadata| metadata.get("generation")).and_then(Value::as_i64);
     Owner::Us {
         hash: object.annotation(HASH).unwrap_or("").to_owned(),

@@ -64,8 +64,8 @@ fn fate_of_live(record: &Record, live: &Live) -> Fate {
     if live.terminating {
         return Fate::Leaving;
     }
-    // Before the first answer only the keyed hash, which nobody else can make, shows that the object is ours.
-    let is_ours = if record.uid.is_empty() { live.hash == record.hash } else { live.uid == record.uid };
+    // Before the first answer no uid is known; that we applied it shows by our entry, which no copy of our labels has.
+    let is_ours = if record.uid.is_empty() { !live.fields.is_empty() } else { live.uid == record.uid };
     if !is_ours {
         return Fate::Forget(format!("{} was made anew by somebody else and is left alone", record.id.short()));
     }

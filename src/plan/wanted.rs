@@ -6,6 +6,7 @@ use super::action::Blocked;
 use super::hash;
 use super::kind;
 use super::marks::{self, Origin};
+use super::namespace;
 use super::refusal;
 use super::snapshot::{DesiredObject, Snapshot};
 use crate::model::{Object, ObjectId};
@@ -16,6 +17,8 @@ const WAVE: &str = "rewild.dev/wave";
 const HEALTH: &str = "rewild.dev/health";
 /// Largest wave and, negated, the smallest.
 const MAX_WAVE: i32 = 100;
+/// Wave of deletions: after all that authors can name, so that no delete stands beside a write.
+pub(super) const LAST_WAVE: i32 = MAX_WAVE + 1;
 
 /// One wanted object.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,9 +46,9 @@ impl Wanted {
         Self { id, payload, hash: desired.hash.clone(), source, wave, stage, refused: refusal::refused(desired) }
     }
 
-    /// Returns whether no file of the repository holds it.
-    pub(super) fn is_derived(&self) -> bool {
-        self.source.is_empty()
+    /// Returns whether it is a Namespace that no file of the repository holds.
+    pub(super) fn is_derived_namespace(&self) -> bool {
+        self.source.is_empty() && self.id == namespace::id(&self.id.name)
     }
 
     /// Returns whether it is a Job.

@@ -24,9 +24,9 @@ pub(super) fn of_inventory(snapshot: &Snapshot) -> Health {
     health::of_app(seen.iter().map(|(id, health)| (id, health)))
 }
 
-/// Returns whether a derived object is there by another hand; then it is not part of the app.
+/// Returns whether a namespace is there by another hand; then it is not part of the app.
 fn is_somebody_elses(snapshot: &Snapshot, wanted: &Wanted) -> bool {
-    wanted.is_derived() && snapshot.inventory.get(&wanted.id).is_none()
+    wanted.is_derived_namespace() && snapshot.inventory.get(&wanted.id).is_none()
 }
 
 fn of_object(snapshot: &Snapshot, id: &ObjectId) -> Health {

@@ -1,0 +1,339 @@
+//! Pure. What goes, what stays, and what waits for a person: pruning, whole apps, the budget.
+
+use super::world::{World, claim, config, custom, definition, deployment, id, secret};
+use super::{check, check_health};
+use crate::model::{AppName, Object, RecordState};
+use crate::plan::{Freshness, Owner, Presence, TargetState, Verb, WakeOn, plan};
+
+fn configs(count: usize) -> Vec<Object> {
+    (0..count).map(|number| config(&format!("c{number}"), "1")).collect()
+}
+
+fn many(count: usize) -> World {
+    World::deployed(&configs(count))
+}
+
+/// Drops the first objects from the revision.
+fn dropping(count: usize, dropped: usize) -> World {
+    (0..dropped).fold(many(count), |world, number| world.drops(&format!("ConfigMap/c{number}")))
+}
+
+fn presence(world: World, presence: Presence) -> World {
+    world.with(|snapshot| snapshot.presence = presence)
+}
+
+fn app() -> World {
+    World::deployed(&[config("files", "1"), claim("data"), deployment("web", "web:1")])
+}
+
+#[test]
+fn what_the_revision_no_longer_holds_is_deleted_in_its_incarnation() {
+    let world = dropping(3, 1);
+    check(&world, &["- ConfigMap c0 no longer in ccccccc", "= 3 unchanged"]);
+    assert_eq!(plan(&world.snapshot).actions[0].uid.as_deref(), Some("uid-c0"));
+}
+
+#[test]
+fn a_deletion_waits_for_every_write() {
+    let world = dropping(3, 1).wants(&config("x", "1")).wants(&config("y", "1"));
+    check(
+        &world,
+        &[
+            "+ ConfigMap x new in ccccccc",
+            "+ ConfigMap y new in ccccccc",
+            "- ConfigMap c0 no longer in ccccccc",
+            "= 3 unchanged",
+        ],
+    );
+    assert_eq!(plan(&world.snapshot).actions[2].after, [0, 1]);
+}
+
+#[test]
+fn deletions_run_the_stages_backwards() {
+    let world = World::deployed(&[config("a", "1"), deployment("web", "web:1"), config("b", "1"), config("c", "1")])
+        .drops("ConfigMap/a")
+        .drops("Deployment/web");
+    check(&world, &["- Deployment web no longer in ccccccc", "- ConfigMap a no longer in ccccccc", "= 3 unchanged"]);
+}
+
+#[test]
+fn nothing_is_pruned_while_something_is_held_back() {
+    let world = dropping(3, 1).wants(&config("x", "1")).exists("ConfigMap/x", Owner::App("shop".into()));
+    check(
+        &world,
+        &[
+            "! OwnedByApp: ConfigMap/x belongs to app shop (try: remove it from one of the apps: wild app diff shop)",
+            "i 1 objects are no longer wanted and stay until the rest is applied",
+            "= 3 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn nothing_is_pruned_before_the_requirements_are_ready() {
+    let world = dropping(3, 1).requires("db", Some("db"), Some("is degraded"));
+    check(
+        &world,
+        &[
+            "! RequirementNotReady: it requires db, which is degraded (try: wild app status db)",
+            "i 1 objects are no longer wanted and stay until the rest is applied",
+            "= 3 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn volumes_and_namespaces_are_never_pruned() {
+    let world = app().drops("PersistentVolumeClaim/data");
+    check(
+        &world,
+        &["i PersistentVolumeClaim/data is no longer wanted and stays: its kind is never pruned", "= 3 unchanged"],
+    );
+}
+
+#[test]
+fn a_kind_whose_watch_is_not_fresh_is_not_pruned() {
+    let world = dropping(3, 1).watch("", "ConfigMap", Freshness::Stale);
+    check(
+        &world,
+        &[
+            "! DiscoveryPartial: ConfigMap/c0 is no longer wanted and stays: the watch of its kind is not fresh",
+            "= 3 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn a_kind_that_discovery_hides_is_not_pruned() {
+    let world = World::deployed(&[config("files", "1")]).has(&custom("Widget", "a")).watch(
+        "widgets.example",
+        "Widget",
+        Freshness::UnknownKind,
+    );
+    check(
+        &world,
+        &[
+            "! DiscoveryPartial: Widget/a is no longer wanted and stays: the cluster does not know its kind",
+            "= 2 unchanged",
+        ],
+    );
+    let going = world.record("Widget/a", |record| record.state = RecordState::Deleting);
+    check(&going, &["= 2 unchanged 1 forgotten"]);
+}
+
+#[test]
+fn a_record_whose_object_is_gone_is_forgotten() {
+    check(&dropping(3, 1).loses("ConfigMap/c0"), &["= 3 unchanged 1 forgotten"]);
+}
+
+#[test]
+fn another_incarnation_is_left_alone() {
+    let world = dropping(3, 1).live("ConfigMap/c0", |live| live.uid = "other".into());
+    check(&world, &["i ConfigMap/c0 was made anew by somebody else and is left alone", "= 3 unchanged 1 forgotten"]);
+}
+
+#[test]
+fn a_write_that_was_never_confirmed_is_deleted_only_if_our_entry_is_there() {
+    let world = dropping(3, 1).record("ConfigMap/c0", |record| {
+        record.state = RecordState::Intended;
+        record.uid.clear();
+    });
+    check(&world, &["- ConfigMap c0 no longer in ccccccc", "= 3 unchanged"]);
+    let other = world.live("ConfigMap/c0", |live| live.fields.clear());
+    check(&other, &["i ConfigMap/c0 was made anew by somebody else and is left alone", "= 3 unchanged 1 forgotten"]);
+}
+
+#[test]
+fn a_deletion_that_has_begun_is_awaited() {
+    let world = dropping(3, 1)
+        .record("ConfigMap/c0", |record| record.state = RecordState::Deleting)
+        .live("ConfigMap/c0", |live| live.terminating = true);
+    check(&world, &["… ConfigMap/c0 is being deleted", "= 3 unchanged"]);
+    assert_eq!(plan(&world.snapshot).wake_on, [WakeOn::Gone(id("ConfigMap/c0"))]);
+}
+
+#[test]
+fn a_few_objects_may_always_go() {
+    assert_eq!(plan(&dropping(8, 5).snapshot).actions.len(), 5);
+}
+
+#[test]
+fn many_objects_wait_for_a_person() {
+    let world = dropping(8, 6);
+    let digest = plan(&world.snapshot).digest;
+    let text = format!(
+        "! DeletionNeedsApproval: 6 of 9 objects would be deleted, and the limit is 5; the plan is {digest} (try: wild app deploy blog --prune --plan {digest})"
+    );
+    check(&world, &[&text, "= 3 unchanged"]);
+    let approved = world.with(|snapshot| snapshot.ask.approve = Some(digest));
+    assert_eq!(plan(&approved.snapshot).actions.len(), 6);
+}
+
+#[test]
+fn a_large_app_may_lose_a_fifth() {
+    assert_eq!(plan(&dropping(49, 10).snapshot).actions.len(), 10);
+    assert_eq!(plan(&dropping(49, 11).snapshot).actions.len(), 0);
+}
+
+#[test]
+fn every_object_at_once_waits_for_a_person_however_few_they_are() {
+    let world = dropping(2, 2).wants(&secret("keys", "s3cret"));
+    let digest = plan(&world.snapshot).digest;
+    let text = format!(
+        "! DeletionNeedsApproval: 2 of 3 objects would be deleted, and it is every object of the app; the plan is {digest} (try: wild app deploy blog --prune --plan {digest})"
+    );
+    check(&world, &["+ Secret keys new in ccccccc", &text, "= 1 unchanged"]);
+}
+
+#[test]
+fn an_approval_counts_for_that_plan_only() {
+    let digest = plan(&dropping(8, 6).snapshot).digest;
+    let other = dropping(8, 7).with(|snapshot| snapshot.ask.approve = Some(digest));
+    assert_eq!(plan(&other.snapshot).actions.len(), 0);
+}
+
+#[test]
+fn the_digest_names_incarnations_and_nothing_else() {
+    let digest = |world: World| plan(&world.snapshot).digest;
+    assert_eq!(digest(dropping(3, 1)), digest(dropping(4, 1)));
+    let other = dropping(3, 1)
+        .live("ConfigMap/c0", |live| live.uid = "other".into())
+        .record("ConfigMap/c0", |record| record.uid = "other".into());
+    assert_ne!(digest(dropping(3, 1)), digest(other));
+    assert_eq!(digest(dropping(3, 0)), "");
+    assert_eq!(digest(dropping(3, 1)).len(), 16);
+}
+
+#[test]
+fn a_deleted_app_keeps_volumes_and_namespace() {
+    let world = presence(app(), Presence::RemovedKeepingData);
+    check(
+        &world,
+        &[
+            "- Deployment web its app was deleted",
+            "- ConfigMap files its app was deleted",
+            "o PersistentVolumeClaim data it stays without us",
+            "o Namespace blog it stays without us",
+        ],
+    );
+}
+
+#[test]
+fn a_deleted_app_with_its_data_leaves_the_namespace_for_last() {
+    let world = presence(app(), Presence::RemovedWithData).with(|snapshot| snapshot.neighbours = Some(Vec::new()));
+    check(
+        &world,
+        &[
+            "- Deployment web its app was deleted",
+            "- ConfigMap files its app was deleted",
+            "- PersistentVolumeClaim data its app was deleted",
+            "i Namespace/blog waits until what needs it is gone",
+        ],
+    );
+    let rest = presence(World::deployed(&[]), Presence::RemovedWithData)
+        .with(|snapshot| snapshot.neighbours = Some(Vec::new()));
+    check(&rest, &["- Namespace blog its app was deleted"]);
+}
+
+#[test]
+fn a_namespace_with_something_else_in_it_stays() {
+    let alone = presence(World::deployed(&[]), Presence::RemovedWithData);
+    let released = ["o Namespace blog it stays without us"];
+    check(&alone.clone().with(|snapshot| snapshot.neighbours = Some(vec!["Deployment/other".into()])), &released);
+    check(&alone.with(|snapshot| snapshot.neighbours = None), &released);
+}
+
+#[test]
+fn a_namespace_that_was_there_before_us_stays() {
+    let world = presence(World::new().has_namespace(false), Presence::RemovedWithData)
+        .with(|snapshot| snapshot.neighbours = Some(Vec::new()));
+    check(&world, &["o Namespace blog it stays without us"]);
+}
+
+#[test]
+fn custom_resources_go_before_the_workloads_that_serve_them() {
+    let world = presence(
+        World::deployed(&[deployment("operator", "op:1"), definition("Widget"), custom("Widget", "a")]),
+        Presence::RemovedKeepingData,
+    );
+    check(
+        &world,
+        &[
+            "- Widget a its app was deleted",
+            "o Namespace blog it stays without us",
+            "i CustomResourceDefinition/widgets.widgets.example waits until what needs it is gone",
+            "i Deployment/operator waits until what needs it is gone",
+        ],
+    );
+    let later = world.loses("Widget/a");
+    check(
+        &later,
+        &[
+            "- Deployment operator its app was deleted",
+            "o Namespace blog it stays without us",
+            "- CustomResourceDefinition widgets.widgets.example its app was deleted",
+            "i CustomResourceDefinition/widgets.widgets.example takes every object of its kind with it",
+            "= 1 forgotten",
+        ],
+    );
+}
+
+#[test]
+fn an_app_that_vanished_without_a_word_is_not_deleted() {
+    let world = presence(app(), Presence::Vanished);
+    let digest = plan(&world.snapshot).digest;
+    let text = format!(
+        "! DeletionNeedsApproval: 4 of 4 objects would be deleted, and no commit says that blog was to be deleted; the plan is {digest} (try: wild app deploy blog --prune --plan {digest})"
+    );
+    check(&world, &[&text]);
+    let approved = world.with(|snapshot| snapshot.ask.approve = Some(digest));
+    assert_eq!(plan(&approved.snapshot).actions.len(), 4);
+}
+
+#[test]
+fn a_vanished_app_with_nothing_but_volumes_is_not_even_released() {
+    let world = presence(World::deployed(&[claim("data")]), Presence::Vanished);
+    assert_eq!(plan(&world.snapshot).actions, []);
+}
+
+#[test]
+fn an_app_that_others_require_is_not_deleted() {
+    let world = presence(app(), Presence::RemovedKeepingData)
+        .with(|snapshot| snapshot.dependents.push(AppName::parse("shop").unwrap()));
+    check(&world, &["! RequiredByApp: blog is required by shop (try: wild app delete shop)"]);
+}
+
+#[test]
+fn deleting_what_is_not_there_is_done_at_once() {
+    check(&presence(World::new(), Presence::RemovedWithData), &[]);
+    check_health(&presence(World::new(), Presence::RemovedWithData), "unknown: nothing was seen yet");
+}
+
+#[test]
+fn a_deleted_app_whose_kind_is_gone_is_forgotten() {
+    let world = presence(World::new().has(&custom("Widget", "a")), Presence::RemovedKeepingData).watch(
+        "widgets.example",
+        "Widget",
+        Freshness::UnknownKind,
+    );
+    check(&world, &["i Widget/a went with its kind, which the cluster no longer knows", "= 1 forgotten"]);
+}
+
+#[test]
+fn a_deleted_app_waits_for_what_is_going() {
+    let world = presence(World::new().has(&config("files", "1")), Presence::RemovedKeepingData)
+        .live("ConfigMap/files", |live| live.terminating = true);
+    check(&world, &["… ConfigMap/files is being deleted"]);
+}
+
+#[test]
+fn nothing_is_deleted_while_the_target_does_not_answer() {
+    for presence in [Presence::Kept, Presence::RemovedKeepingData, Presence::RemovedWithData, Presence::Vanished] {
+        let world = dropping(3, 1).with(|snapshot| {
+            snapshot.presence = presence;
+            snapshot.target = TargetState::Unreachable { since: snapshot.now, why: String::new() };
+        });
+        let deletes = plan(&world.snapshot).actions.iter().filter(|it| matches!(it.verb, Verb::Delete { .. })).count();
+        assert_eq!(deletes, 0, "{presence:?}");
+    }
+}

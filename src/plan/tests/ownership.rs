@@ -1,0 +1,155 @@
+//! Pure. What is there without a record: whose it is, and what becomes of it.
+
+use super::world::{World, claim, config, deployment, id};
+use super::{check, check_health};
+use crate::model::{AdoptPolicy, DriftPolicy};
+use crate::plan::{Force, NamespaceState, Owner, Verb, plan};
+
+fn files(owner: Owner) -> World {
+    World::deployed(&[]).wants(&config("files", "1")).exists("ConfigMap/files", owner)
+}
+
+fn us(hash: &str, fields: &str) -> Owner {
+    Owner::Us { hash: hash.into(), fields: fields.into(), time: "t".into(), generation: 1 }
+}
+
+#[test]
+fn what_nobody_owns_is_taken_over_only_with_consent() {
+    let blocked =
+        "! AdoptionNeedsConsent: ConfigMap/files is there already and nobody owns it (try: wild app adopt blog)";
+    check(&files(Owner::Nobody), &[blocked, "= 1 unchanged"]);
+    let taken = ["~ ConfigMap files takes over what nobody owns", "= 1 unchanged"];
+    check(&files(Owner::Nobody).with(|snapshot| snapshot.ask.adopt = true), &taken);
+    let world = files(Owner::Nobody).with(|snapshot| snapshot.policy.adopt = AdoptPolicy::Unowned);
+    check(&world, &taken);
+    let action = &plan(&world.snapshot).actions[0];
+    assert_eq!(action.uid.as_deref(), Some("uid-files"));
+    assert!(matches!(action.verb, Verb::Apply { force: Force::Yes, .. }));
+}
+
+#[test]
+fn what_another_tool_owns_is_refused_even_with_consent() {
+    let flux = || Owner::Tool { tool: "Flux".into(), mark: "label kustomize.toolkit.fluxcd.io/name".into() };
+    let world = files(flux()).with(|snapshot| snapshot.ask.adopt = true);
+    check(
+        &world,
+        &[
+            "! ForeignOwner: ConfigMap/files belongs to Flux, by its label kustomize.toolkit.fluxcd.io/name (try: remove it from Flux, or its mark from the object)",
+            "= 1 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn what_another_app_owns_is_refused() {
+    check(
+        &files(Owner::App("shop".into())),
+        &[
+            "! OwnedByApp: ConfigMap/files belongs to app shop (try: remove it from one of the apps: wild app diff shop)",
+            "= 1 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn what_a_controller_owns_is_refused() {
+    check(
+        &files(Owner::Controller("CronJob/backup".into())),
+        &["! ForeignOwner: ConfigMap/files belongs to CronJob/backup, which would make it anew", "= 1 unchanged"],
+    );
+}
+
+#[test]
+fn what_we_gave_up_is_taken_back() {
+    let world = World::deployed(&[]).wants(&claim("data")).exists("PersistentVolumeClaim/data", Owner::Released);
+    check(&world, &["~ PersistentVolumeClaim data takes back what was kept", "= 1 unchanged"]);
+}
+
+#[test]
+fn an_existing_namespace_is_marked_without_asking() {
+    let world = World::new()
+        .wants(&config("files", "1"))
+        .exists("Namespace/blog", Owner::Nobody)
+        .with(|snapshot| snapshot.namespace_state = NamespaceState::Active);
+    check(&world, &["~ Namespace blog marks the namespace that is there", "+ ConfigMap files new in ccccccc"]);
+}
+
+#[test]
+fn a_namespace_of_somebody_else_serves_as_it_is() {
+    for owner in [Owner::App("shop".into()), Owner::Tool { tool: "Flux".into(), mark: "label x".into() }] {
+        let world = World::new()
+            .wants(&config("files", "1"))
+            .exists("Namespace/blog", owner)
+            .with(|snapshot| snapshot.namespace_state = NamespaceState::Active);
+        check(&world, &["+ ConfigMap files new in ccccccc", "= 1 unchanged"]);
+        check_health(&world, "missing: ConfigMap/files: it was not applied yet");
+    }
+}
+
+#[test]
+fn a_namespace_of_which_only_its_being_is_known_serves_as_it_is() {
+    let world =
+        World::new().wants(&config("files", "1")).with(|snapshot| snapshot.namespace_state = NamespaceState::Active);
+    check(&world, &["+ ConfigMap files new in ccccccc", "= 1 unchanged"]);
+}
+
+#[test]
+fn a_lost_record_is_rebuilt_without_a_write() {
+    let world = World::deployed(&[]).wants(&config("files", "1")).exists_as_ours(&config("files", "1"), &[]);
+    check(&world, &["= 1 unchanged 1 recovered"]);
+    let record = &plan(&world.snapshot).recovered[0];
+    assert_eq!((record.id.clone(), record.uid.as_str(), record.generation), (id("ConfigMap/files"), "uid-live", 3));
+    assert!(!record.created, "nobody knows who made it");
+}
+
+#[test]
+fn a_lost_record_is_rebuilt_from_what_the_watch_shows() {
+    let world = World::deployed(&[config("files", "1")]).forgets("ConfigMap/files");
+    check(&world, &["~ ConfigMap files its record was lost", "= 1 unchanged"]);
+}
+
+#[test]
+fn with_the_record_lost_fields_that_others_took_are_still_seen() {
+    let lost: &[&[&str]] = &[&["f:data", "f:k"]];
+    let world = World::deployed(&[]).wants(&config("files", "1")).exists_as_ours(&config("files", "1"), lost);
+    check(&world, &["~ ConfigMap files puts back what differs", "* ConfigMap/files removed data", "= 1 unchanged"]);
+    check(
+        &world.clone().with(|snapshot| snapshot.policy.drift = DriftPolicy::Report),
+        &["* ConfigMap/files removed data, left as it is", "= 1 unchanged"],
+    );
+    check(&world.with(|snapshot| snapshot.policy.drift = DriftPolicy::Off), &["= 1 unchanged 1 recovered"]);
+}
+
+#[test]
+fn with_the_record_lost_and_a_new_revision_our_own_entry_is_proof_enough() {
+    check(&files(us("v1.old", "f")), &["~ ConfigMap files changed in ccccccc", "= 1 unchanged"]);
+}
+
+#[test]
+fn copied_labels_prove_nothing() {
+    check(
+        &files(us("v1.old", "")),
+        &[
+            "! AdoptionNeedsConsent: ConfigMap/files is there already and nobody owns it (try: wild app adopt blog)",
+            "= 1 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn one_foreign_object_does_not_stop_the_app() {
+    let world = World::deployed(&[])
+        .wants(&config("a", "1"))
+        .wants(&config("b", "1"))
+        .wants(&deployment("web", "web:1"))
+        .exists("ConfigMap/a", Owner::App("shop".into()));
+    check(
+        &world,
+        &[
+            "+ ConfigMap b new in ccccccc",
+            "+ Deployment web new in ccccccc",
+            "! OwnedByApp: ConfigMap/a belongs to app shop (try: remove it from one of the apps: wild app diff shop)",
+            "= 1 unchanged",
+        ],
+    );
+}

@@ -1,0 +1,412 @@
+//! Pure. What is written, in which order, and what holds it back.
+
+use serde_json::json;
+
+use super::world::{World, claim, config, custom, definition, deployment, id, job, object, secret};
+use super::{check, check_health};
+use crate::health::{Health, HealthState};
+use crate::model::{Diagnostic, RecordState};
+use crate::plan::{Desired, Force, Freshness, NamespaceState, Owner, Presence, TargetState, Verb, WakeOn, marks, plan};
+
+fn web() -> World {
+    World::deployed(&[config("files", "1"), claim("data"), deployment("web", "web:1")])
+}
+
+#[test]
+fn an_app_that_is_as_wanted_gives_an_empty_plan() {
+    check(&web(), &["= 4 unchanged"]);
+}
+
+#[test]
+fn a_first_deploy_makes_the_namespace_and_everything_in_it() {
+    let world = World::new()
+        .wants(&deployment("web", "web:1"))
+        .wants(&secret("keys", "s3cret"))
+        .wants(&claim("data"))
+        .wants(&config("files", "1"));
+    check(
+        &world,
+        &[
+            "+ Namespace blog new in ccccccc",
+            "+ ConfigMap files new in ccccccc",
+            "+ PersistentVolumeClaim data new in ccccccc",
+            "+ Secret keys new in ccccccc",
+            "+ Deployment web new in ccccccc",
+        ],
+    );
+}
+
+#[test]
+fn each_write_waits_for_what_it_needs() {
+    let world = World::new()
+        .wants(&deployment("web", "web:1"))
+        .wants(&secret("keys", "s3cret"))
+        .wants(&claim("data"))
+        .wants(&config("files", "1"));
+    let afters: Vec<Vec<usize>> = plan(&world.snapshot).actions.into_iter().map(|action| action.after).collect();
+    assert_eq!(afters, [vec![], vec![0], vec![0], vec![0], vec![0, 1, 2]]);
+}
+
+#[test]
+fn a_namespace_that_the_package_renders_is_not_derived_again() {
+    let own =
+        object(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "blog", "labels": {"a": "b"}}}));
+    let world = World::new().wants(&own).wants(&config("files", "1"));
+    check(&world, &["+ Namespace blog new in ccccccc", "+ ConfigMap files new in ccccccc"]);
+}
+
+#[test]
+fn a_definition_comes_before_its_objects() {
+    let world = World::deployed(&[])
+        .wants(&custom("Widget", "a"))
+        .wants(&definition("Widget"))
+        .with(|snapshot| snapshot.policy.grants.kinds.push("CustomResourceDefinition".into()));
+    check(
+        &world,
+        &[
+            "+ CustomResourceDefinition widgets.widgets.example new in ccccccc",
+            "+ Widget a new in ccccccc",
+            "= 1 unchanged",
+        ],
+    );
+    assert_eq!(plan(&world.snapshot).actions[1].after, [0]);
+}
+
+#[test]
+fn objects_of_a_kind_that_the_cluster_does_not_know_wait_for_it() {
+    let world = World::deployed(&[config("files", "1")]).wants(&custom("Widget", "a")).watch(
+        "widgets.example",
+        "Widget",
+        Freshness::UnknownKind,
+    );
+    check(
+        &world,
+        &["! CrdNotEstablished: the cluster does not know the kind Widget of widgets.example/v1", "= 2 unchanged"],
+    );
+    let wake_on = plan(&world.snapshot).wake_on;
+    assert!(wake_on.contains(&WakeOn::Kind { group: "widgets.example".into(), kind: "Widget".into() }));
+}
+
+#[test]
+fn only_what_changed_is_written() {
+    let world = web().drops("ConfigMap/files").wants(&config("files", "2"));
+    check(&world, &["~ ConfigMap files changed in ccccccc", "= 3 unchanged"]);
+}
+
+#[test]
+fn a_change_names_the_incarnation_and_asks_before_it_takes_fields() {
+    let world = web().drops("ConfigMap/files").wants(&config("files", "2"));
+    let actions = plan(&world.snapshot).actions;
+    assert_eq!(actions[0].uid.as_deref(), Some("uid-files"));
+    assert_eq!(actions[0].source, "apps/blog/configmap-files.yaml:3");
+    assert!(matches!(actions[0].verb, Verb::Apply { force: Force::No, .. }));
+}
+
+#[test]
+fn a_payload_carries_our_marks_and_no_secret_value() {
+    let actions = plan(&World::deployed(&[]).wants(&secret("keys", "s3cret")).snapshot).actions;
+    let Verb::Apply { payload, .. } = &actions[0].verb else { panic!("no apply") };
+    assert_eq!(payload.label(marks::APP), Some("blog"));
+    assert_eq!(payload.annotation(marks::PATH), Some("apps/blog/secret-keys.yaml"));
+    assert_eq!(payload.annotation(marks::HASH), Some(actions[0].hash.as_str()));
+    let text = payload.to_value().to_string();
+    assert!(text.contains("sealed.v1.") && !text.contains("s3cret"), "{text}");
+}
+
+#[test]
+fn a_commit_that_changes_nothing_writes_nothing() {
+    let world = web().with(|snapshot| snapshot.commit = crate::model::CommitId::parse(&"d".repeat(40)).unwrap());
+    check(&world, &["= 4 unchanged"]);
+}
+
+#[test]
+fn a_watch_that_is_not_fresh_proves_nothing_and_sends_nothing() {
+    for freshness in [Freshness::Stale, Freshness::Unwatched] {
+        let world = web().watch("apps", "Deployment", freshness);
+        check(&world, &["= 4 unchanged"]);
+        check_health(&world, "unknown: Deployment/web: its watch is not fresh");
+    }
+}
+
+#[test]
+fn a_change_is_written_also_while_the_watch_is_not_fresh() {
+    let world = World::deployed(&[config("files", "1")])
+        .drops("ConfigMap/files")
+        .wants(&config("files", "2"))
+        .loses("ConfigMap/files")
+        .watch("", "ConfigMap", Freshness::Stale);
+    check(&world, &["~ ConfigMap files changed in ccccccc", "= 1 unchanged"]);
+}
+
+#[test]
+fn a_changed_object_that_is_gone_is_made() {
+    let world = web().drops("ConfigMap/files").wants(&config("files", "2")).loses("ConfigMap/files");
+    check(&world, &["+ ConfigMap files new in ccccccc", "= 3 unchanged"]);
+}
+
+#[test]
+fn a_write_that_was_never_confirmed_is_sent_again() {
+    let world = web().record("ConfigMap/files", |record| {
+        record.state = RecordState::Intended;
+        record.uid.clear();
+    });
+    check(&world, &["~ ConfigMap files its first write was not confirmed", "= 3 unchanged"]);
+    check(&world.loses("ConfigMap/files"), &["+ ConfigMap files new in ccccccc", "= 3 unchanged"]);
+}
+
+#[test]
+fn an_object_that_is_wanted_again_while_it_goes_is_waited_for() {
+    let world = web()
+        .record("ConfigMap/files", |record| record.state = RecordState::Deleting)
+        .live("ConfigMap/files", |live| live.terminating = true);
+    check(
+        &world,
+        &["! ObjectTerminating: ConfigMap/files is being deleted and is made anew when it is gone", "= 3 unchanged"],
+    );
+    assert!(plan(&world.snapshot).wake_on.contains(&WakeOn::Gone(id("ConfigMap/files"))));
+    let gone = world.loses("ConfigMap/files");
+    check(&gone, &["+ ConfigMap files it is wanted again", "= 3 unchanged"]);
+}
+
+#[test]
+fn waves_come_before_stages() {
+    let mut late = config("late", "1");
+    late.set_annotation("rewild.dev/wave", "1");
+    let mut early = deployment("early", "web:1");
+    early.set_annotation("rewild.dev/wave", "-1");
+    let world = World::deployed(&[]).wants(&late).wants(&early).wants(&config("files", "1"));
+    check(
+        &world,
+        &[
+            "+ Deployment early new in ccccccc",
+            "+ ConfigMap files new in ccccccc",
+            "+ ConfigMap late new in ccccccc",
+            "= 1 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn an_added_app_is_left_alone() {
+    let world = World::new().wants(&config("files", "1")).with(|snapshot| snapshot.presence = Presence::Added);
+    check(&world, &["i blog is added and not deployed"]);
+}
+
+#[test]
+fn a_target_that_does_not_answer_stops_everything() {
+    let world = web().drops("ConfigMap/files").with(|snapshot| {
+        snapshot.target = TargetState::Unreachable { since: snapshot.now, why: "connection refused".into() };
+    });
+    let message = "the cluster has not answered since 2026-11-21T12:00:00Z: connection refused";
+    check(&world, &[&format!("! TargetUnreachable: {message}")]);
+    check_health(&world, &format!("unknown: {message}"));
+    assert_eq!(plan(&world.snapshot).wake_on, [WakeOn::Target]);
+}
+
+#[test]
+fn a_namespace_that_is_going_stops_everything() {
+    let world = web().drops("ConfigMap/files").wants(&config("files", "2")).with(|snapshot| {
+        snapshot.namespace_state = NamespaceState::Terminating { why: "content remains".into() };
+    });
+    check(&world, &["! NamespaceTerminating: namespace blog is being deleted: content remains"]);
+    assert_eq!(plan(&world.snapshot).wake_on, [WakeOn::NamespaceGone("blog".into())]);
+}
+
+#[test]
+fn new_content_waits_for_a_required_app() {
+    let world = web().drops("ConfigMap/files").wants(&config("files", "2")).requires(
+        "db",
+        Some("postgres"),
+        Some("is progressing: 0 of 1 pods ready"),
+    );
+    check(
+        &world,
+        &[
+            "! RequirementNotReady: it requires db → postgres, which is progressing: 0 of 1 pods ready (try: wild app status postgres)",
+            "= 3 unchanged",
+        ],
+    );
+    assert!(plan(&world.snapshot).wake_on.contains(&WakeOn::App("postgres".to_owned().try_into().unwrap())));
+}
+
+#[test]
+fn an_app_that_is_as_wanted_is_not_held_back_by_its_requirements() {
+    check(&web().requires("db", Some("db"), Some("is degraded")), &["= 4 unchanged"]);
+}
+
+#[test]
+fn drift_is_corrected_also_while_a_requirement_is_not_ready() {
+    let world = web().loses("ConfigMap/files").requires("db", Some("db"), Some("is degraded"));
+    check(&world, &["+ ConfigMap files puts back what differs", "* ConfigMap/files is gone", "= 3 unchanged"]);
+}
+
+#[test]
+fn a_requirement_that_nobody_satisfies_names_the_command() {
+    let world = World::new().wants(&config("files", "1")).requires("cache", None, None);
+    check(&world, &["! RequirementNotReady: it requires cache, which no app satisfies (try: wild app add cache)"]);
+}
+
+#[test]
+fn a_requirement_that_is_ready_holds_nothing_back() {
+    let world = World::deployed(&[]).wants(&config("files", "1")).requires("db", Some("db"), None);
+    check(&world, &["+ ConfigMap files new in ccccccc", "= 1 unchanged"]);
+}
+
+#[test]
+fn a_missing_secret_holds_the_app_back_and_prunes_nothing() {
+    let world =
+        web().drops("ConfigMap/files").with(|snapshot| snapshot.missing_secrets.push("apps.blog.password".into()));
+    check(
+        &world,
+        &[
+            "! SecretMissing: secret apps.blog.password is not set (try: wild secret set apps.blog.password -)",
+            "i 1 objects are no longer wanted and stay until the rest is applied",
+            "= 3 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn a_source_that_cannot_be_read_changes_nothing() {
+    let broken = Diagnostic::error("K110", "apps/blog/web.yaml", 4, "a key occurs twice");
+    let world = web().with(|snapshot| snapshot.desired = Desired::Unreadable(vec![broken.clone(), broken]));
+    check(&world, &["! Unreadable: apps/blog/web.yaml:4: K110: a key occurs twice, and 1 more"]);
+}
+
+#[test]
+fn an_empty_source_never_means_delete_all() {
+    let world = web().with(|snapshot| snapshot.desired = Desired::Objects(Vec::new()));
+    check(&world, &["! EmptyRender: apps/blog at ccccccc holds no object and would delete 4 of 4"]);
+}
+
+#[test]
+fn an_object_without_its_namespace_is_the_users_error() {
+    let stray = object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stray"}}));
+    check(
+        &World::deployed(&[config("files", "1")]).wants(&stray),
+        &[
+            "! InvalidObject: apps/blog/configmap-stray.yaml:3: ConfigMap/stray names no namespace; set one in kustomization.yaml",
+            "= 2 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn what_must_not_be_sent_is_refused_with_file_and_line() {
+    let at = "apps/blog/configmap-a.yaml:3: ConfigMap/a";
+    let with = |change: fn(&mut crate::model::Object)| {
+        let mut object = config("a", "1");
+        change(&mut object);
+        World::deployed(&[]).wants(&object)
+    };
+    for (world, expected) in [
+        (
+            with(|object| object.set_annotation("rewild.dev/hash", "v1.x")),
+            format!("! ReservedKey: {at} holds rewild.dev/hash, which is not for authors"),
+        ),
+        (
+            with(|object| object.set_annotation("rewild.dev/wafe", "1")),
+            format!("! ReservedKey: {at} holds rewild.dev/wafe, which is not for authors"),
+        ),
+        (
+            with(|object| object.set_label("rewild.dev/app", "blog")),
+            format!("! ReservedKey: {at} holds rewild.dev/app, which is not for authors"),
+        ),
+        (
+            with(|object| object.set_annotation("rewild.dev/wave", "soon")),
+            format!("! InvalidObject: {at} has a wave that is no whole number from -100 to 100"),
+        ),
+        (
+            with(|object| object.set_annotation("big", &"x".repeat(262_144))),
+            format!("! InvalidObject: {at} has 262147 bytes of annotations and the limit is 262144"),
+        ),
+    ] {
+        check(&world, &[&expected, "= 1 unchanged"]);
+    }
+    let mut big = config("a", "1");
+    big.0.insert("data".into(), json!({"k": "x".repeat(1_600_000)}));
+    let text = plan(&World::deployed(&[]).wants(&big).snapshot).blocked[0].message.clone();
+    assert!(text.ends_with("bytes long and the limit is 1536000"), "{text}");
+}
+
+#[test]
+fn an_app_reaches_beyond_its_namespace_only_by_grant() {
+    let role =
+        object(json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}));
+    let mut away = config("away", "1");
+    away.metadata_mut().insert("namespace".into(), json!("other"));
+    let world = World::deployed(&[]).wants(&role).wants(&away);
+    check(
+        &world,
+        &[
+            "! GrantMissing: ClusterRole/r lies outside namespaces, and blog may write only into its own (try: add ClusterRole to apps.blog.grants.kinds in .wild/config.yaml)",
+            "! GrantMissing: ConfigMap/away lies in namespace other, and blog may write only into its own (try: add other to apps.blog.grants.namespaces in .wild/config.yaml)",
+            "= 1 unchanged",
+        ],
+    );
+    let granted = world.with(|snapshot| {
+        snapshot.policy.grants.kinds.push("ClusterRole.rbac.authorization.k8s.io".into());
+        snapshot.policy.grants.namespaces.push("other".into());
+    });
+    check(&granted, &["+ ClusterRole r new in ccccccc", "+ ConfigMap away new in ccccccc", "= 1 unchanged"]);
+}
+
+#[test]
+fn what_needs_an_object_that_is_held_back_is_held_back_too() {
+    let world = World::deployed(&[claim("data")])
+        .wants(&config("files", "1"))
+        .wants(&config("other", "1"))
+        .wants(&deployment("web", "web:1"))
+        .exists("ConfigMap/files", Owner::Nobody);
+    check(
+        &world,
+        &[
+            "+ ConfigMap other new in ccccccc",
+            "! AdoptionNeedsConsent: ConfigMap/files is there already and nobody owns it (try: wild app adopt blog)",
+            "! DependencyBlocked: Deployment/web needs ConfigMap/files, which is held back",
+            "= 2 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn an_app_is_healthy_when_all_its_objects_are() {
+    check_health(&web(), "healthy");
+    check_health(
+        &web().health("Deployment/web", Health::progressing("1 of 2 pods ready")),
+        "progressing: Deployment/web: 1 of 2 pods ready",
+    );
+    check_health(&web().loses("ConfigMap/files"), "missing: ConfigMap/files: it is not there");
+    check_health(
+        &web().live("ConfigMap/files", |live| live.terminating = true),
+        "terminating: ConfigMap/files: it is being deleted",
+    );
+}
+
+#[test]
+fn health_from_before_our_own_write_does_not_count() {
+    let world = web().record("Deployment/web", |record| record.generation = 2);
+    check_health(&world, "progressing: Deployment/web: its newest version was not seen yet");
+}
+
+#[test]
+fn an_author_may_leave_an_object_out_of_the_health() {
+    let mut web = deployment("web", "web:1");
+    web.set_annotation("rewild.dev/health", "ignore");
+    let world = World::deployed(&[web]).health("Deployment/web", Health::degraded("too late"));
+    check_health(&world, "healthy");
+}
+
+#[test]
+fn an_app_that_is_not_healthy_is_woken_by_health() {
+    let world = web().health("Deployment/web", Health::new(HealthState::Degraded, "too late"));
+    assert_eq!(plan(&world.snapshot).wake_on, [WakeOn::Health]);
+    assert_eq!(plan(&web().snapshot).wake_on, []);
+}
+
+#[test]
+fn a_job_that_is_gone_after_its_run_is_not_made_again() {
+    let world = World::deployed(&[job("setup")]).loses("Job/setup");
+    check(&world, &["= 2 unchanged"]);
+    check_health(&world, "healthy");
+}
