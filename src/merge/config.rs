@@ -1,7 +1,8 @@
 //! Pure. Merges an app's section of config.yaml with the new defaults of its package, key by key and on values.
 //!
-//! A value that nobody edited follows its default, or else an image could never be updated; an edited value stays. Whether a value was
-//! edited is known because the record of a generation holds the defaults of then. Not here: writing config.yaml (`compile`).
+//! A value that nobody edited follows its default, or else an image could never be updated; an edited value stays.
+//! Whether a value was edited is known because the record of a generation holds the defaults of then. Not here: writing
+//! config.yaml (`compile`).
 
 use std::collections::BTreeSet;
 
@@ -119,7 +120,8 @@ fn is_level(values: [Option<&Value>; 3]) -> bool {
         && (new.is_some() || (old.is_some() && old != mine))
 }
 
-/// Returns the key that took the place of one that is gone: it has the old default, or a name that differs by two letters at most.
+/// Returns the key that took the place of one that is gone: it has the old default, or a name that differs by two
+/// letters at most.
 fn renamed(path: &[String], old: &Value, around: [&Map<String, Value>; 3]) -> Option<String> {
     let [before, mine, new] = around;
     let fresh = || new.iter().filter(|(key, _)| !before.contains_key(*key) && !mine.contains_key(*key));
@@ -159,7 +161,7 @@ fn moved(old: &Value, new: &Value) -> String {
 }
 
 /// Shows a value on one line as it would stand in the file.
-fn shown(value: &Value) -> String {
+pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => yaml::write_scalar(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),

@@ -1,4 +1,5 @@
-//! Pure. Places where both sides changed and no rule decides, and the things a person should know without having to decide.
+//! Pure. Places where both sides changed and no rule decides, and the things a person should know without having to
+//! decide.
 //!
 //! Not here: finding them (`tree`, `config`), deciding them (`resolve`), the file that keeps the open ones (`open`).
 
@@ -95,7 +96,8 @@ impl Conflict {
         conflict
     }
 
-    /// Returns the id of the conflict as the `nth` of its like in one merge. The line is left out: edits elsewhere must not change the id.
+    /// Returns the id of the conflict as the `nth` of its like in one merge. The line is left out: edits elsewhere must
+    /// not change the id.
     fn digest(&self, nth: u64) -> String {
         let mut encoder = Encoder::new();
         encoder.text(self.path.as_str()).text(&self.key).text(&format!("{:?}", self.kind));

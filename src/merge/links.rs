@@ -1,5 +1,6 @@
-//! Pure. Entries of a kustomization that name a file whose fate is open: they stay as they are in ours, because a kustomization that
-//! names a missing file does not build, and one that does not name the file drops its objects in silence.
+//! Pure. Entries of a kustomization that name a file whose fate is open: they stay as they are in ours, because a
+//! kustomization that names a missing file does not build, and one that does not name the file drops its objects in
+//! silence.
 //!
 //! Not here: merging the kustomization itself (`tree`).
 

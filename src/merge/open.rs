@@ -1,13 +1,13 @@
-//! Format. `.wild/conflicts/<app>.yaml`, version 1: what is still to be decided of an update that waits, on its branch only.
+//! Format. `.wild/conflicts/<app>.yaml`, version 1: what is still to be decided of an update that waits, on its branch
+//! only.
 //!
-//! Pure. A person may write `take: mine`, `upstream` or `base` behind a conflict with any editor; the next pass applies it. Decisions that
-//! were taken stay below `decided`, so that the finishing commit can name them and a newer merge can repeat them. A file of a newer version
-//! is refused by name. Not here: applying decisions (`resolve`).
+//! Pure. A person may write `take: mine`, `upstream` or `base` behind a conflict with any editor; the next pass applies
+//! it. Decisions that were taken stay below `decided`, so that the finishing commit can name them and a newer merge can
+//! repeat them. A file of a newer version is refused by name. Not here: applying decisions (`resolve`).
 
 use serde::{Deserialize, Serialize};
 
 use super::conflict::Conflict;
-use crate::base::RepoPath;
 use crate::model::{AppName, CommitId, Diagnostic, Side};
 use crate::yaml::{self, Dialect};
 
@@ -63,8 +63,14 @@ pub struct Decided {
 }
 
 /// Returns where the open conflicts of an app stand.
-pub fn conflicts_path(app: &AppName) -> Option<RepoPath> {
-    RepoPath::parse(&format!(".wild/conflicts/{app}.yaml")).ok()
+pub fn conflicts_path(app: &AppName) -> String {
+    format!(".wild/conflicts/{app}.yaml")
+}
+
+/// Reads what is still open from the text of the file.
+pub fn read_conflicts(path: &str, text: &str) -> Result<Vec<Conflict>, Vec<Diagnostic>> {
+    let file = ConflictsFile::read(path, text)?;
+    Ok(file.conflicts.into_iter().map(|open| open.conflict).collect())
 }
 
 impl ConflictsFile {
@@ -74,8 +80,7 @@ impl ConflictsFile {
     }
 
     /// Reads the text of the file.
-    pub fn read(path: &RepoPath, text: &str) -> Result<Self, Vec<Diagnostic>> {
-        let file = path.as_str();
+    pub fn read(file: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
         let refuse = |line, message: String| Err(vec![Diagnostic::error("M201", file, line, message)]);
         let Some(document) = yaml::load_one(file, text, Dialect::Gomplate)? else {
             return refuse(0, "the list of conflicts is empty; restore it or abort the update".to_owned());
@@ -113,9 +118,7 @@ mod tests {
 
     const GOLDEN: &str = include_str!("../../fixtures/merge/conflicts.yaml");
 
-    fn path() -> RepoPath {
-        RepoPath::parse(".wild/conflicts/ghost.yaml").unwrap()
-    }
+    const PATH: &str = ".wild/conflicts/ghost.yaml";
 
     fn sample() -> ConflictsFile {
         let text = |text: &str| Some(text.to_owned());
@@ -147,17 +150,17 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        assert_eq!(ConflictsFile::read(&path(), GOLDEN).unwrap(), sample());
+        assert_eq!(ConflictsFile::read(PATH, GOLDEN).unwrap(), sample());
     }
 
     #[test]
     fn a_newer_version_is_refused_with_its_line() {
-        let findings = ConflictsFile::read(&path(), &GOLDEN.replace("version: 1", "version: 2")).unwrap_err();
+        let findings = ConflictsFile::read(PATH, &GOLDEN.replace("version: 1", "version: 2")).unwrap_err();
         assert_eq!((findings[0].id.as_str(), findings[0].line), ("M201", 2));
     }
 
     #[test]
     fn a_side_that_is_none_is_refused() {
-        assert!(ConflictsFile::read(&path(), &GOLDEN.replace("take: upstream", "take: both")).is_err());
+        assert!(ConflictsFile::read(PATH, &GOLDEN.replace("take: upstream", "take: both")).is_err());
     }
 }

@@ -1,7 +1,8 @@
 //! Pure. Finds which file of one side is which file of another when its name changed.
 //!
-//! A file counts as renamed if it is gone under its old name and stands, equal or alike, under a name that base does not have. git's own
-//! detection is of no use here: it misses short files of which two lines changed. Not here: merging the files (`tree`).
+//! A file counts as renamed if it is gone under its old name and stands, equal or alike, under a name that base does
+//! not have. git's own detection is of no use here: it misses short files of which two lines changed. Not here: merging
+//! the files (`tree`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,8 @@
 //! Pure. Applies decisions to the files of an update that waits.
 //!
-//! A decision replaces our lines by those of the side that was taken, at the line that the conflict names or, if a person edited the file
-//! since, where our lines stand now. Not here: keys of config.yaml, which are set as values (`compile`).
+//! A decision replaces our lines by those of the side that was taken, at the line that the conflict names or, if a
+//! person edited the file since, where our lines stand now. Not here: keys of config.yaml, which are set as values
+//! (`compile`).
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! Pure. The line merge: three texts in, one text and the hunks that both sides changed out.
 //!
-//! Clean results and the borders of conflicts are those of `git merge-file`, so that the same merge made by git or by a forge gives the
-//! same bytes. Not here: which files are merged (`tree`), what a conflict means to a person (`conflict`).
+//! Clean results and the borders of conflicts are those of `git merge-file`, so that the same merge made by git or by a
+//! forge gives the same bytes. Not here: which files are merged (`tree`), what a conflict means to a person
+//! (`conflict`).
 
 use super::line_diff::{self, Change, lines};
 
@@ -223,7 +224,8 @@ fn both(a: &Change, b: &Change) -> Region {
     let widen = |change: &Change| {
         let before = change.old - start;
         let after = end - (change.old + change.old_lines);
-        // Where an earlier change of this side took lines away, the widened part begins inside the region that it belongs to.
+        // Where an earlier change of this side took lines away, the widened part begins inside the region that it
+        // belongs to.
         Span::of(change.new.saturating_sub(before), change.new + change.new_lines + after)
     };
     Region { winner: Winner::Nobody, base: Span::of(start, end), ours: widen(a), theirs: widen(b) }
@@ -271,7 +273,8 @@ fn refine(regions: Vec<Region>, texts: &Texts<'_>) -> Vec<Region> {
     refined
 }
 
-/// Deals the base lines of a conflict out to its parts: the lines that both sides kept between two parts are the borders.
+/// Deals the base lines of a conflict out to its parts: the lines that both sides kept between two parts are the
+/// borders.
 fn cut_base(region: Region, ours: &[&str], parts: &[Change], texts: &Texts<'_>) -> Vec<Span> {
     let base: Vec<&str> = texts.base.iter().skip(region.base.start).take(region.base.count).copied().collect();
     let from_base = line_diff::changes(&base, ours);

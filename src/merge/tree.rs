@@ -1,8 +1,8 @@
 //! Pure. Merges the three trees of an app path by path.
 //!
-//! Whatever one side alone changed is taken by bytes, unread. Only a file that both sides changed is merged by lines. A file that a side
-//! renamed is followed, so that the other side's changes arrive in it. Not here: lines (`text`), which file became which (`rename`),
-//! entries of a kustomization that hang on a file (`links`).
+//! Whatever one side alone changed is taken by bytes, unread. Only a file that both sides changed is merged by lines. A
+//! file that a side renamed is followed, so that the other side's changes arrive in it. Not here: lines (`text`), which
+//! file became which (`rename`), entries of a kustomization that hang on a file (`links`).
 
 use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind, Texts, number};
 use super::links::{self, Withheld};

@@ -1,3 +1,7 @@
+//! Pure. The rules of merging a section, one case each.
+//!
+//! Not here: finding renamed keys (`config`).
+
 use serde_json::{Map, Value, json};
 
 use super::{ConfigMerged, merge_config};

@@ -1,4 +1,5 @@
-//! Pure. Slides each run of changed lines to where git puts it: onto a change of the other side, else as far down as it goes.
+//! Pure. Slides each run of changed lines to where git puts it: onto a change of the other side, else as far down as it
+//! goes.
 //!
 //! A run may slide over a line that equals the line at its other end. Runs that meet become one.
 //! Not here: finding the runs (`split`).

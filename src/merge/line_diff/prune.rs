@@ -1,4 +1,5 @@
-//! Pure. Leaves out of the walk what it could not match anyway: equal ends, lines without partner, crowds of very common lines.
+//! Pure. Leaves out of the walk what it could not match anyway: equal ends, lines without partner, crowds of very
+//! common lines.
 //!
 //! Not here: the walk (`split`).
 
@@ -76,7 +77,8 @@ fn side(own: &[usize], other: &[usize], ends: (usize, usize), marks: &mut [bool]
     kept
 }
 
-/// Returns whether a common line stands among so many lines without partner that matching it would only cut a change in two.
+/// Returns whether a common line stands among so many lines without partner that matching it would only cut a change in
+/// two.
 fn is_crowded_out(partners: &[Partner], place: usize) -> bool {
     let before = neighbours(partners.iter().take(place).rev());
     let after = neighbours(partners.iter().skip(place + 1));

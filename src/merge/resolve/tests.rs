@@ -1,3 +1,7 @@
+//! Pure. Decisions applied to small trees.
+//!
+//! Not here: the merges that made the conflicts (`tree`).
+
 use std::collections::BTreeMap;
 
 use super::{Resolved, resolve};

@@ -1,3 +1,7 @@
+//! Pure. The line merge held against answers that git gave.
+//!
+//! Not here: the line differences under it (`line_diff`).
+
 use super::{Labels, has_markers, merge_text, with_markers};
 
 const LABELS: Labels<'_> = Labels { ours: "mine", theirs: "upstream" };

@@ -1,3 +1,7 @@
+//! Pure. Merges of small trees, one rule each.
+//!
+//! Not here: lines (`text`), decisions (`resolve`).
+
 use super::{Merged, merge_trees};
 use crate::base::RepoPath;
 use crate::model::{File, FileMode, FileTree};
