@@ -1,0 +1,163 @@
+//! Pure. Adds a package to an instance as an app: one commit with its config section, its files and the record.
+//!
+//! Nothing runs yet after it, unless the same request deploys: the record says so. Not here: secret values
+//! (`settings`), which the caller makes from the needs.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::edit::{app_files, changes, dotted, edit_section, put, scope, section_edits, subject};
+use super::generate::{GenerateInput, Generated, generate};
+use super::land;
+use super::proposal::{Join, Proposal, TreeEdit};
+use super::refusal::Refusal;
+use super::sources::{CONFIG, Sources, apps_of, config_in};
+use super::update::{Candidate, is_there, older};
+use super::{record, record_path};
+use crate::base::nearest::nearest;
+use crate::merge::ConfigEdit;
+use crate::model::{AppName, Config, Deploy, FileTree, GenerationRecord, PackageName};
+use crate::package::{self, Package, ResolveInput};
+
+/// What is to be added.
+pub(super) struct Wanted<'a> {
+    pub(super) package: &'a PackageName,
+    pub(super) bindings: &'a BTreeMap<String, AppName>,
+    pub(super) values: &'a BTreeMap<String, Value>,
+    pub(super) version: Option<&'a str>,
+    pub(super) deploy: Deploy,
+}
+
+/// Adds a package as an app.
+pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Result<Proposal, Refusal> {
+    let what = format!("add {app}");
+    if is_there(app, sources) {
+        let remedy = format!("wild app add {} --as {app}-2", wanted.package);
+        return Err(Refusal::user(what, format!("there is an app {app} already"), remedy));
+    }
+    let refuse = |findings| Refusal::found(what.clone(), format!("wild app show {app}"), findings);
+    let candidate = candidate(app, sources, wanted)?;
+    let bindings =
+        package::bind(&candidate.package.manifest, &apps_of(&sources.files), wanted.bindings).map_err(refuse)?;
+    let before = sources.files.text(CONFIG).unwrap_or_default();
+    let input = Input { app, candidate: &candidate, bindings: &bindings };
+    let (text, config, keys) = write_config(&input, before, wanted.values).map_err(refuse)?;
+    let generated = generate(&GenerateInput {
+        app,
+        package: &candidate.package,
+        directory: candidate.directory,
+        upstream_commit: candidate.commit,
+        bindings: &bindings,
+        config: &config,
+    })
+    .map_err(refuse)?;
+    let mut proposal = Proposal::nothing(app);
+    proposal.summary = summary(app, &candidate, &generated, keys);
+    proposal.generation = land::new_generation(app, sources, &generated);
+    let join = land::join(sources, proposal.generation.as_ref());
+    proposal.main = Some(TreeEdit { join, ..edit(app, sources, &generated, &text, wanted) });
+    proposal.needs = generated.needs;
+    proposal.diagnostics = generated.diagnostics;
+    Ok(proposal)
+}
+
+/// Loads a package and turns its findings into a refusal.
+pub(super) fn load(name: &PackageName, files: &FileTree, what: &str) -> Result<Package, Refusal> {
+    package::load(name, files).map_err(|findings| Refusal::found(what, "wild directory list", findings))
+}
+
+fn candidate<'a>(app: &AppName, sources: &'a Sources, wanted: &Wanted<'_>) -> Result<Candidate<'a>, Refusal> {
+    // One name in two upstreams: the one that stands first in the settings.
+    let Some(upstream) = sources.packages.iter().find(|package| package.name == *wanted.package) else {
+        let names = sources.packages.iter().map(|package| package.name.as_str());
+        let because = match nearest(wanted.package.as_str(), names) {
+            Some(meant) => format!("no directory has a package {}; did you mean {meant}?", wanted.package),
+            None => format!("no directory has a package {}", wanted.package),
+        };
+        return Err(Refusal::user(format!("add {app}"), because, "wild directory list"));
+    };
+    let newest = load(&upstream.name, &upstream.files, &format!("add {app}"));
+    match wanted.version {
+        Some(version) if newest.as_ref().is_ok_and(|newest| newest.manifest.version != version) || newest.is_err() => {
+            older(app, upstream, version)
+        }
+        Some(_) | None => Ok(Candidate { directory: &upstream.directory, commit: &upstream.commit, package: newest? }),
+    }
+}
+
+struct Input<'a> {
+    app: &'a AppName,
+    candidate: &'a Candidate<'a>,
+    bindings: &'a BTreeMap<String, AppName>,
+}
+
+/// Writes the app's section: the values that were given, the values that are there, and every other default.
+fn write_config(
+    input: &Input<'_>,
+    text: &str,
+    values: &BTreeMap<String, Value>,
+) -> Result<(String, Config, usize), Vec<crate::model::Diagnostic>> {
+    let Input { app, candidate, bindings } = *input;
+    let given: Vec<ConfigEdit> =
+        values.iter().map(|(key, value)| ConfigEdit { path: dotted(key), value: Some(value.clone()) }).collect();
+    let text = edit_section(text, app, &given)?;
+    let config = config_in(&text)?;
+    let resolved = package::resolve(&ResolveInput { app, package: &candidate.package, bindings, config: &config })?;
+    let existing = config.app(app).cloned().unwrap_or_default();
+    let section = in_order(&package::config_section(&resolved, Some(&existing)), &resolved.defaults);
+    let text = if existing.is_empty() && !section.is_empty() {
+        let whole = ConfigEdit { path: Vec::new(), value: Some(Value::Object(section.clone())) };
+        edit_section(&text, app, &[whole])?
+    } else {
+        edit_section(&text, app, &section_edits(&existing, &section))?
+    };
+    let config = config_in(&text)?;
+    Ok((text, config, section.len()))
+}
+
+/// Puts keys into the order of the package's defaults; further keys follow.
+fn in_order(section: &Map<String, Value>, defaults: &Map<String, Value>) -> Map<String, Value> {
+    let known = defaults.keys().filter_map(|key| Some((key.clone(), section.get(key)?.clone())));
+    let own =
+        section.iter().filter(|(key, _)| !defaults.contains_key(*key)).map(|(key, value)| (key.clone(), value.clone()));
+    known.chain(own).collect()
+}
+
+fn edit(app: &AppName, sources: &Sources, generated: &Generated, config: &str, wanted: &Wanted<'_>) -> TreeEdit {
+    let record = GenerationRecord {
+        deployed: wanted.deploy == Deploy::Now,
+        wanted: wanted.version.map(str::to_owned),
+        ..generated.record.clone()
+    };
+    let mut files = generated.files.clone();
+    put(&mut files, &record_path(app), &record::write_record(&record));
+    put(&mut files, CONFIG, config);
+    let version = &record.version;
+    let what = match wanted.deploy {
+        Deploy::Now => format!("add and deploy {version}"),
+        Deploy::Later => format!("add {version}"),
+    };
+    TreeEdit {
+        changes: changes(&scope(&sources.files, app), &files),
+        subject: subject("feat", app.as_str(), &what),
+        body: String::new(),
+        trailers: vec![
+            ("Wild-App".to_owned(), app.to_string()),
+            ("Wild-Upstream".to_owned(), record::upstream_of(&record)),
+        ],
+        join: Join::Generation,
+    }
+}
+
+fn summary(app: &AppName, candidate: &Candidate<'_>, generated: &Generated, keys: usize) -> Vec<String> {
+    let record = &generated.record;
+    let mut lines = vec![format!("{app} {} from {} {}", record.version, record.directory, candidate.commit.short())];
+    if !record.bindings.is_empty() {
+        let bound: Vec<String> = record.bindings.iter().map(|(reference, to)| format!("{reference} → {to}")).collect();
+        lines.push(format!("needs {}", bound.join(", ")));
+    }
+    let files = app_files(&generated.files, app).paths().filter(|path| !crate::merge::is_package_view(path)).count();
+    lines.push(format!("wrote apps/{app} ({files} files), config.yaml apps.{app} ({keys} keys)"));
+    lines
+}

@@ -1,0 +1,226 @@
+//! Pure. What a change of config.yaml does to an app: asked for by a request, or found after a push.
+//!
+//! The package stays as it is; it is taken from the view that the newest merged generation holds, so no upstream is
+//! needed.
+//! Not here: new versions of the package (`update`).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::add::load;
+use super::edit::{dotted, edit_section};
+use super::land::{self, Landing, Waiting};
+use super::proposal::{Join, Proposal, TreeEdit};
+use super::refusal::{Refusal, no_such_app};
+use super::sources::{CONFIG, Sources, apps_of};
+use super::update::{Candidate, ConfigRule, Made, Making, is_there, make, value_at, view};
+use super::{RENDERER, edit, record_of};
+use crate::base::RepoPath;
+use crate::base::nearest::nearest;
+use crate::merge::ConfigEdit;
+use crate::model::{AppName, Diagnostic, File, GenerationRecord, Upstream};
+use crate::package;
+
+/// Keys that say how much of something an app gets; a commit that sets nothing else is of type `scale`.
+const SCALE: [&str; 6] = ["replicas", "resources", "storage", "size", "cpu", "memory"];
+
+/// Changes values of an app and compiles it with them, in one commit.
+pub(super) fn change(
+    app: &AppName,
+    sources: &Sources,
+    set: &BTreeMap<String, Value>,
+    unset: &[String],
+) -> Result<Proposal, Refusal> {
+    let what = format!("change the config of {app}");
+    if !is_there(app, sources) {
+        return Err(no_such_app("change the config of", app, apps_of(&sources.files).keys().map(AppName::as_str)));
+    }
+    let refuse = |findings| Refusal::found(what.clone(), format!("wild app config {app}"), findings);
+    let record = record_of(&sources.files, app).map_err(refuse)?;
+    let defaults = record.as_ref().map(|record| record.defaults.clone()).unwrap_or_default();
+    let edits = edits(app, set, unset, &defaults)?;
+    let text = edit_section(sources.files.text(CONFIG).unwrap_or_default(), app, &edits).map_err(refuse)?;
+    let words = words(set, unset);
+    let Some(record) = record else {
+        return Ok(alone(app, sources, &text, &words));
+    };
+    let source = source(app, sources, &record)?;
+    let made = compile(app, sources, &source, text)?;
+    let mut warnings = unknown(app, set, &defaults);
+    let mut proposal = land(app, sources, made, record.wanted, words)?;
+    warnings.append(&mut proposal.diagnostics);
+    proposal.diagnostics = warnings;
+    Ok(proposal)
+}
+
+/// Compiles an app again because config.yaml, a binding or the renderer changed.
+pub(super) fn follow(app: &AppName, sources: &Sources) -> Result<Proposal, Refusal> {
+    let record = record_of(&sources.files, app)
+        .map_err(|findings| Refusal::found(format!("compile {app}"), format!("wild app show {app}"), findings))?;
+    let Some(record) = record else {
+        return Ok(Proposal::nothing(app));
+    };
+    if sources.base.is_none() {
+        return Ok(land::without_base(app));
+    }
+    let source = source(app, sources, &record)?;
+    let text = sources.files.text(CONFIG).unwrap_or_default().to_owned();
+    let made = compile(app, sources, &source, text)?;
+    let what = if record.renderer == RENDERER { "follow config.yaml" } else { "compile with a newer renderer" };
+    land(app, sources, made, record.wanted, Words { kind: "config", what: what.to_owned() })
+}
+
+/// Where the package of an app is taken from when no upstream is asked.
+pub(super) struct Source {
+    directory: Upstream,
+    record: GenerationRecord,
+    package: package::Package,
+}
+
+/// Returns the package that an app was made from.
+fn source(app: &AppName, sources: &Sources, record: &GenerationRecord) -> Result<Source, Refusal> {
+    let base = sources.base.as_ref();
+    // The generation's record knows from which commit the view in it came.
+    let merged = base.and_then(|base| record_of(&base.files, app).ok().flatten());
+    let files = base.map(|base| view(&base.files, app)).unwrap_or_else(|| view(&sources.files, app));
+    stored(app, merged.as_ref().unwrap_or(record), &files)
+}
+
+/// Returns a package from a view of it and the record beside that.
+pub(super) fn stored(
+    app: &AppName,
+    record: &GenerationRecord,
+    files: &crate::model::FileTree,
+) -> Result<Source, Refusal> {
+    let package = load(&record.package, files, &format!("compile {app} {}", record.version))?;
+    let directory = Upstream {
+        name: record.directory.clone(),
+        url: record.upstream.clone(),
+        branch: String::new(),
+        path: String::new(),
+    };
+    Ok(Source { directory, record: record.clone(), package })
+}
+
+impl Source {
+    /// Returns the package as something that an app can be brought to.
+    pub(super) fn candidate(&self) -> Candidate<'_> {
+        Candidate { directory: &self.directory, commit: &self.record.upstream_commit, package: self.package.clone() }
+    }
+}
+
+fn compile(app: &AppName, sources: &Sources, source: &Source, start: String) -> Result<Made, Refusal> {
+    let candidate = source.candidate();
+    make(&Making { app, sources, candidate: &candidate, start, decisions: &BTreeMap::new(), config: ConfigRule::Keep })
+}
+
+fn land(
+    app: &AppName,
+    sources: &Sources,
+    made: Made,
+    wanted: Option<String>,
+    words: Words,
+) -> Result<Proposal, Refusal> {
+    let Words { kind, what } = words;
+    land::land(Landing {
+        app,
+        sources,
+        waiting: waiting(app, sources, &made.theirs.record),
+        theirs: made.theirs,
+        config: made.config,
+        config_merged: made.config_merged,
+        decisions: BTreeMap::new(),
+        wanted,
+        kind,
+        what,
+        body: String::new(),
+    })
+}
+
+/// Returns whether the update that waits is this very change, found again: it would bring the version that is there
+/// already.
+fn waiting(app: &AppName, sources: &Sources, record: &GenerationRecord) -> Waiting {
+    let branch = sources.update.as_ref().filter(|_| !land::is_edited(sources));
+    let waits = branch.and_then(|branch| record_of(&branch.files, app).ok().flatten());
+    let same_config = branch.is_some_and(|branch| branch.files.text(CONFIG) == sources.files.text(CONFIG));
+    if waits.is_some_and(|waits| waits.version == record.version) && same_config {
+        Waiting::Replaced
+    } else {
+        Waiting::Left
+    }
+}
+
+/// Words of a commit's first line.
+struct Words {
+    kind: &'static str,
+    what: String,
+}
+
+fn words(set: &BTreeMap<String, Value>, unset: &[String]) -> Words {
+    let keys: Vec<&str> = set.keys().chain(unset).map(String::as_str).collect();
+    let scales = |key: &&str| key.split('.').any(|part| SCALE.contains(&part));
+    let kind = if keys.iter().all(scales) { "scale" } else { "config" };
+    Words { kind, what: keys.join(", ") }
+}
+
+/// Returns the edits of the section: values, and defaults where a key goes back to its own.
+fn edits(
+    app: &AppName,
+    set: &BTreeMap<String, Value>,
+    unset: &[String],
+    defaults: &Map<String, Value>,
+) -> Result<Vec<ConfigEdit>, Refusal> {
+    let keys = || set.keys().chain(unset);
+    if let Some(key) = keys().find(|key| key.split('.').any(str::is_empty)) {
+        let because = format!("{key:?} is no key");
+        return Err(Refusal::user(format!("change the config of {app}"), because, format!("wild app config {app}")));
+    }
+    let values = set.iter().map(|(key, value)| ConfigEdit { path: dotted(key), value: Some(value.clone()) });
+    let defaulted = unset.iter().map(|key| {
+        let path = dotted(key);
+        ConfigEdit { value: value_at(defaults, &path).cloned(), path }
+    });
+    Ok(values.chain(defaulted).collect())
+}
+
+/// Warns of keys that no default has: nothing will read them, most likely they are misspelt.
+fn unknown(app: &AppName, set: &BTreeMap<String, Value>, defaults: &Map<String, Value>) -> Vec<Diagnostic> {
+    let misses = set.keys().filter(|key| value_at(defaults, &dotted(key)).is_none());
+    misses
+        .map(|key| {
+            let path = dotted(key);
+            let (last, parents) =
+                path.split_last().map_or((key.as_str(), path.as_slice()), |(last, rest)| (last.as_str(), rest));
+            let level = if parents.is_empty() {
+                Some(defaults)
+            } else {
+                value_at(defaults, parents).and_then(Value::as_object)
+            };
+            let meant = level.and_then(|level| nearest(last, level.keys().map(String::as_str)));
+            let finding = Diagnostic::warning("C101", CONFIG, 0, format!("apps.{app}.{key} is no key of the package"));
+            match meant {
+                Some(meant) => finding.with_hint(format!("did you mean {meant}?")),
+                None => finding,
+            }
+        })
+        .collect()
+}
+
+/// Commits an edit of config.yaml for an app that no package stands behind.
+fn alone(app: &AppName, sources: &Sources, text: &str, words: &Words) -> Proposal {
+    let mut proposal = Proposal::nothing(app);
+    if sources.files.text(CONFIG).unwrap_or_default() == text {
+        return proposal;
+    }
+    let path = RepoPath::parse(CONFIG).ok();
+    proposal.main = path.map(|path| TreeEdit {
+        changes: BTreeMap::from([(path, Some(File::text(text)))]),
+        subject: edit::subject(words.kind, app.as_str(), &words.what),
+        body: String::new(),
+        trailers: vec![("Wild-App".to_owned(), app.to_string())],
+        join: Join::None,
+    });
+    proposal.summary = vec![format!("{app}: config.yaml changed")];
+    proposal
+}

@@ -1,0 +1,324 @@
+//! Pure. Brings a new generation onto the deployed branch: merge, build, then one commit there, or one on the update
+//! branch while a person has to decide.
+//!
+//! Every way to a new generation ends here, whatever made it. The merged files must build and hold no conflict marker;
+//! where ours and theirs build and the merge of both does not, the app keeps ours whole and that is the conflict.
+//! Not here: making theirs (`generate`), merging files (`merge`).
+
+use std::collections::BTreeMap;
+
+use super::edit::{app_files, changes, put, scope, subject};
+use super::generate::Generated;
+use super::proposal::{Fate, Join, NewGeneration, Proposal, TreeEdit};
+use super::refusal::Refusal;
+use super::sources::{Authors, CONFIG, Sources};
+use super::{record, record_of, record_path};
+use crate::base::RepoPath;
+use crate::kustomize;
+use crate::merge::{
+    self, ConfigMerged, Conflict, ConflictKind, ConflictsFile, Decided, GenerationMark, Merged, OpenConflict, Texts,
+    Three,
+};
+use crate::model::{AppName, Diagnostic, FileTree, GenerationRecord, Side};
+
+/// What is brought onto the branch, and under which words.
+pub(super) struct Landing<'a> {
+    /// The app.
+    pub(super) app: &'a AppName,
+    /// What the compile reads.
+    pub(super) sources: &'a Sources,
+    /// The new generation.
+    pub(super) theirs: Generated,
+    /// The text of config.yaml with every edit, decided ones included; keys that wait for a decision are as they were.
+    pub(super) config: String,
+    /// What the merge of config.yaml came to; nothing to decide where only a person edited it.
+    pub(super) config_merged: ConfigMerged,
+    /// Sides that were taken already, by conflict.
+    pub(super) decisions: BTreeMap<String, Side>,
+    /// Version that the app is pinned to, as the record shall say.
+    pub(super) wanted: Option<String>,
+    /// Type of the commit, such as `upgrade`.
+    pub(super) kind: &'static str,
+    /// What was done, for the commit's first line.
+    pub(super) what: String,
+    /// Text of the commit.
+    pub(super) body: String,
+    /// What the update that waits has to do with it.
+    pub(super) waiting: Waiting,
+}
+
+/// What an update that waits has to do with a change that lands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Waiting {
+    /// The change stands for it: the branch is made anew or goes.
+    Replaced,
+    /// It goes on waiting.
+    Left,
+}
+
+/// The three trees of the app and where the merge starts.
+struct Trees {
+    base: FileTree,
+    ours: FileTree,
+    theirs: FileTree,
+}
+
+/// Returns the commits that bring a generation onto the branch.
+pub(super) fn land(landing: Landing<'_>) -> Result<Proposal, Refusal> {
+    let trees = Trees {
+        base: base_files(&landing)?,
+        ours: app_files(&landing.sources.files, landing.app),
+        theirs: landing.theirs.files.clone(),
+    };
+    refuse_markers(&landing, &trees.ours)?;
+    let mut proposal = Proposal::nothing(landing.app);
+    proposal.needs = landing.theirs.needs.clone();
+    proposal.diagnostics = landing.theirs.diagnostics.clone();
+    if trees.theirs == trees.base {
+        config_alone(&landing, &mut proposal);
+        return Ok(proposal);
+    }
+    let merged = gate(&landing, &trees, merge::merge_trees(&trees.base, &trees.ours, &trees.theirs))?;
+    let mut conflicts = landing.config_merged.conflicts.clone();
+    conflicts.extend(merged.conflicts.iter().cloned());
+    let sides = Three { base: &trees.base, ours: &trees.ours, theirs: &trees.theirs };
+    let resolved = merge::resolve(&merged.files, &conflicts, &landing.decisions, sides).map_err(|unplaced| {
+        let what = format!("decide conflicts of {}", landing.app);
+        Refusal::user(what, unplaced.to_string(), format!("wild app update {}", landing.app))
+    })?;
+    proposal.generation = new_generation(landing.app, landing.sources, &landing.theirs);
+    proposal.notices = merged.notices.iter().chain(&landing.config_merged.notices).map(ToString::to_string).collect();
+    if let Some(finding) = (!resolved.taken.is_empty()).then(|| build(landing.app, &resolved.files).err()).flatten() {
+        let what = format!("{} with the sides that were taken", landing.app);
+        return Err(Refusal::found(what, format!("wild app resolve {} --take mine", landing.app), finding));
+    }
+    let finished = Finished { files: resolved.files, open: resolved.open, taken: resolved.taken };
+    commit(&landing, finished, &mut proposal)?;
+    Ok(proposal)
+}
+
+/// What the merge and all decisions came to.
+pub(super) struct Finished {
+    /// Files of the app.
+    pub(super) files: FileTree,
+    /// What is still open.
+    pub(super) open: Vec<Conflict>,
+    /// What was decided.
+    pub(super) taken: Vec<(Conflict, Side)>,
+}
+
+/// Puts the commit onto the deployed branch, or onto the update branch while something is open.
+pub(super) fn commit(landing: &Landing<'_>, finished: Finished, proposal: &mut Proposal) -> Result<(), Refusal> {
+    let (app, sources) = (landing.app, landing.sources);
+    let mut files = finished.files;
+    put(&mut files, &record_path(app), &record::write_record(&branch_record(landing)));
+    if !landing.config.is_empty() || sources.files.contains(CONFIG) {
+        put(&mut files, CONFIG, &landing.config);
+    }
+    let taken: Vec<(&str, Side)> =
+        finished.taken.iter().map(|(conflict, side)| (conflict.id.as_str(), *side)).collect();
+    proposal.summary.push(summary(landing, &files, finished.open.len()));
+    if finished.open.is_empty() {
+        let changes = changes(&scope(&sources.files, app), &files);
+        proposal.main = Some(edit(landing, changes, landing.what.clone(), &taken));
+        if sources.update.is_some() && landing.waiting == Waiting::Replaced {
+            proposal.update_branch = Fate::Drop;
+        }
+        return Ok(());
+    }
+    let list = conflicts_file(landing, &finished.open, &taken);
+    put(&mut files, &merge::conflicts_path(app), &list.write());
+    let is_there = sources.update.as_ref().is_some_and(|branch| scope(&branch.files, app) == files);
+    if !is_there && sources.update.is_some() && landing.waiting == Waiting::Left {
+        let because = "it conflicts with your changes, and another update of the app waits for decisions already";
+        let remedy = format!("wild app resolve {app}");
+        return Err(Refusal::undecided(format!("{} {app}", landing.kind), because, remedy));
+    }
+    if !is_there {
+        let count = finished.open.len();
+        let what = format!("{}, {count} {} open", landing.what, if count == 1 { "conflict" } else { "conflicts" });
+        let changes = changes(&scope(&sources.files, app), &files);
+        proposal.update = Some(edit(landing, changes, what, &taken));
+    }
+    proposal.conflicts = finished.open;
+    Ok(())
+}
+
+fn edit(
+    landing: &Landing<'_>,
+    changes: BTreeMap<RepoPath, Option<crate::model::File>>,
+    what: String,
+    taken: &[(&str, Side)],
+) -> TreeEdit {
+    let app = landing.app;
+    let mut trailers = vec![
+        ("Wild-App".to_owned(), app.to_string()),
+        ("Wild-Upstream".to_owned(), record::upstream_of(&landing.theirs.record)),
+    ];
+    trailers.extend(taken.iter().map(|(id, side)| ("Wild-Resolution".to_owned(), format!("{id} {}", word(*side)))));
+    TreeEdit {
+        changes,
+        subject: subject(landing.kind, app.as_str(), &what),
+        body: landing.body.clone(),
+        trailers,
+        join: Join::Generation,
+    }
+}
+
+fn word(side: Side) -> &'static str {
+    match side {
+        Side::Base => "base",
+        Side::Mine => "mine",
+        Side::Upstream => "upstream",
+    }
+}
+
+/// Returns the record as it stands on a branch: the generation's, with what steers the app there.
+fn branch_record(landing: &Landing<'_>) -> GenerationRecord {
+    let deployed = record_of(&landing.sources.files, landing.app).ok().flatten().is_none_or(|record| record.deployed);
+    GenerationRecord { deployed, wanted: landing.wanted.clone(), ..landing.theirs.record.clone() }
+}
+
+/// Returns the generation, unless the newest one has the same files.
+pub(super) fn new_generation(app: &AppName, sources: &Sources, theirs: &Generated) -> Option<NewGeneration> {
+    let is_there = sources.tip.as_ref().is_some_and(|tip| app_files(&tip.files, app) == theirs.files);
+    (!is_there).then(|| {
+        let mut files = theirs.files.clone();
+        put(&mut files, &record_path(app), &record::write_record(&theirs.record));
+        NewGeneration { files, message: record::message(app, &theirs.record) }
+    })
+}
+
+/// Returns whether a commit joins the generation: not if the branch's history holds the newest one already.
+pub(super) fn join(sources: &Sources, generation: Option<&NewGeneration>) -> Join {
+    let commit = |generation: &Option<crate::model::Generation>| generation.as_ref().map(|known| known.commit.clone());
+    if generation.is_none() && commit(&sources.base) == commit(&sources.tip) { Join::None } else { Join::Generation }
+}
+
+/// Commits an edit of config.yaml that changes nothing in the app's files.
+fn config_alone(landing: &Landing<'_>, proposal: &mut Proposal) {
+    let before = landing.sources.files.text(CONFIG).unwrap_or_default();
+    if before == landing.config {
+        return;
+    }
+    let mut files = scope(&landing.sources.files, landing.app);
+    put(&mut files, CONFIG, &landing.config);
+    let changes = changes(&scope(&landing.sources.files, landing.app), &files);
+    let mut edit = edit(landing, changes, landing.what.clone(), &[]);
+    edit.join = Join::None;
+    edit.trailers.retain(|(name, _)| name != "Wild-Upstream");
+    proposal.summary.push(format!("{}: config.yaml changed, its files stay as they are", landing.app));
+    proposal.main = Some(edit);
+}
+
+/// Returns a proposal to leave an app alone whose history holds no generation to merge from: a clone that brought the
+/// branch without `refs/wild`, or an app that a person copied together with its record.
+pub(super) fn without_base(app: &AppName) -> Proposal {
+    let notice = format!("{app} stays as it is: the history of apps/{app} holds no generation to start from");
+    Proposal { notices: vec![notice], ..Proposal::nothing(app) }
+}
+
+/// Returns the files of the generation that the branch holds.
+fn base_files(landing: &Landing<'_>) -> Result<FileTree, Refusal> {
+    match &landing.sources.base {
+        Some(base) => Ok(app_files(&base.files, landing.app)),
+        None => {
+            let what = format!("merge into {}", landing.app);
+            let because = format!("the history of apps/{} holds no generation to start from", landing.app);
+            Err(Refusal::user(what, because, "git fetch --unshallow"))
+        }
+    }
+}
+
+/// Refuses files with conflict markers in them, which a person left in a merge by hand.
+fn refuse_markers(landing: &Landing<'_>, ours: &FileTree) -> Result<(), Refusal> {
+    let marked = ours
+        .iter()
+        .filter(|(path, _)| !merge::is_package_view(path))
+        .find(|(_, file)| file.as_text().is_some_and(merge::has_markers));
+    match marked {
+        Some((path, _)) => {
+            let what = format!("merge into {}", landing.app);
+            Err(Refusal::user(what, format!("{path} holds conflict markers"), format!("git log -p -- {path}")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn build(app: &AppName, files: &FileTree) -> Result<(), Vec<Diagnostic>> {
+    kustomize::build(files, &format!("apps/{app}")).map(|_| ())
+}
+
+/// Sees to it that the merged files build: if they do not although both sides do, ours stays whole and that is the
+/// conflict.
+fn gate(landing: &Landing<'_>, trees: &Trees, merged: Merged) -> Result<Merged, Refusal> {
+    let app = landing.app;
+    let Err(findings) = build(app, &merged.files) else {
+        return Ok(merged);
+    };
+    if let Err(own) = build(app, &trees.ours) {
+        return Err(Refusal::found(format!("build {app} as committed"), format!("git log -p -- apps/{app}"), own));
+    }
+    let first = findings.first();
+    let why = first.map_or_else(String::new, |finding| format!("each side builds alone, but together: {finding}"));
+    let place = first.and_then(|finding| RepoPath::parse(&finding.file).ok());
+    let own_place = place.filter(|path| path.is_within(&format!("apps/{app}")));
+    let place = own_place.or_else(|| RepoPath::parse(&format!("apps/{app}/kustomization.yaml")).ok());
+    let mut kept = trees.ours.clone();
+    kept.remove_below(&format!("apps/{app}/.package"));
+    kept.extend(
+        trees
+            .theirs
+            .iter()
+            .filter(|(path, _)| merge::is_package_view(path))
+            .map(|(p, f)| (p.clone(), f.clone()))
+            .collect(),
+    );
+    let conflicts = place.map(|place| Conflict::new(ConflictKind::Semantic, &place, Texts::default(), why));
+    Ok(Merged { files: kept, conflicts: conflicts.into_iter().collect(), notices: merged.notices })
+}
+
+fn conflicts_file(landing: &Landing<'_>, open: &[Conflict], taken: &[(&str, Side)]) -> ConflictsFile {
+    let base = landing.sources.base.as_ref();
+    let record = base.and_then(|base| record_of(&base.files, landing.app).ok().flatten());
+    let theirs = &landing.theirs.record;
+    let mark = |record: &GenerationRecord| format!("{} {}", record.package, record.version);
+    let mut file = ConflictsFile::new(
+        landing.app,
+        GenerationMark {
+            package: record.as_ref().map(mark).unwrap_or_default(),
+            generated: base.map(|base| base.commit.clone()),
+        },
+        GenerationMark { package: mark(theirs), generated: None },
+    );
+    file.conflicts = open.iter().map(|conflict| OpenConflict { conflict: conflict.clone(), take: None }).collect();
+    file.decided = taken.iter().map(|(id, take)| Decided { id: (*id).to_owned(), take: *take }).collect();
+    file.decided.sort();
+    file
+}
+
+/// Says in one line what happened: files, config keys, conflicts.
+fn summary(landing: &Landing<'_>, files: &FileTree, open: usize) -> String {
+    let app = landing.app;
+    let before = app_files(&landing.sources.files, app);
+    let changed =
+        changes(&before, &app_files(files, app)).into_iter().filter(|(path, _)| !merge::is_package_view(path)).count();
+    let mut parts = vec![count(changed, "file changed", "files changed")];
+    let keys = landing.config_merged.edits.len();
+    if keys > 0 {
+        parts.push(count(keys, "config key changed", "config keys changed"));
+    }
+    if open > 0 {
+        parts.push(count(open, "conflict", "conflicts"));
+    }
+    format!("{app} {}: {}", landing.what, parts.join(", "))
+}
+
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Returns whether the update branch holds commits of a person.
+pub(super) fn is_edited(sources: &Sources) -> bool {
+    sources.update.as_ref().is_some_and(|branch| branch.authors == Authors::People)
+}

@@ -1,0 +1,115 @@
+//! Pure. What compiling an app comes to: at most one generation, one commit on the deployed branch and one on the
+//! update branch.
+//!
+//! Not here: making the commits and moving the refs (`git`, `pipeline`).
+
+use std::collections::BTreeMap;
+
+use crate::base::RepoPath;
+use crate::merge::Conflict;
+use crate::model::{AppName, Diagnostic, File, FileTree};
+use crate::package::SecretNeeds;
+
+use serde_json::Value;
+
+/// Trailers of a commit in the order in which they are written; the pipeline adds those that only it knows and sorts.
+pub const TRAILERS: [&str; 10] = [
+    "Wild-App",
+    "Wild-Operation",
+    "Wild-Upstream",
+    "Wild-Base",
+    "Wild-Generated",
+    "Wild-Resolution",
+    "Wild-Delete",
+    "Wild-Delete-Data",
+    "Wild-Approve",
+    "Co-authored-by",
+];
+
+/// What is to be committed for an app. All parts absent: there is nothing to do.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Proposal {
+    /// The generation to append; absent if the newest one has the same files.
+    pub generation: Option<NewGeneration>,
+    /// The commit on the deployed branch.
+    pub main: Option<TreeEdit>,
+    /// The commit on the update branch: parents are the head, the generation and the old tip of the branch, if there is
+    /// one.
+    pub update: Option<TreeEdit>,
+    /// What becomes of the update branch otherwise.
+    pub update_branch: Fate,
+    /// What a person has to decide.
+    pub conflicts: Vec<Conflict>,
+    /// What a person should know.
+    pub notices: Vec<String>,
+    /// Warnings.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The secrets that the app wants.
+    pub needs: SecretNeeds,
+    /// What was done, in lines for people.
+    pub summary: Vec<String>,
+}
+
+impl Proposal {
+    /// Returns a proposal to do nothing.
+    pub fn nothing(app: &AppName) -> Self {
+        Self {
+            generation: None,
+            main: None,
+            update: None,
+            update_branch: Fate::Keep,
+            conflicts: Vec::new(),
+            notices: Vec::new(),
+            diagnostics: Vec::new(),
+            needs: SecretNeeds { app: app.clone(), own: Vec::new(), copies: Vec::new(), context: Value::Null },
+            summary: Vec::new(),
+        }
+    }
+
+    /// Returns whether no ref would move.
+    pub fn is_nothing(&self) -> bool {
+        self.generation.is_none() && self.main.is_none() && self.update.is_none() && self.update_branch == Fate::Keep
+    }
+}
+
+/// A generation that is not committed yet. Its parent is the newest one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewGeneration {
+    /// Its complete tree: the app's files and the record.
+    pub files: FileTree,
+    /// Its commit message.
+    pub message: String,
+}
+
+/// What becomes of a branch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It stays.
+    Keep,
+    /// It goes: its update is merged, dropped or without its app.
+    Drop,
+}
+
+/// One commit as a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TreeEdit {
+    /// Files by path, against the head of the deployed branch; nothing where a file goes.
+    pub changes: BTreeMap<RepoPath, Option<File>>,
+    /// First line, such as `feat(gitea): add 1.24.3`.
+    pub subject: String,
+    /// Text below it, possibly empty.
+    pub body: String,
+    /// Trailers in order.
+    pub trailers: Vec<(String, String)>,
+    /// Whether the generation becomes the second parent.
+    pub join: Join,
+}
+
+/// Whether a commit takes the generation into the branch's history.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Join {
+    /// It does: the proposed generation, or the newest one if none is proposed.
+    Generation,
+    /// It does not.
+    None,
+}

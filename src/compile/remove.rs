@@ -1,0 +1,81 @@
+//! Pure. Removes an app from the tree, in one commit that says so: a tree that just lacks an app deletes nothing.
+//!
+//! Not here: deleting objects and data (`plan`).
+
+use super::edit::{changes, edit_section, put, scope, subject};
+use super::proposal::{Fate, Join, Proposal, TreeEdit};
+use super::refusal::{Refusal, no_such_app};
+use super::sources::{CONFIG, Sources, apps_of, config_in};
+use super::update::is_there;
+use super::{record_of, record_path};
+use crate::merge::ConfigEdit;
+use crate::model::{AppName, DataFate, FileTree, PackageName};
+use crate::package::{self, MANIFEST};
+
+/// Removes an app's files, record and config section.
+pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result<Proposal, Refusal> {
+    let files = &sources.files;
+    if !is_there(app, sources) && !files.contains(&record_path(app)) {
+        return Err(no_such_app("delete", app, apps_of(files).keys().map(AppName::as_str)));
+    }
+    let dependents = dependents(app, files);
+    if !dependents.is_empty() {
+        let names: Vec<&str> = dependents.iter().map(AppName::as_str).collect();
+        let because = format!("it is needed by {}", names.join(", "));
+        let remedy = names.first().map(|first| format!("wild app delete {first}")).unwrap_or_default();
+        return Err(Refusal::blocked(format!("delete {app}"), because, remedy));
+    }
+    let refuse = |findings| Refusal::found(format!("delete {app}"), "wild app list", findings);
+    let before = files.text(CONFIG).unwrap_or_default();
+    let config = config_in(before).map_err(refuse)?;
+    let mut kept = FileTree::new();
+    if files.contains(CONFIG) {
+        let section = ConfigEdit { path: Vec::new(), value: None };
+        let has_section =
+            config.app(app).is_some() || config.at("apps").and_then(|apps| apps.get(app.as_str())).is_some();
+        let edits = if has_section { vec![section] } else { Vec::new() };
+        put(&mut kept, CONFIG, &edit_section(before, app, &edits).map_err(refuse)?);
+    }
+    let mut proposal = Proposal::nothing(app);
+    let (body, fate) = match data {
+        DataFate::Keep => ("Volumes and namespace stay.", "keep"),
+        DataFate::Delete => ("Volumes and namespace go too.", "delete"),
+    };
+    let trailer = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    proposal.main = Some(TreeEdit {
+        changes: changes(&scope(files, app), &kept),
+        subject: subject("feat", app.as_str(), "remove"),
+        body: body.to_owned(),
+        trailers: vec![
+            trailer("Wild-App", app.as_str()),
+            trailer("Wild-Delete", app.as_str()),
+            trailer("Wild-Delete-Data", fate),
+        ],
+        join: Join::None,
+    });
+    if sources.update.is_some() {
+        proposal.update_branch = Fate::Drop;
+    }
+    proposal.summary = vec![format!("{app} removed from the repository")];
+    Ok(proposal)
+}
+
+/// Returns the apps whose manifest or record binds a requirement to this one.
+fn dependents(app: &AppName, files: &FileTree) -> Vec<AppName> {
+    let others = apps_of(files).into_keys().filter(|other| other != app);
+    others
+        .filter(|other| {
+            let record = record_of(files, other).ok().flatten();
+            let path = format!("apps/{other}/{MANIFEST}");
+            let name = record
+                .as_ref()
+                .map(|record| record.package.clone())
+                .or_else(|| PackageName::parse(other.as_str()).ok());
+            let read =
+                files.text(&path).zip(name).and_then(|(text, name)| package::read_manifest(&path, &name, text).ok());
+            let by_manifest = read.map(|read| package::bindings_of(&read.manifest)).unwrap_or_default();
+            let by_record = record.map(|record| record.bindings).unwrap_or_default();
+            by_manifest.values().chain(by_record.values()).any(|bound| bound == app)
+        })
+        .collect()
+}

@@ -1,0 +1,297 @@
+//! Pure. Decides an update that waits: a side taken by a request, `take:` written into the list by hand, or lines
+//! edited on the branch.
+//!
+//! A branch that only we wrote is merged anew from today's head with all decisions so far, so it never goes stale. What
+//! a person committed to the branch is taken as it is. The last decision becomes the commit on the deployed branch.
+//! Not here: applying a side to a file (`merge::resolve`), the commit (`land`).
+
+use std::collections::BTreeMap;
+
+use super::config::{Source, stored};
+use super::edit::{app_files, dotted, edit_section, section_edits};
+use super::land::{self, Finished, Landing, Waiting};
+use super::proposal::{Fate, Proposal};
+use super::record_of;
+use super::refusal::Refusal;
+use super::sources::{Authors, CONFIG, Sources, UpdateBranch, config_in};
+use super::update::{ConfigRule, Made, Making, make, value_at, view};
+use crate::kustomize;
+use crate::merge::{self, Conflict, ConflictKind, ConflictsFile, Three, conflicts_path, has_markers, is_package_view};
+use crate::model::{AppName, Decision, FileTree, GenerationRecord, Side};
+
+/// Applies decisions to the update that waits.
+pub(super) fn resolve(app: &AppName, sources: &Sources, decisions: &[Decision]) -> Result<Proposal, Refusal> {
+    let branch = waiting(app, sources, "resolve")?;
+    let list = list(app, &branch.files)?;
+    let taken = taken(app, list.as_ref(), decisions)?;
+    let open = list.as_ref().map(|list| list.conflicts.len()).unwrap_or_default();
+    let edited = branch.authors == Authors::People;
+    if decisions.is_empty() && open > 0 && taken.new == 0 && !edited {
+        let because = format!("{open} conflicts are open");
+        return Err(Refusal::undecided(
+            format!("finish the update of {app}"),
+            because,
+            format!("wild app resolve {app}"),
+        ));
+    }
+    let remedy = format!("wild app abort {app}");
+    let record = record_of(&branch.files, app)
+        .map_err(|findings| Refusal::found(format!("resolve {app}"), remedy.clone(), findings))?;
+    let Some(record) = record else {
+        return Err(Refusal::user(format!("resolve {app}"), "the branch of the update holds no record of it", remedy));
+    };
+    let source = stored(app, &record, &view(&branch.files, app))?;
+    let update = Update { app, sources, branch, record, source, decisions: taken.sides };
+    if edited { update.finish_edited(list) } else { update.merge_anew() }
+}
+
+/// Drops the update that waits.
+pub(super) fn abort(app: &AppName, sources: &Sources) -> Result<Proposal, Refusal> {
+    waiting(app, sources, "abort the update of")?;
+    let mut proposal = Proposal::nothing(app);
+    proposal.update_branch = Fate::Drop;
+    proposal.summary = vec![format!("the update of {app} is dropped; {app} stays as it is")];
+    Ok(proposal)
+}
+
+fn waiting<'a>(app: &AppName, sources: &'a Sources, what: &str) -> Result<&'a UpdateBranch, Refusal> {
+    sources.update.as_ref().ok_or_else(|| {
+        Refusal::user(format!("{what} {app}"), format!("no update of {app} waits"), format!("wild app update {app}"))
+    })
+}
+
+/// Reads the list of open conflicts on the branch.
+fn list(app: &AppName, files: &FileTree) -> Result<Option<ConflictsFile>, Refusal> {
+    let path = conflicts_path(app);
+    let read = files.text(&path).map(|text| ConflictsFile::read(&path, text)).transpose();
+    read.map_err(|findings| Refusal::found(format!("resolve {app}"), format!("wild app abort {app}"), findings))
+}
+
+/// Returns the decisions that the branch of an app holds already.
+pub(super) fn decided(app: &AppName, sources: &Sources) -> BTreeMap<String, Side> {
+    let branch = sources.update.as_ref();
+    let list = branch.and_then(|branch| list(app, &branch.files).ok().flatten());
+    list.as_ref().map(written).unwrap_or_default()
+}
+
+/// Returns what the list says was decided, by an earlier request or by hand.
+fn written(list: &ConflictsFile) -> BTreeMap<String, Side> {
+    let earlier = list.decided.iter().map(|decided| (decided.id.clone(), decided.take));
+    let by_hand = list.conflicts.iter().filter_map(|open| Some((open.conflict.id.clone(), open.take?)));
+    earlier.chain(by_hand).collect()
+}
+
+struct Taken {
+    sides: BTreeMap<String, Side>,
+    /// Open conflicts among them.
+    new: usize,
+}
+
+/// Gathers all decisions: earlier ones, those written by hand, those asked for.
+fn taken(app: &AppName, list: Option<&ConflictsFile>, decisions: &[Decision]) -> Result<Taken, Refusal> {
+    let mut sides = list.map(written).unwrap_or_default();
+    let known =
+        list.map(|list| list.conflicts.iter().map(|open| &open.conflict).collect::<Vec<_>>()).unwrap_or_default();
+    for Decision { conflict, take } in decisions {
+        let meant: Vec<String> = match conflict {
+            None => known.iter().map(|conflict| conflict.id.clone()).collect(),
+            Some(word) if sides.contains_key(word) => vec![word.clone()],
+            Some(word) => {
+                known.iter().filter(|conflict| is_meant(conflict, word)).map(|conflict| conflict.id.clone()).collect()
+            }
+        };
+        if meant.is_empty() && conflict.is_some() {
+            let word = conflict.as_deref().unwrap_or_default();
+            let ids: Vec<&str> = known.iter().map(|conflict| conflict.id.as_str()).collect();
+            let because = match ids.as_slice() {
+                [] => format!("there is no conflict {word}; none is open"),
+                ids => format!("there is no conflict {word}; open are {}", ids.join(", ")),
+            };
+            return Err(Refusal::user(format!("resolve {app}"), because, format!("wild app resolve {app}")));
+        }
+        sides.extend(meant.into_iter().map(|id| (id, *take)));
+    }
+    let new = known.iter().filter(|conflict| sides.contains_key(&conflict.id)).count();
+    Ok(Taken { sides, new })
+}
+
+/// Returns whether a word names a conflict: its id, its file with or without the app's directory, or its key.
+fn is_meant(conflict: &Conflict, word: &str) -> bool {
+    let path = conflict.path.as_str();
+    let inner = path.splitn(3, '/').nth(2);
+    conflict.id == word || path == word || inner == Some(word) || (!conflict.key.is_empty() && conflict.key == word)
+}
+
+struct Update<'a> {
+    app: &'a AppName,
+    sources: &'a Sources,
+    branch: &'a UpdateBranch,
+    /// The record on the branch.
+    record: GenerationRecord,
+    source: Source,
+    decisions: BTreeMap<String, Side>,
+}
+
+impl<'a> Update<'a> {
+    /// Returns whether the package changes, and not only the config.
+    fn is_upgrade(&self) -> bool {
+        let now = record_of(&self.sources.files, self.app).ok().flatten();
+        now.is_none_or(|now| now.version != self.record.version || now.upstream_commit != self.record.upstream_commit)
+    }
+
+    fn make(&self, start: String, config: ConfigRule) -> Result<Made, Refusal> {
+        let candidate = self.source.candidate();
+        make(&Making {
+            app: self.app,
+            sources: self.sources,
+            candidate: &candidate,
+            start,
+            decisions: &self.decisions,
+            config,
+        })
+    }
+
+    /// Merges the update again from today's head and lands it with the decisions.
+    fn merge_anew(self) -> Result<Proposal, Refusal> {
+        let made = if self.is_upgrade() {
+            let start = self.sources.files.text(CONFIG).unwrap_or_default().to_owned();
+            self.make(start, ConfigRule::Merge)?
+        } else {
+            self.make(self.head_config_with_branch_section()?, ConfigRule::Keep)?
+        };
+        let decisions = self.decisions.clone();
+        land::land(self.landing(made, decisions))
+    }
+
+    fn landing(&self, made: Made, decisions: BTreeMap<String, Side>) -> Landing<'a> {
+        let now = record_of(&self.sources.files, self.app).ok().flatten();
+        let (kind, what) = match now {
+            Some(now) if now.version != self.record.version => {
+                ("upgrade", format!("{} -> {}", now.version, self.record.version))
+            }
+            Some(_) if self.is_upgrade() => {
+                ("upgrade", format!("{} at {}", self.record.version, self.record.upstream_commit.short()))
+            }
+            Some(_) | None => ("config", "follow config.yaml".to_owned()),
+        };
+        Landing {
+            app: self.app,
+            sources: self.sources,
+            theirs: made.theirs,
+            config: made.config,
+            config_merged: made.config_merged,
+            decisions,
+            wanted: self.record.wanted.clone(),
+            kind,
+            what,
+            body: String::new(),
+            waiting: Waiting::Replaced,
+        }
+    }
+
+    /// A change of config waits with its section on the branch; the rest of config.yaml is the head's.
+    fn head_config_with_branch_section(&self) -> Result<String, Refusal> {
+        let refuse = |findings| Refusal::found(format!("resolve {}", self.app), "wild app config", findings);
+        let text = self.sources.files.text(CONFIG).unwrap_or_default();
+        let now = config_in(text).map_err(refuse)?;
+        let then = config_in(self.branch.files.text(CONFIG).unwrap_or_default()).map_err(refuse)?;
+        let empty = serde_json::Map::new();
+        let edits = section_edits(now.app(self.app).unwrap_or(&empty), then.app(self.app).unwrap_or(&empty));
+        edit_section(text, self.app, &edits).map_err(refuse)
+    }
+
+    /// Takes what a person committed to the branch, brings in what the deployed branch got since, and applies the
+    /// decisions.
+    fn finish_edited(self, list: Option<ConflictsFile>) -> Result<Proposal, Refusal> {
+        let (app, sources, branch) = (self.app, self.sources, self.branch);
+        let own = app_files(&branch.files, app);
+        self.refuse_markers(&own)?;
+        let config = self.merged_config()?;
+        let made = self.make(config, ConfigRule::Keep)?;
+        let open: Vec<Conflict> =
+            list.map(|list| list.conflicts.into_iter().map(|open| open.conflict).collect()).unwrap_or_default();
+        let open: Vec<Conflict> = open
+            .into_iter()
+            .filter(|conflict| self.decisions.contains_key(&conflict.id) || !is_settled(conflict, &branch.files, app))
+            .collect();
+        let base = sources.base.as_ref().map(|base| app_files(&base.files, app)).unwrap_or_default();
+        let ours = app_files(&sources.files, app);
+        let sides = Three { base: &base, ours: &ours, theirs: &made.theirs.files };
+        let resolved = merge::resolve(&own, &open, &self.decisions, sides).map_err(|unplaced| {
+            Refusal::user(format!("resolve {app}"), unplaced.to_string(), format!("git log -p -- {}", unplaced.path))
+        })?;
+        let files = self.with_head(resolved.files, &made.theirs.files)?;
+        kustomize::build(&files, &format!("apps/{app}")).map_err(|findings| {
+            Refusal::found(format!("build {app} as the branch has it"), format!("wild app resolve {app}"), findings)
+        })?;
+        let mut proposal = Proposal::nothing(app);
+        proposal.needs = made.theirs.needs.clone();
+        proposal.diagnostics = made.theirs.diagnostics.clone();
+        proposal.generation = land::new_generation(app, sources, &made.theirs);
+        let landing = self.landing(made, BTreeMap::new());
+        land::commit(&landing, Finished { files, open: resolved.open, taken: resolved.taken }, &mut proposal)?;
+        Ok(proposal)
+    }
+
+    fn refuse_markers(&self, files: &FileTree) -> Result<(), Refusal> {
+        let mut own = files.iter().filter(|(path, _)| !is_package_view(path));
+        match own.find(|(_, file)| file.as_text().is_some_and(has_markers)) {
+            Some((path, _)) => {
+                let because = format!("{path} holds conflict markers on the branch");
+                Err(Refusal::user(format!("resolve {}", self.app), because, format!("git log -p -- {path}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Merges config.yaml of the branch with what the head got since the branch was made.
+    fn merged_config(&self) -> Result<String, Refusal> {
+        let text = |files: &'a FileTree| files.text(CONFIG).unwrap_or_default();
+        let merged = merge::merge_text(text(&self.branch.fork), text(&self.branch.files), text(&self.sources.files));
+        if merged.conflicts.is_empty() { Ok(merged.text) } else { Err(self.moved(CONFIG)) }
+    }
+
+    /// Brings into the branch's files what the head got since; the view of the package is that of the update.
+    fn with_head(&self, files: FileTree, theirs: &FileTree) -> Result<FileTree, Refusal> {
+        let fork = app_files(&self.branch.fork, self.app);
+        let head = app_files(&self.sources.files, self.app);
+        let merged = merge::merge_trees(&fork, &files, &head);
+        if let Some(conflict) = merged.conflicts.first() {
+            return Err(self.moved(conflict.path.as_str()));
+        }
+        let mut files = merged.files;
+        files.remove_below(&format!("apps/{}/.package", self.app));
+        let view = theirs.iter().filter(|(path, _)| is_package_view(path));
+        files.extend(view.map(|(path, file)| (path.clone(), file.clone())).collect());
+        Ok(files)
+    }
+
+    fn moved(&self, path: &str) -> Refusal {
+        let because = format!("{path} was changed on the deployed branch too, in the same place");
+        Refusal::undecided(
+            format!("resolve {}", self.app),
+            because,
+            format!("git switch wild/update/{} && git merge main", self.app),
+        )
+    }
+}
+
+/// Returns whether a person's commit on the branch settled a conflict: what we left there is not there any more.
+fn is_settled(conflict: &Conflict, files: &FileTree, app: &AppName) -> bool {
+    let text = files.text(conflict.path.as_str());
+    match conflict.kind {
+        ConflictKind::Text | ConflictKind::BothAdded => {
+            let mine = conflict.mine.as_deref().unwrap_or_default();
+            text.is_none_or(|text| !mine.is_empty() && !text.contains(mine))
+        }
+        ConflictKind::DeleteEdit => text.is_some(),
+        ConflictKind::EditDelete => text != conflict.mine.as_deref(),
+        ConflictKind::RenameRename => !files.contains(conflict.path.as_str()),
+        ConflictKind::Config => {
+            let config = config_in(files.text(CONFIG).unwrap_or_default()).unwrap_or_default();
+            let value = config.app(app).and_then(|section| value_at(section, &dotted(&conflict.key)).cloned());
+            value.map(|value| merge::shown(&value)) != conflict.mine
+        }
+        ConflictKind::FileKind | ConflictKind::Semantic => false,
+    }
+}

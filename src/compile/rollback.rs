@@ -1,0 +1,114 @@
+//! Pure. Puts an app and its config section back to what they were at an older commit, as a new commit.
+//!
+//! The generation of then is made again from the package of then and joined, so that the next update starts from the
+//! right base and brings back what this one undoes. Not here: going back on the cluster, which is the ordinary line
+//! after the commit.
+
+use std::collections::BTreeMap;
+
+use serde_json::Map;
+
+use super::config::stored;
+use super::edit::{app_files, changes, edit_section, put, scope, section_edits, subject};
+use super::land;
+use super::proposal::{Fate, Join, Proposal, TreeEdit};
+use super::refusal::Refusal;
+use super::sources::{CONFIG, Sources, config_in};
+use super::update::{ConfigRule, Making, make, view};
+use super::{record, record_of, record_path};
+use crate::kustomize;
+use crate::merge::has_markers;
+use crate::model::{AppName, CommitId, FileTree, GenerationRecord};
+
+/// Rolls an app back to a commit.
+pub(super) fn rollback(app: &AppName, sources: &Sources, to: &CommitId, reason: &str) -> Result<Proposal, Refusal> {
+    let what = format!("roll {app} back to {}", to.short());
+    let remedy = format!("wild app history {app}");
+    let refuse = |findings| Refusal::found(what.clone(), remedy.clone(), findings);
+    let past = sources.past.as_ref().filter(|past| !app_files(past, app).is_empty());
+    let Some(past) = past else {
+        return Err(Refusal::user(what, format!("there is no app {app} in that commit"), remedy));
+    };
+    let mut files = app_files(past, app);
+    if files.iter().any(|(_, file)| file.as_text().is_some_and(has_markers)) {
+        return Err(Refusal::user(what, "its files hold conflict markers there", remedy));
+    }
+    kustomize::build(&files, &format!("apps/{app}")).map_err(refuse)?;
+    let config = past_config(app, sources, past).map_err(refuse)?;
+    let mut proposal = Proposal::nothing(app);
+    let then = record_of(past, app).map_err(refuse)?;
+    let now = record_of(&sources.files, app).ok().flatten();
+    if let Some(then) = &then {
+        let source = stored(app, then, &view(past, app))?;
+        let candidate = source.candidate();
+        let start = config.clone();
+        let decisions = BTreeMap::new();
+        let made = make(&Making {
+            app,
+            sources,
+            candidate: &candidate,
+            start,
+            decisions: &decisions,
+            config: ConfigRule::Keep,
+        })?;
+        proposal.generation = land::new_generation(app, sources, &made.theirs);
+        proposal.needs = made.theirs.needs.clone();
+        proposal.diagnostics = made.theirs.diagnostics.clone();
+        let other_version = now.as_ref().is_some_and(|now| now.version != then.version);
+        if let Some(now) = now.as_ref().filter(|now| now.version != then.version) {
+            proposal.notices.push(format!(
+                "{app} goes back from {} to {}; data written since may not be readable",
+                now.version, then.version
+            ));
+        }
+        let pinned =
+            if other_version { Some(then.version.clone()) } else { now.as_ref().and_then(|now| now.wanted.clone()) };
+        let deployed = now.as_ref().is_none_or(|now| now.deployed);
+        let record = GenerationRecord { deployed, wanted: pinned, ..made.theirs.record };
+        put(&mut files, &record_path(app), &record::write_record(&record));
+    }
+    if !config.is_empty() || sources.files.contains(CONFIG) {
+        put(&mut files, CONFIG, &config);
+    }
+    let changes = changes(&scope(&sources.files, app), &files);
+    let only_record = changes.keys().all(|path| path.as_str() == record_path(app));
+    if only_record {
+        let mut nothing = Proposal::nothing(app);
+        nothing.summary = vec![format!("{app} is as it was at {}", to.short())];
+        return Ok(nothing);
+    }
+    let join = if then.is_some() { land::join(sources, proposal.generation.as_ref()) } else { Join::None };
+    proposal.main = Some(TreeEdit { join, ..edit(app, to, reason, changes, then.as_ref()) });
+    if sources.update.is_some() && !land::is_edited(sources) {
+        proposal.update_branch = Fate::Drop;
+    }
+    proposal.summary = vec![format!("{app} is back at {}", to.short())];
+    Ok(proposal)
+}
+
+/// Puts the app's section of config.yaml back and leaves everybody else's.
+fn past_config(app: &AppName, sources: &Sources, past: &FileTree) -> Result<String, Vec<crate::model::Diagnostic>> {
+    let text = sources.files.text(CONFIG).unwrap_or_default();
+    let (now, then) = (config_in(text)?, config_in(past.text(CONFIG).unwrap_or_default())?);
+    let empty = Map::new();
+    let edits = section_edits(now.app(app).unwrap_or(&empty), then.app(app).unwrap_or(&empty));
+    edit_section(text, app, &edits)
+}
+
+fn edit(
+    app: &AppName,
+    to: &CommitId,
+    reason: &str,
+    changes: BTreeMap<crate::base::RepoPath, Option<crate::model::File>>,
+    then: Option<&GenerationRecord>,
+) -> TreeEdit {
+    let mut trailers = vec![("Wild-App".to_owned(), app.to_string())];
+    trailers.extend(then.map(|record| ("Wild-Upstream".to_owned(), record::upstream_of(record))));
+    TreeEdit {
+        changes,
+        subject: subject("rollback", app.as_str(), &format!("to {}", to.short())),
+        body: reason.to_owned(),
+        trailers,
+        join: Join::None,
+    }
+}

@@ -1,0 +1,153 @@
+//! Pure. What one app's compile reads, all of it from one commit of the instance and pinned commits of its upstreams.
+//!
+//! Not here: reading it from git (`git`, `pipeline`).
+
+use std::collections::BTreeMap;
+
+use super::record;
+use crate::model::{
+    AppName, CommitId, Config, Diagnostic, FileTree, Generation, GenerationRecord, PackageName, SETTINGS_VERSION,
+    Settings, Upstream,
+};
+use crate::package::{self, Installed, MANIFEST};
+use crate::yaml::{self, Dialect};
+
+/// The user's values.
+pub(super) const CONFIG: &str = "config.yaml";
+/// Our settings for the instance.
+pub(super) const SETTINGS: &str = ".wild/config.yaml";
+
+/// Everything that compiling one app reads.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sources {
+    /// Head of the deployed branch.
+    pub head: CommitId,
+    /// At the head, by repository path: `config.yaml`, `.wild/config.yaml`, everything below `apps/<app>/`, and of
+    /// every app `apps/*/manifest.yaml` and `.wild/generated/*.yaml`.
+    pub files: FileTree,
+    /// The newest generation that is an ancestor of the head.
+    pub base: Option<Generation>,
+    /// The newest generation.
+    pub tip: Option<Generation>,
+    /// The package in each upstream that has it, in the order of the settings.
+    pub packages: Vec<UpstreamPackage>,
+    /// The update that waits.
+    pub update: Option<UpdateBranch>,
+    /// For a roll-back: the app's paths and `config.yaml` at the commit to go back to.
+    pub past: Option<FileTree>,
+}
+
+/// A package in one upstream.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UpstreamPackage {
+    /// The upstream.
+    pub directory: Upstream,
+    /// Its commit.
+    pub commit: CommitId,
+    /// Name of the package.
+    pub name: PackageName,
+    /// Its newest files, by path inside the package.
+    pub files: FileTree,
+    /// Older versions, read where a request names one.
+    pub versions: Vec<PackageVersion>,
+}
+
+/// An older version of a package.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PackageVersion {
+    /// Version, as its manifest says.
+    pub version: String,
+    /// The newest commit of the upstream that says so.
+    pub commit: CommitId,
+    /// Its files, by path inside the package.
+    pub files: FileTree,
+}
+
+/// The branch of an update that waits.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UpdateBranch {
+    /// Its tip.
+    pub tip: CommitId,
+    /// At the tip, the same paths as [`Sources::files`], and `.wild/conflicts/<app>.yaml`.
+    pub files: FileTree,
+    /// At the newest commit of the deployed branch that the tip contains, the same paths.
+    pub fork: FileTree,
+    /// Whose commits it holds.
+    pub authors: Authors,
+}
+
+/// Whose commits a branch holds beyond the deployed branch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Authors {
+    /// Ours alone: it may be made anew.
+    OnlyUs,
+    /// Also a person's, which is never rewritten.
+    People,
+}
+
+/// Reads `.wild/config.yaml`.
+pub fn settings_of(files: &FileTree) -> Result<Settings, Vec<Diagnostic>> {
+    let refuse = |line, message: String, hint: &str| {
+        Err(vec![Diagnostic::error("S101", SETTINGS, line, message).with_hint(hint)])
+    };
+    let Some(text) = files.text(SETTINGS) else {
+        return refuse(0, "the instance has no settings".to_owned(), "wild init");
+    };
+    let Some(document) = yaml::load_one(SETTINGS, text, Dialect::Gomplate)? else {
+        return refuse(0, "the settings are empty".to_owned(), "wild init");
+    };
+    let version = document.value.get("apiVersion").and_then(serde_json::Value::as_str);
+    if version != Some(SETTINGS_VERSION) {
+        let line = document.line_of(&["apiVersion"]).unwrap_or(document.line);
+        let message =
+            format!("apiVersion is {}, and this build reads {SETTINGS_VERSION}", version.unwrap_or("missing"));
+        return refuse(line, message, "use a build of that version");
+    }
+    yaml::read_typed(SETTINGS, text)
+}
+
+/// Reads `config.yaml`; an instance without one has no values.
+pub fn config_of(files: &FileTree) -> Result<Config, Vec<Diagnostic>> {
+    config_in(files.text(CONFIG).unwrap_or_default())
+}
+
+/// Reads a text of `config.yaml`.
+pub(super) fn config_in(text: &str) -> Result<Config, Vec<Diagnostic>> {
+    match yaml::load_one(CONFIG, text, Dialect::Gomplate)? {
+        None => Ok(Config::default()),
+        Some(document) => match document.value {
+            serde_json::Value::Object(map) => Ok(Config(map)),
+            _ => Err(vec![Diagnostic::error("S102", CONFIG, document.line, "config.yaml holds no map of keys")]),
+        },
+    }
+}
+
+/// Returns the apps of the instance that have a manifest, with their type and version. One that cannot be read stands
+/// for its own name: it must not block the apps that do not need it.
+pub fn apps_of(files: &FileTree) -> BTreeMap<AppName, Installed> {
+    let manifests = files.iter().filter_map(|(path, file)| {
+        let name = path.below("apps")?.as_str().strip_suffix(&format!("/{MANIFEST}"))?.to_owned();
+        Some((AppName::parse(&name).ok()?, path, file.as_text()?))
+    });
+    manifests
+        .map(|(app, path, text)| {
+            // The default of a manifest's type is the package's name, which need not be that of the app's directory.
+            let package = match record_of(files, &app) {
+                Ok(Some(record)) => Some(record.package),
+                Ok(None) | Err(_) => PackageName::parse(app.as_str()).ok(),
+            };
+            let read = package.and_then(|package| package::read_manifest(path.as_str(), &package, text).ok());
+            let installed = match read {
+                Some(read) => Installed { is: read.manifest.is, version: read.manifest.version },
+                None => Installed { is: app.to_string(), version: String::new() },
+            };
+            (app, installed)
+        })
+        .collect()
+}
+
+/// Reads the record of an app's generation; an app that a person committed by hand has none.
+pub fn record_of(files: &FileTree, app: &AppName) -> Result<Option<GenerationRecord>, Vec<Diagnostic>> {
+    let path = record::record_path(app);
+    files.text(&path).map(|text| record::read_record(&path, text)).transpose()
+}

@@ -1,0 +1,155 @@
+//! Pure. Adding and deploying.
+//!
+//! Not here: the world (`tests`).
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{World, add, app, blog, plain, refused, summary};
+use crate::base::RepoPath;
+use crate::compile::{record_of, settings_of};
+use crate::model::{Deploy, FileTree, PackageName, Request};
+
+const SHOP: &str = "name: shop\nversion: \"3\"\nrequires:\n- name: blog\n  alias: news\ndefaultConfig:\n  news: \"{{ .apps.news.title }}\"\n";
+
+fn shop() -> FileTree {
+    blog("3", |name, text| match name {
+        "manifest.yaml" => SHOP.to_owned(),
+        "deployment.yaml" => text
+            .replace("\"{{ .image }}\"", "shop:3")
+            .replace("{{ .title }}", "{{ .news }}")
+            .replace("{{ .memory }}", "1Gi"),
+        _ => text.to_owned(),
+    })
+}
+
+#[test]
+fn an_added_app_is_one_commit_with_its_generation_as_second_parent() {
+    let mut world = World::new();
+    let proposal = world.act(&add("blog", Deploy::Later)).unwrap();
+    assert_eq!(summary(&proposal), ["generation blog: blog 1.0", "main feat(blog): add 1.0 Generation"]);
+    assert_eq!(
+        proposal.summary,
+        ["blog 1.0 from wild 0000000", "wrote apps/blog (4 files), config.yaml apps.blog (3 keys)"]
+    );
+    let trailers: Vec<String> =
+        proposal.main.unwrap().trailers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    assert_eq!(
+        trailers,
+        ["Wild-App: blog", "Wild-Upstream: https://git.example.org/wild@000000000000000000000000000000000000abc0:blog"]
+    );
+}
+
+#[test]
+fn the_section_of_an_added_app_holds_every_default_and_nothing_else_changes() {
+    let mut world = World::new();
+    world.act(&add("blog", Deploy::Later)).unwrap();
+    let expected = "# mine\ncloud:\n  domain: example.org\napps:\n  blog:\n    image: blog:1.0\n    title: Garden\n    memory: 1Gi\n";
+    assert_eq!(world.text("config.yaml"), expected);
+    assert!(world.text("apps/blog/deployment.yaml").contains("image: \"blog:1.0\""));
+    assert!(world.text("apps/blog/.package/deployment.yaml").contains("{{ .image }}"));
+}
+
+#[test]
+fn given_values_and_those_of_an_earlier_time_win_over_defaults() {
+    let mut world = World::new();
+    world.push("config.yaml", |text| format!("{text}apps:\n  blog:\n    # mine\n    memory: 3Gi\n    own: 1\n"));
+    let request = Request::Add {
+        package: PackageName::parse("blog").unwrap(),
+        app: app("blog"),
+        bindings: BTreeMap::new(),
+        values: BTreeMap::from([("title".to_owned(), json!("Roof"))]),
+        version: None,
+        deploy: Deploy::Later,
+    };
+    world.act(&request).unwrap();
+    assert!(world.text("config.yaml").contains("    # mine\n    memory: 3Gi\n    own: 1\n    title: Roof\n"));
+    assert!(world.text("apps/blog/deployment.yaml").contains("memory: \"3Gi\""));
+}
+
+#[test]
+fn an_added_app_is_deployed_by_a_commit_of_its_own() {
+    let mut world = World::new();
+    world.act(&add("blog", Deploy::Later)).unwrap();
+    assert!(!record_of(world.head(), &app("blog")).unwrap().unwrap().deployed);
+    let deploy = Request::Deploy { app: app("blog"), approve: None };
+    let proposal = world.act(&deploy).unwrap();
+    assert_eq!(summary(&proposal), ["main feat(blog): deploy 1.0 None"]);
+    assert!(record_of(world.head(), &app("blog")).unwrap().unwrap().deployed);
+    assert!(!world.text(".wild/generated/blog.yaml").contains("deployed"));
+    assert!(world.act(&deploy).unwrap().is_nothing());
+}
+
+#[test]
+fn an_app_added_to_be_deployed_needs_no_second_commit() {
+    let mut world = World::with_blog();
+    assert!(world.act(&Request::Deploy { app: app("blog"), approve: None }).unwrap().is_nothing());
+    assert!(world.act(&Request::RevertDrift { app: app("blog") }).unwrap().is_nothing());
+}
+
+#[test]
+fn an_app_committed_by_hand_is_deployed_by_being_there() {
+    let mut world = World::new();
+    world.push("apps/own/kustomization.yaml", |_| "resources: []\n".to_owned());
+    assert!(world.act(&Request::Deploy { app: app("own"), approve: None }).unwrap().is_nothing());
+}
+
+#[test]
+fn what_cannot_be_added_is_refused_with_a_command() {
+    let mut world = World::with_blog();
+    refused(
+        world.act(&add("blog", Deploy::Now)),
+        "user: add blog: there is an app blog already; wild app add blog --as blog-2",
+    );
+    let misspelt = "user: add blgo: no directory has a package blgo; did you mean blog?; wild directory list";
+    refused(world.act(&add("blgo", Deploy::Now)), misspelt);
+    refused(
+        world.act(&Request::Deploy { app: app("blgo"), approve: None }),
+        "user: deploy blgo: there is no app blgo; did you mean blog?; wild app list",
+    );
+}
+
+#[test]
+fn a_missing_requirement_is_refused_with_the_command_that_adds_it() {
+    let mut world = World::new();
+    world.publish("shop", shop());
+    let refusal = world.act(&add("shop", Deploy::Now)).unwrap_err();
+    assert_eq!(refusal.explanation().remedy, "wild app add blog");
+}
+
+#[test]
+fn a_requirement_that_is_there_is_bound_and_shown() {
+    let mut world = World::with_blog();
+    world.chain.clear();
+    world.joined = 0;
+    world.publish("shop", shop());
+    let proposal = world.act(&add("shop", Deploy::Now)).unwrap();
+    assert_eq!(proposal.summary[1], "needs news → blog");
+    assert!(world.text("apps/shop/manifest.yaml").contains("installedAs: blog"));
+    assert!(world.text("config.yaml").contains("  shop:\n    news: Garden\n"));
+    refused(world.act(&super::delete("blog")), "blocked: delete blog: it is needed by shop; wild app delete shop");
+}
+
+#[test]
+fn an_older_version_is_added_by_name_and_pinned() {
+    let mut world = World::new();
+    world.publish("blog", blog("1.1", plain));
+    let mut request = add("blog", Deploy::Now);
+    if let Request::Add { version, .. } = &mut request {
+        *version = Some("1.0".to_owned());
+    }
+    world.act(&request).unwrap();
+    let record = record_of(world.head(), &app("blog")).unwrap().unwrap();
+    assert_eq!((record.version.as_str(), record.wanted.as_deref()), ("1.0", Some("1.0")));
+}
+
+#[test]
+fn settings_of_a_newer_version_are_refused() {
+    let mut files = World::new().head().clone();
+    files.insert(
+        RepoPath::parse(".wild/config.yaml").unwrap(),
+        crate::model::File::text("apiVersion: rewild.dev/v9\ninstanceId: k3f7\n"),
+    );
+    assert_eq!(settings_of(&files).unwrap_err()[0].id, "S101");
+}

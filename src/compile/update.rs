@@ -1,0 +1,327 @@
+//! Pure. Brings an app to another version of its package, because somebody asked or because policy lets the merge bot.
+//!
+//! config.yaml is merged first, so that the new files are rendered with the new keys. Not here: the merge of the files
+//! and the commit (`land`), decisions (`resolve`).
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::add::load;
+use super::edit::{dotted, edit_section};
+use super::generate::{GenerateInput, Generated, generate};
+use super::land::{self, Landing, Waiting};
+use super::proposal::Proposal;
+use super::record_of;
+use super::refusal::{Refusal, no_such_app};
+use super::resolve::decided;
+use super::sources::{CONFIG, Sources, UpstreamPackage, apps_of, config_in, settings_of};
+use crate::merge::{ConfigEdit, ConfigMerged, ConflictKind, merge_config};
+use crate::model::{AppName, CommitId, FileTree, GenerationRecord, Side, UpdatePolicy, Upstream};
+use crate::package::{self, Package, ResolveInput, compare_versions, satisfies};
+
+/// A version of a package that an app may be brought to.
+pub(super) struct Candidate<'a> {
+    pub(super) directory: &'a Upstream,
+    pub(super) commit: &'a CommitId,
+    pub(super) package: Package,
+}
+
+/// Brings the app to the version that was asked for, or to the newest.
+pub(super) fn update(app: &AppName, sources: &Sources, to: Option<&str>) -> Result<Proposal, Refusal> {
+    let record = managed(app, sources, "update")?;
+    if land::is_edited(sources) {
+        let because = "an update waits on its branch, and a person committed to it";
+        return Err(Refusal::undecided(format!("update {app}"), because, format!("wild app resolve {app}")));
+    }
+    let candidate = candidate(app, sources, &record, to)?;
+    let version = &candidate.package.manifest.version;
+    if compare_versions(version, &record.version) == Some(Ordering::Less) {
+        let because = format!("{version} is older than {}, which is installed", record.version);
+        return Err(Refusal::user(format!("update {app}"), because, format!("wild app history {app}")));
+    }
+    check_path(app, &record, &candidate)?;
+    bring(app, sources, &record, &candidate, to.map(str::to_owned))
+}
+
+/// Brings the app to the newest version if nobody pinned it and its policy says so.
+pub(super) fn follow(app: &AppName, sources: &Sources) -> Result<Proposal, Refusal> {
+    let settings = settings_of(&sources.files)
+        .map_err(|findings| Refusal::found(format!("update {app}"), "wild instance show", findings))?;
+    let record = record_of(&sources.files, app).ok().flatten();
+    let Some(record) = record.filter(|record| record.wanted.is_none()) else {
+        return Ok(Proposal::nothing(app));
+    };
+    if settings.update_policy_of(app.as_str()) != UpdatePolicy::All || land::is_edited(sources) {
+        return Ok(Proposal::nothing(app));
+    }
+    if sources.base.is_none() {
+        return Ok(land::without_base(app));
+    }
+    let Some(upstream) = upstream_of(sources, &record) else {
+        return Ok(Proposal::nothing(app));
+    };
+    let candidate = newest(app, upstream)?;
+    let order = compare_versions(&candidate.package.manifest.version, &record.version);
+    if !matches!(order, Some(Ordering::Greater | Ordering::Equal)) || check_path(app, &record, &candidate).is_err() {
+        return Ok(Proposal::nothing(app));
+    }
+    bring(app, sources, &record, &candidate, None)
+}
+
+/// Returns the record of an app that is made from a package.
+pub(super) fn managed(app: &AppName, sources: &Sources, what: &str) -> Result<GenerationRecord, Refusal> {
+    let record = record_of(&sources.files, app)
+        .map_err(|findings| Refusal::found(format!("{what} {app}"), format!("wild app show {app}"), findings))?;
+    match record {
+        Some(record) => Ok(record),
+        None if is_there(app, sources) => {
+            let because = "it is an app of your own, which no package stands behind";
+            Err(Refusal::user(format!("{what} {app}"), because, format!("wild app show {app}")))
+        }
+        None => Err(no_such_app(what, app, apps_of(&sources.files).keys().map(AppName::as_str))),
+    }
+}
+
+/// Returns whether the app has files.
+pub(super) fn is_there(app: &AppName, sources: &Sources) -> bool {
+    let directory = format!("apps/{app}");
+    sources.files.paths().any(|path| path.is_within(&directory))
+}
+
+fn upstream_of<'a>(sources: &'a Sources, record: &GenerationRecord) -> Option<&'a UpstreamPackage> {
+    let own = sources.packages.iter().find(|package| package.directory.name == record.directory);
+    own.filter(|package| package.name == record.package)
+}
+
+fn candidate<'a>(
+    app: &AppName,
+    sources: &'a Sources,
+    record: &GenerationRecord,
+    to: Option<&str>,
+) -> Result<Candidate<'a>, Refusal> {
+    let Some(upstream) = upstream_of(sources, record) else {
+        let because = format!("the directory {} has no package {}", record.directory, record.package);
+        return Err(Refusal::user(format!("update {app}"), because, "wild directory list"));
+    };
+    let newest = newest(app, upstream)?;
+    match to {
+        None => Ok(newest),
+        Some(version) if version == newest.package.manifest.version => Ok(newest),
+        Some(version) => older(app, upstream, version),
+    }
+}
+
+fn newest<'a>(app: &AppName, upstream: &'a UpstreamPackage) -> Result<Candidate<'a>, Refusal> {
+    let package = load(&upstream.name, &upstream.files, &format!("update {app}"))?;
+    Ok(Candidate { directory: &upstream.directory, commit: &upstream.commit, package })
+}
+
+/// Returns a version of a package by name.
+pub(super) fn older<'a>(app: &AppName, upstream: &'a UpstreamPackage, version: &str) -> Result<Candidate<'a>, Refusal> {
+    match upstream.versions.iter().find(|known| known.version == version) {
+        Some(known) => {
+            let package = load(&upstream.name, &known.files, &format!("read {app} {version}"))?;
+            Ok(Candidate { directory: &upstream.directory, commit: &known.commit, package })
+        }
+        None => {
+            let known: Vec<&str> = upstream.versions.iter().map(|known| known.version.as_str()).collect();
+            let because = match known.as_slice() {
+                [] => format!("the directory {} has no version {version} of it", upstream.directory.name),
+                known => format!("there is no version {version}; known are {}", known.join(", ")),
+            };
+            Err(Refusal::user(format!("read {app} {version}"), because, "wild directory outdated"))
+        }
+    }
+}
+
+/// Refuses a step that the package does not allow from the installed version.
+fn check_path(app: &AppName, record: &GenerationRecord, candidate: &Candidate<'_>) -> Result<(), Refusal> {
+    let manifest = &candidate.package.manifest;
+    let steps = manifest.upgrade_path.iter().filter(|step| step.to.as_ref().is_none_or(|to| *to == manifest.version));
+    let ranges: Vec<&str> = steps.map(|step| step.from.as_str()).collect();
+    let allowed = ranges.iter().any(|range| satisfies(&record.version, range) == Some(true));
+    if manifest.upgrade_path.is_empty() || allowed || manifest.version == record.version {
+        return Ok(());
+    }
+    let because = format!(
+        "{} is reached from {} only, and {} is installed",
+        manifest.version,
+        ranges.join(" or "),
+        record.version
+    );
+    Err(Refusal::blocked(format!("update {app}"), because, format!("wild app update {app} --to VERSION")))
+}
+
+fn bring(
+    app: &AppName,
+    sources: &Sources,
+    record: &GenerationRecord,
+    candidate: &Candidate<'_>,
+    wanted: Option<String>,
+) -> Result<Proposal, Refusal> {
+    let start = sources.files.text(CONFIG).unwrap_or_default().to_owned();
+    let decisions = decided(app, sources);
+    let made = make(&Making { app, sources, candidate, start, decisions: &decisions, config: ConfigRule::Merge })?;
+    let version = &candidate.package.manifest.version;
+    let what = if *version == record.version {
+        format!("{version} at {}", candidate.commit.short())
+    } else {
+        format!("{} -> {version}", record.version)
+    };
+    let mut proposal = land::land(Landing {
+        app,
+        sources,
+        theirs: made.theirs,
+        config: made.config,
+        config_merged: made.config_merged,
+        decisions,
+        wanted,
+        kind: "upgrade",
+        what,
+        body: String::new(),
+        waiting: Waiting::Replaced,
+    })?;
+    if proposal.is_nothing() && proposal.conflicts.is_empty() {
+        proposal.summary = vec![format!("{app} is at {version}, and nothing of it changed")];
+    }
+    Ok(proposal)
+}
+
+/// Whether keys of config.yaml are merged with new defaults.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ConfigRule {
+    /// They are: the package changed.
+    Merge,
+    /// They are not: only a person edits them.
+    Keep,
+}
+
+/// What a new generation is made from.
+pub(super) struct Making<'a> {
+    pub(super) app: &'a AppName,
+    pub(super) sources: &'a Sources,
+    pub(super) candidate: &'a Candidate<'a>,
+    /// Text of config.yaml to start from.
+    pub(super) start: String,
+    /// Sides that were taken, by conflict.
+    pub(super) decisions: &'a BTreeMap<String, Side>,
+    pub(super) config: ConfigRule,
+}
+
+/// A generation and the config that it was made with.
+pub(super) struct Made {
+    pub(super) theirs: Generated,
+    pub(super) config: String,
+    pub(super) config_merged: ConfigMerged,
+}
+
+/// Makes theirs: bindings, config, files.
+pub(super) fn make(making: &Making<'_>) -> Result<Made, Refusal> {
+    let Making { app, sources, candidate, .. } = making;
+    let what = format!("compile {app} {}", candidate.package.manifest.version);
+    let refuse = |findings| Refusal::found(what.clone(), format!("wild app show {app}"), findings);
+    let bindings = bind(app, sources, &candidate.package)?;
+    let mut text = making.start.clone();
+    let mut config_merged = ConfigMerged::default();
+    if making.config == ConfigRule::Merge {
+        let config = config_in(&text).map_err(refuse)?;
+        let input = ResolveInput { app, package: &candidate.package, bindings: &bindings, config: &config };
+        let new = package::resolve(&input).map_err(refuse)?.defaults;
+        let old = old_defaults(app, sources, &input);
+        let section = config.app(app).cloned().unwrap_or_default();
+        let moved = old.as_ref().map_or_else(|| new.clone(), |old| unmoved(&old.then, &old.today, &new));
+        let then = old.map(|old| old.then).unwrap_or_default();
+        config_merged = merge_config(&then, &section, &moved);
+        text = edit_section(&text, app, &config_merged.edits).map_err(refuse)?;
+        let decided = decided_edits(&config_merged, making.decisions, &then, &new);
+        text = edit_section(&text, app, &decided).map_err(refuse)?;
+    }
+    let config = config_in(&text).map_err(refuse)?;
+    let theirs = generate(&GenerateInput {
+        app,
+        package: &candidate.package,
+        directory: candidate.directory,
+        upstream_commit: candidate.commit,
+        bindings: &bindings,
+        config: &config,
+    })
+    .map_err(refuse)?;
+    Ok(Made { theirs, config: text, config_merged })
+}
+
+/// Returns the bindings of an app's package: those of the app's manifest, checked against the apps that are there.
+pub(super) fn bind(app: &AppName, sources: &Sources, package: &Package) -> Result<BTreeMap<String, AppName>, Refusal> {
+    let mut installed = apps_of(&sources.files);
+    installed.remove(app);
+    let path = format!("apps/{app}/{}", package::MANIFEST);
+    let copy = sources.files.text(&path).and_then(|text| package::read_manifest(&path, &package.name, text).ok());
+    let mut answers = copy.map(|read| package::bindings_of(&read.manifest)).unwrap_or_default();
+    answers.retain(|reference, _| package.manifest.requirement(reference).is_some());
+    // The app keeps what it has until the app that it needs is there.
+    package::bind(&package.manifest, &installed, &answers).map_err(|findings| {
+        let what = format!("compile {app} {}", package.manifest.version);
+        Refusal::found(what, format!("wild app show {app}"), findings).into_blocked()
+    })
+}
+
+struct OldDefaults {
+    /// As they were when the generation was made.
+    then: Map<String, Value>,
+    /// As the old package gives them with the config of today.
+    today: Map<String, Value>,
+}
+
+fn old_defaults(app: &AppName, sources: &Sources, input: &ResolveInput<'_>) -> Option<OldDefaults> {
+    let base = sources.base.as_ref()?;
+    let record = record_of(&base.files, app).ok().flatten()?;
+    let package = package::load(&record.package, &view(&base.files, app)).ok();
+    let resolved = package.and_then(|package| package::resolve(&ResolveInput { package: &package, ..*input }).ok());
+    let today = resolved.map_or_else(|| record.defaults.clone(), |resolved| resolved.defaults);
+    Some(OldDefaults { then: record.defaults, today })
+}
+
+/// Returns the package as an app's files show it.
+pub(super) fn view(files: &FileTree, app: &AppName) -> FileTree {
+    files.below(&format!("apps/{app}/.package"))
+}
+
+/// Takes out of the new defaults what moved only because the instance's own config did: that is no change of the
+/// package.
+fn unmoved(then: &Map<String, Value>, today: &Map<String, Value>, new: &Map<String, Value>) -> Map<String, Value> {
+    let pick = |key: &String, value: &Value| match (then.get(key), today.get(key), value) {
+        (Some(Value::Object(then)), Some(Value::Object(today)), Value::Object(new)) => {
+            Value::Object(unmoved(then, today, new))
+        }
+        (Some(then), Some(today), new) if today == new => then.clone(),
+        (_, _, new) => new.clone(),
+    };
+    new.iter().map(|(key, value)| (key.clone(), pick(key, value))).collect()
+}
+
+/// Returns the edits that decisions about keys of config.yaml ask for.
+fn decided_edits(
+    merged: &ConfigMerged,
+    decisions: &BTreeMap<String, Side>,
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+) -> Vec<ConfigEdit> {
+    let keys = merged.conflicts.iter().filter(|conflict| conflict.kind == ConflictKind::Config);
+    keys.filter_map(|conflict| {
+        let defaults = match decisions.get(&conflict.id)? {
+            Side::Mine => return None,
+            Side::Base => old,
+            Side::Upstream => new,
+        };
+        let path = dotted(&conflict.key);
+        Some(ConfigEdit { value: value_at(defaults, &path).cloned(), path })
+    })
+    .collect()
+}
+
+/// Returns the value at a path of keys.
+pub(super) fn value_at<'a>(map: &'a Map<String, Value>, path: &[String]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(map.get(first)?, |value, key| value.get(key))
+}
