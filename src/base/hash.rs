@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -30,6 +31,9 @@ impl fmt::Debug for Digest {
         write!(f, "Digest({})", self.to_hex())
     }
 }
+
+/// Block size of sha256, to which HMAC pads a key with zeros.
+const BLOCK_BYTES: usize = 64;
 
 /// Returns the sha256 of raw bytes.
 pub fn sha256(bytes: &[u8]) -> Digest {
@@ -100,9 +104,15 @@ impl Encoder {
         }
     }
 
-    /// Returns the encoded bytes, for a keyed hash.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// Returns the HMAC with sha256 of what was appended.
+    pub fn keyed_digest(&self, key: &[u8; 32]) -> Digest {
+        let mut block = [0; BLOCK_BYTES];
+        for (slot, byte) in block.iter_mut().zip(key) {
+            *slot = *byte;
+        }
+        let mut mac = Hmac::<Sha256>::new(&block.into());
+        mac.update(&self.bytes);
+        Digest(mac.finalize().into_bytes().into())
     }
 
     /// Returns the sha256 of what was appended.

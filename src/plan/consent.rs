@@ -97,7 +97,7 @@ fn unowned(snapshot: &Snapshot, wanted: &Wanted, existing: &Existing) -> Decisio
         return write(existing, Brings::News, Force::Yes, "takes over what nobody owns".into());
     }
     let message = format!("{} is there already and nobody owns it", wanted.id.short());
-    blocked(wanted, "AdoptionNeedsConsent", message, format!("wild app adopt {}", snapshot.app))
+    blocked(wanted, "AdoptionNeedsConsent", message, "set adopt: unowned in .wild/config.yaml".into())
 }
 
 fn write(existing: &Existing, brings: Brings, force: Force, reason: String) -> Decision {

@@ -32,6 +32,9 @@ pub(super) fn differences(record: &Record, live: Option<&Live>, payload: &Object
     if live.uid != record.uid {
         return vec![Difference::whole(DriftKind::Replaced)];
     }
+    if is_older(record, live) {
+        return Vec::new();
+    }
     if live.fields.is_empty() {
         return vec![Difference::whole(DriftKind::OwnershipLost)];
     }
@@ -98,6 +101,12 @@ pub(super) fn item(object: &ObjectId, difference: Difference, verdict: Verdict) 
     let Holder { manager, operation, subresource, time } = holder;
     let how = if subresource.is_empty() { operation } else { format!("{operation} {subresource}") };
     DriftItem { object: object.clone(), kind, paths, manager, how, since: time, harmless, verdict }
+}
+
+/// Returns whether the watch still shows the object as it was before our last write, which proves nothing about now.
+fn is_older(record: &Record, live: &Live) -> bool {
+    // The server writes all times in one form, so their texts compare as times do.
+    live.generation < record.generation || (!live.time.is_empty() && live.time < record.time)
 }
 
 fn is_mark(leaf: &LostLeaf) -> bool {

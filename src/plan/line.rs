@@ -101,6 +101,7 @@ fn wanted(snapshot: &Snapshot) -> Vec<Wanted> {
 fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan) -> Vec<(Wanted, Write)> {
     let mut writes = Vec::new();
     for wanted in wanted {
+        plan.notes.extend(wanted.note.clone());
         let refused = wanted.refused.clone().or_else(|| grant::missing(snapshot, &wanted.id));
         if let Some(blocked) = refused {
             block(plan, (blocked, WakeOn::Revision));
@@ -167,8 +168,7 @@ fn delete(snapshot: &Snapshot, victims: Vec<Victim>, is_complete: bool, plan: &m
         return;
     }
     if !is_complete {
-        let count = victims.len();
-        return plan.notes.push(format!("{count} objects are no longer wanted and stay until the rest is applied"));
+        return plan.notes.push(format!("deletions that wait until the rest is applied: {}", victims.len()));
     }
     if let Some(blocked) = budget::exceeded(snapshot, &victims) {
         return block(plan, (blocked, WakeOn::Revision));

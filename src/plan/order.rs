@@ -94,7 +94,7 @@ pub(super) fn delete() -> Verb {
 }
 
 fn apply(id: usize, wanted: Wanted, write: Write, after: Vec<usize>) -> Action {
-    let Wanted { id: object, payload, hash, source, wave, stage, refused: _ } = wanted;
+    let Wanted { id: object, payload, hash, source, wave, stage, refused: _, note: _ } = wanted;
     let Write { brings: _, force, uid, reason } = write;
     let api_version = payload.api_version().to_owned();
     Action {

@@ -15,6 +15,6 @@ fn blocked(path: &str) -> Blocked {
         object: None,
         reason: "SecretMissing".into(),
         message: format!("secret {path} is not set"),
-        hint: format!("wild secret set {path} -"),
+        hint: format!("add {path} to secrets.yaml"),
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct Wanted {
     pub(super) stage: u8,
     /// Why it is never sent, if that is so.
     pub(super) refused: Option<Blocked>,
+    /// What of it is left out, if a person should know.
+    pub(super) note: Option<String>,
 }
 
 impl Wanted {
@@ -41,9 +43,10 @@ impl Wanted {
         marks::mark(&mut payload, snapshot.identity(), origin);
         let id = desired.object.id();
         let source = if desired.file.is_empty() { String::new() } else { format!("{}:{}", desired.file, desired.line) };
+        let note = desired.object.at(&["status"]).map(|_| format!("{} has a status, which is left out", id.short()));
         let wave = wave(&desired.object).unwrap_or(0);
         let stage = kind::stage(&id.group, &id.kind);
-        Self { id, payload, hash: desired.hash.clone(), source, wave, stage, refused: refusal::refused(desired) }
+        Self { id, payload, hash: desired.hash.clone(), source, wave, stage, refused: refusal::refused(desired), note }
     }
 
     /// Returns whether it is a Namespace that no file of the repository holds.

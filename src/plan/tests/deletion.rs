@@ -63,7 +63,7 @@ fn nothing_is_pruned_while_something_is_held_back() {
         &world,
         &[
             "! OwnedByApp: ConfigMap/x belongs to app shop (try: remove it from one of the apps: wild app diff shop)",
-            "i 1 objects are no longer wanted and stay until the rest is applied",
+            "i deletions that wait until the rest is applied: 1",
             "= 3 unchanged",
         ],
     );
@@ -76,7 +76,7 @@ fn nothing_is_pruned_before_the_requirements_are_ready() {
         &world,
         &[
             "! RequirementNotReady: it requires db, which is degraded (try: wild app status db)",
-            "i 1 objects are no longer wanted and stay until the rest is applied",
+            "i deletions that wait until the rest is applied: 1",
             "= 3 unchanged",
         ],
     );

@@ -222,6 +222,15 @@ fn a_new_revision_of_an_object_ends_its_drift_under_every_policy() {
 }
 
 #[test]
+fn a_view_from_before_our_own_write_is_no_drift() {
+    let before = |world: World| world.live("Deployment/web", |live| live.fields = "before".into());
+    let world = before(web()).record("Deployment/web", |record| record.generation = 2);
+    check(&world, &["= 2 unchanged"]);
+    let world = before(web()).live("Deployment/web", |live| live.time = "2026-11-21T09:59:59Z".into());
+    check(&world, &["= 2 unchanged"]);
+}
+
+#[test]
 fn fields_that_others_add_are_not_drift() {
     let world = web().live("Deployment/web", |live| live.resource_version = "99".into());
     check(&world, &["= 2 unchanged"]);

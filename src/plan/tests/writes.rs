@@ -169,6 +169,17 @@ fn an_object_that_is_wanted_again_while_it_goes_is_waited_for() {
 }
 
 #[test]
+fn a_status_in_the_repository_is_left_out_with_a_note() {
+    let mut files = config("files", "1");
+    files.0.insert("status".into(), json!({"phase": "Active"}));
+    let world = World::deployed(&[]).wants(&files);
+    check(
+        &world,
+        &["+ ConfigMap files new in ccccccc", "i ConfigMap/files has a status, which is left out", "= 1 unchanged"],
+    );
+}
+
+#[test]
 fn waves_come_before_stages() {
     let mut late = config("late", "1");
     late.set_annotation("rewild.dev/wave", "1");
@@ -259,8 +270,8 @@ fn a_missing_secret_holds_the_app_back_and_prunes_nothing() {
     check(
         &world,
         &[
-            "! SecretMissing: secret apps.blog.password is not set (try: wild secret set apps.blog.password -)",
-            "i 1 objects are no longer wanted and stay until the rest is applied",
+            "! SecretMissing: secret apps.blog.password is not set (try: add apps.blog.password to secrets.yaml)",
+            "i deletions that wait until the rest is applied: 1",
             "= 3 unchanged",
         ],
     );
@@ -362,7 +373,7 @@ fn what_needs_an_object_that_is_held_back_is_held_back_too() {
         &world,
         &[
             "+ ConfigMap other new in ccccccc",
-            "! AdoptionNeedsConsent: ConfigMap/files is there already and nobody owns it (try: wild app adopt blog)",
+            "! AdoptionNeedsConsent: ConfigMap/files is there already and nobody owns it (try: set adopt: unowned in .wild/config.yaml)",
             "! DependencyBlocked: Deployment/web needs ConfigMap/files, which is held back",
             "= 2 unchanged",
         ],
