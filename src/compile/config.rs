@@ -141,7 +141,7 @@ fn land(
 /// Returns whether the update that waits is this very change, found again: it would bring the version that is there
 /// already.
 fn waiting(app: &AppName, sources: &Sources, record: &GenerationRecord) -> Waiting {
-    let branch = sources.update.as_ref().filter(|_| !land::is_edited(sources));
+    let branch = sources.update.as_ref().filter(|_| !land::is_edited(app, sources));
     let waits = branch.and_then(|branch| record_of(&branch.files, app).ok().flatten());
     let same_config = branch.is_some_and(|branch| branch.files.text(CONFIG) == sources.files.text(CONFIG));
     if waits.is_some_and(|waits| waits.version == record.version) && same_config {

@@ -76,6 +76,9 @@ pub(super) fn land(landing: Landing<'_>) -> Result<Proposal, Refusal> {
     proposal.diagnostics = landing.theirs.diagnostics.clone();
     if trees.theirs == trees.base {
         config_alone(&landing, &mut proposal);
+        if is_merged(&landing) {
+            proposal.update_branch = Fate::Drop;
+        }
         return Ok(proposal);
     }
     let merged = gate(&landing, &trees, merge::merge_trees(&trees.base, &trees.ours, &trees.theirs))?;
@@ -92,7 +95,8 @@ pub(super) fn land(landing: Landing<'_>) -> Result<Proposal, Refusal> {
         let what = format!("{} with the sides that were taken", landing.app);
         return Err(Refusal::found(what, format!("wild app resolve {} --take mine", landing.app), finding));
     }
-    let finished = Finished { files: resolved.files, open: resolved.open, taken: resolved.taken };
+    let finished =
+        Finished { files: resolved.files, open: resolved.open, taken: resolved.taken, authors: Authors::OnlyUs };
     commit(&landing, finished, &mut proposal)?;
     Ok(proposal)
 }
@@ -105,6 +109,8 @@ pub(super) struct Finished {
     pub(super) open: Vec<Conflict>,
     /// What was decided.
     pub(super) taken: Vec<(Conflict, Side)>,
+    /// Whose text the files hold beyond the merge.
+    pub(super) authors: Authors,
 }
 
 /// Puts the commit onto the deployed branch, or onto the update branch while something is open.
@@ -126,7 +132,10 @@ pub(super) fn commit(landing: &Landing<'_>, finished: Finished, proposal: &mut P
         }
         return Ok(());
     }
-    let list = conflicts_file(landing, &finished.open, &taken);
+    let list = ConflictsFile {
+        edited: finished.authors == Authors::People,
+        ..conflicts_file(landing, &finished.open, &taken)
+    };
     put(&mut files, &merge::conflicts_path(app), &list.write());
     let is_there = sources.update.as_ref().is_some_and(|branch| scope(&branch.files, app) == files);
     if !is_there && sources.update.is_some() && landing.waiting == Waiting::Left {
@@ -318,7 +327,21 @@ fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Returns whether the update branch holds commits of a person.
-pub(super) fn is_edited(sources: &Sources) -> bool {
-    sources.update.as_ref().is_some_and(|branch| branch.authors == Authors::People)
+/// Returns whether the update branch holds what a person wrote: in a commit on top, or below a later one of ours.
+pub(super) fn is_edited(app: &AppName, sources: &Sources) -> bool {
+    let path = merge::conflicts_path(app);
+    sources.update.as_ref().is_some_and(|branch| {
+        let list = branch.files.text(&path).and_then(|text| ConflictsFile::read(&path, text).ok());
+        branch.authors == Authors::People || list.is_some_and(|list| list.edited)
+    })
+}
+
+/// Returns whether the update that waits was merged by other means, for example by plain git.
+fn is_merged(landing: &Landing<'_>) -> bool {
+    let (app, sources) = (landing.app, landing.sources);
+    let record = |files: Option<&FileTree>| files.and_then(|files| record_of(files, app).ok().flatten());
+    let merged = record(sources.base.as_ref().map(|base| &base.files));
+    let waits = record(sources.update.as_ref().map(|branch| &branch.files));
+    merged.zip(waits).is_some_and(|(merged, waits)| record::same_generation(&merged, &waits))
+        && !is_edited(app, sources)
 }

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Map, Value};
+
 use super::config::{Source, stored};
 use super::edit::{app_files, dotted, edit_section, section_edits};
 use super::land::{self, Finished, Landing, Waiting};
@@ -16,7 +18,9 @@ use super::refusal::Refusal;
 use super::sources::{Authors, CONFIG, Sources, UpdateBranch, config_in};
 use super::update::{ConfigRule, Made, Making, make, value_at, view};
 use crate::kustomize;
-use crate::merge::{self, Conflict, ConflictKind, ConflictsFile, Three, conflicts_path, has_markers, is_package_view};
+use crate::merge::{
+    self, ConfigEdit, Conflict, ConflictKind, ConflictsFile, Three, conflicts_path, has_markers, is_package_view,
+};
 use crate::model::{AppName, Decision, FileTree, GenerationRecord, Side};
 
 /// Applies decisions to the update that waits.
@@ -25,9 +29,9 @@ pub(super) fn resolve(app: &AppName, sources: &Sources, decisions: &[Decision]) 
     let list = list(app, &branch.files)?;
     let taken = taken(app, list.as_ref(), decisions)?;
     let open = list.as_ref().map(|list| list.conflicts.len()).unwrap_or_default();
-    let edited = branch.authors == Authors::People;
+    let edited = land::is_edited(app, sources);
     if decisions.is_empty() && open > 0 && taken.new == 0 && !edited {
-        let because = format!("{open} conflicts are open");
+        let because = if open == 1 { "1 conflict is open".to_owned() } else { format!("{open} conflicts are open") };
         return Err(Refusal::undecided(
             format!("finish the update of {app}"),
             because,
@@ -195,7 +199,7 @@ impl<'a> Update<'a> {
         let text = self.sources.files.text(CONFIG).unwrap_or_default();
         let now = config_in(text).map_err(refuse)?;
         let then = config_in(self.branch.files.text(CONFIG).unwrap_or_default()).map_err(refuse)?;
-        let empty = serde_json::Map::new();
+        let empty = Map::new();
         let edits = section_edits(now.app(self.app).unwrap_or(&empty), then.app(self.app).unwrap_or(&empty));
         edit_section(text, self.app, &edits).map_err(refuse)
     }
@@ -206,14 +210,14 @@ impl<'a> Update<'a> {
         let (app, sources, branch) = (self.app, self.sources, self.branch);
         let own = app_files(&branch.files, app);
         self.refuse_markers(&own)?;
-        let config = self.merged_config()?;
-        let made = self.make(config, ConfigRule::Keep)?;
         let open: Vec<Conflict> =
             list.map(|list| list.conflicts.into_iter().map(|open| open.conflict).collect()).unwrap_or_default();
         let open: Vec<Conflict> = open
             .into_iter()
             .filter(|conflict| self.decisions.contains_key(&conflict.id) || !is_settled(conflict, &branch.files, app))
             .collect();
+        let config = self.decided_config(&self.merged_config()?, &open)?;
+        let made = self.make(config, ConfigRule::Keep)?;
         let base = sources.base.as_ref().map(|base| app_files(&base.files, app)).unwrap_or_default();
         let ours = app_files(&sources.files, app);
         let sides = Three { base: &base, ours: &ours, theirs: &made.theirs.files };
@@ -229,7 +233,8 @@ impl<'a> Update<'a> {
         proposal.diagnostics = made.theirs.diagnostics.clone();
         proposal.generation = land::new_generation(app, sources, &made.theirs);
         let landing = self.landing(made, BTreeMap::new());
-        land::commit(&landing, Finished { files, open: resolved.open, taken: resolved.taken }, &mut proposal)?;
+        let finished = Finished { files, open: resolved.open, taken: resolved.taken, authors: Authors::People };
+        land::commit(&landing, finished, &mut proposal)?;
         Ok(proposal)
     }
 
@@ -249,6 +254,21 @@ impl<'a> Update<'a> {
         let text = |files: &'a FileTree| files.text(CONFIG).unwrap_or_default();
         let merged = merge::merge_text(text(&self.branch.fork), text(&self.branch.files), text(&self.sources.files));
         if merged.conflicts.is_empty() { Ok(merged.text) } else { Err(self.moved(CONFIG)) }
+    }
+
+    /// Sets the keys whose conflict was decided.
+    fn decided_config(&self, text: &str, conflicts: &[Conflict]) -> Result<String, Refusal> {
+        let about_config = conflicts.iter().filter(|conflict| conflict.kind == ConflictKind::Config);
+        let edits = about_config.filter_map(|conflict| {
+            let shown = match self.decisions.get(&conflict.id)? {
+                Side::Mine => return None,
+                Side::Base => conflict.base.as_deref(),
+                Side::Upstream => conflict.upstream.as_deref(),
+            };
+            Some(ConfigEdit { path: dotted(&conflict.key), value: shown.map(value_of) })
+        });
+        edit_section(text, self.app, &edits.collect::<Vec<_>>())
+            .map_err(|findings| Refusal::found(format!("resolve {}", self.app), "wild app config", findings))
     }
 
     /// Brings into the branch's files what the head got since; the view of the package is that of the update.
@@ -274,6 +294,12 @@ impl<'a> Update<'a> {
             format!("git switch wild/update/{} && git merge main", self.app),
         )
     }
+}
+
+/// Reads a value that a conflict shows.
+fn value_of(shown: &str) -> Value {
+    let read = config_in(&format!("shown: {shown}"));
+    read.ok().and_then(|config| config.at("shown").cloned()).unwrap_or_else(|| Value::from(shown))
 }
 
 /// Returns whether a person's commit on the branch settled a conflict: what we left there is not there any more.

@@ -79,7 +79,7 @@ pub(super) fn rollback(app: &AppName, sources: &Sources, to: &CommitId, reason: 
     }
     let join = if then.is_some() { land::join(sources, proposal.generation.as_ref()) } else { Join::None };
     proposal.main = Some(TreeEdit { join, ..edit(app, to, reason, changes, then.as_ref()) });
-    if sources.update.is_some() && !land::is_edited(sources) {
+    if sources.update.is_some() && !land::is_edited(app, sources) {
         proposal.update_branch = Fate::Drop;
     }
     proposal.summary = vec![format!("{app} is back at {}", to.short())];

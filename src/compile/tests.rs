@@ -6,6 +6,7 @@
 mod adding;
 mod changing;
 mod ending;
+mod samples;
 mod updating;
 
 use std::collections::BTreeMap;
@@ -62,12 +63,19 @@ pub(super) fn app(name: &str) -> AppName {
 pub(super) struct World {
     /// Trees of the deployed branch, oldest first.
     pub(super) main: Vec<FileTree>,
-    /// The chain of generations of the app, and how many of them the branch's history holds.
-    pub(super) chain: Vec<Generation>,
-    pub(super) joined: usize,
-    pub(super) update: Option<UpdateBranch>,
+    /// Generations by app.
+    pub(super) chains: BTreeMap<AppName, Chain>,
+    /// Update branches by app.
+    pub(super) updates: BTreeMap<AppName, UpdateBranch>,
     pub(super) packages: Vec<UpstreamPackage>,
     pub(super) past: Option<FileTree>,
+}
+
+/// The generations of an app, and how many of them the deployed branch holds.
+#[derive(Default)]
+pub(super) struct Chain {
+    pub(super) generations: Vec<Generation>,
+    pub(super) joined: usize,
 }
 
 fn commit(number: usize) -> CommitId {
@@ -80,8 +88,13 @@ impl World {
         let mut files = FileTree::new();
         files.insert(RepoPath::parse(".wild/config.yaml").unwrap(), File::text(SETTINGS));
         files.insert(RepoPath::parse("config.yaml").unwrap(), File::text("# mine\ncloud:\n  domain: example.org\n"));
-        let mut world =
-            Self { main: vec![files], chain: Vec::new(), joined: 0, update: None, packages: Vec::new(), past: None };
+        let mut world = Self {
+            main: vec![files],
+            chains: BTreeMap::new(),
+            updates: BTreeMap::new(),
+            packages: Vec::new(),
+            past: None,
+        };
         world.publish("blog", blog("1.0", plain));
         world
     }
@@ -133,28 +146,35 @@ impl World {
 
     /// A person's push to the update branch.
     pub(super) fn push_update(&mut self, path: &str, edit: impl Fn(&str) -> String) {
-        let branch = self.update.as_mut().unwrap();
+        let branch = self.updates.get_mut("blog").unwrap();
         let text = edit(branch.files.text(path).unwrap_or_default());
         branch.files.insert(RepoPath::parse(path).unwrap(), File::text(&text));
         branch.authors = Authors::People;
     }
 
-    pub(super) fn sources(&self) -> Sources {
+    /// The update branch of an app.
+    pub(super) fn branch(&self, app: &str) -> &UpdateBranch {
+        &self.updates[app]
+    }
+
+    pub(super) fn sources(&self, app: &AppName) -> Sources {
+        let none = Chain::default();
+        let chain = self.chains.get(app).unwrap_or(&none);
         Sources {
             head: commit(self.main.len()),
             files: self.head().clone(),
-            base: self.joined.checked_sub(1).map(|newest| self.chain[newest].clone()),
-            tip: self.chain.last().cloned(),
+            base: chain.joined.checked_sub(1).map(|newest| chain.generations[newest].clone()),
+            tip: chain.generations.last().cloned(),
             packages: self.packages.clone(),
-            update: self.update.clone(),
+            update: self.updates.get(app).cloned(),
             past: self.past.clone(),
         }
     }
 
     /// Proposes, commits, and sees to it that the same cause has nothing left to do.
     pub(super) fn run(&mut self, app: &AppName, cause: Cause<'_>) -> Result<Proposal, Refusal> {
-        let proposal = propose(app, &self.sources(), cause)?;
-        self.commit(&proposal);
+        let proposal = propose(app, &self.sources(app), cause)?;
+        self.commit(app, &proposal);
         for cause in [Cause::Changed, cause] {
             let repeats = !matches!(
                 cause,
@@ -163,7 +183,7 @@ impl World {
                 )
             );
             if repeats && self.head().paths().any(|path| path.is_within(&format!("apps/{app}"))) {
-                let again = propose(app, &self.sources(), cause).unwrap();
+                let again = propose(app, &self.sources(app), cause).unwrap();
                 assert!(again.is_nothing(), "{cause:?} again: {:?}", summary(&again));
             }
         }
@@ -176,12 +196,13 @@ impl World {
     }
 
     /// Does to the refs what the pipeline does, and checks what must hold of every commit.
-    fn commit(&mut self, proposal: &Proposal) {
+    fn commit(&mut self, app: &AppName, proposal: &Proposal) {
+        let chain = self.chains.entry(app.clone()).or_default();
         if let Some(generation) = &proposal.generation {
-            let commit = commit(0x9e0 + self.chain.len());
-            self.chain.push(Generation { commit, files: generation.files.clone() });
+            let commit = commit(0x9e0 + chain.generations.len());
+            chain.generations.push(Generation { commit, files: generation.files.clone() });
         }
-        let fork = self.head().clone();
+        let fork = self.main.last().unwrap().clone();
         if let Some(edit) = &proposal.main {
             let files = applied(&fork, edit);
             assert_ne!(files, fork, "{} changes nothing", edit.subject);
@@ -190,17 +211,17 @@ impl World {
                 assert!(!file.as_text().is_some_and(has_markers), "{path} holds markers");
             }
             if edit.join == Join::Generation {
-                self.joined = self.chain.len();
+                chain.joined = chain.generations.len();
             }
             self.main.push(files);
         }
         if let Some(edit) = &proposal.update {
             let files = applied(&fork, edit);
-            let authors = self.update.as_ref().map_or(Authors::OnlyUs, |branch| branch.authors);
-            self.update = Some(UpdateBranch { tip: commit(0xb0), files, fork, authors });
+            let authors = self.updates.get(app).map_or(Authors::OnlyUs, |branch| branch.authors);
+            self.updates.insert(app.clone(), UpdateBranch { tip: commit(0xb0), files, fork, authors });
         }
         if proposal.update_branch == Fate::Drop {
-            self.update = None;
+            self.updates.remove(app);
         }
     }
 }

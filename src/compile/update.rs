@@ -31,7 +31,7 @@ pub(super) struct Candidate<'a> {
 /// Brings the app to the version that was asked for, or to the newest.
 pub(super) fn update(app: &AppName, sources: &Sources, to: Option<&str>) -> Result<Proposal, Refusal> {
     let record = managed(app, sources, "update")?;
-    if land::is_edited(sources) {
+    if land::is_edited(app, sources) {
         let because = "an update waits on its branch, and a person committed to it";
         return Err(Refusal::undecided(format!("update {app}"), because, format!("wild app resolve {app}")));
     }
@@ -53,7 +53,7 @@ pub(super) fn follow(app: &AppName, sources: &Sources) -> Result<Proposal, Refus
     let Some(record) = record.filter(|record| record.wanted.is_none()) else {
         return Ok(Proposal::nothing(app));
     };
-    if settings.update_policy_of(app.as_str()) != UpdatePolicy::All || land::is_edited(sources) {
+    if settings.update_policy_of(app.as_str()) != UpdatePolicy::All || land::is_edited(app, sources) {
         return Ok(Proposal::nothing(app));
     }
     if sources.base.is_none() {
@@ -91,8 +91,8 @@ pub(super) fn is_there(app: &AppName, sources: &Sources) -> bool {
 }
 
 fn upstream_of<'a>(sources: &'a Sources, record: &GenerationRecord) -> Option<&'a UpstreamPackage> {
-    let own = sources.packages.iter().find(|package| package.directory.name == record.directory);
-    own.filter(|package| package.name == record.package)
+    let mut packages = sources.packages.iter();
+    packages.find(|package| package.directory.name == record.directory && package.name == record.package)
 }
 
 fn candidate<'a>(

@@ -25,6 +25,9 @@ pub struct ConflictsFile {
     pub base: GenerationMark,
     /// The generation that waits.
     pub upstream: GenerationMark,
+    /// Whether the files of the branch hold what a person wrote there: such a branch is never made anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
     /// What is open, in the order of the files.
     pub conflicts: Vec<OpenConflict>,
     /// What was decided.
@@ -76,7 +79,8 @@ pub fn read_conflicts(path: &str, text: &str) -> Result<Vec<Conflict>, Vec<Diagn
 impl ConflictsFile {
     /// Returns a file of this version.
     pub fn new(app: &AppName, base: GenerationMark, upstream: GenerationMark) -> Self {
-        Self { version: VERSION, app: app.clone(), base, upstream, conflicts: Vec::new(), decided: Vec::new() }
+        let (app, conflicts, decided) = (app.clone(), Vec::new(), Vec::new());
+        Self { version: VERSION, app, base, upstream, edited: false, conflicts, decided }
     }
 
     /// Reads the text of the file.

@@ -121,8 +121,6 @@ fn a_missing_requirement_is_refused_with_the_command_that_adds_it() {
 #[test]
 fn a_requirement_that_is_there_is_bound_and_shown() {
     let mut world = World::with_blog();
-    world.chain.clear();
-    world.joined = 0;
     world.publish("shop", shop());
     let proposal = world.act(&add("shop", Deploy::Now)).unwrap();
     assert_eq!(proposal.summary[1], "needs news → blog");

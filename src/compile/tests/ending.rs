@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::{World, app, blog, commit, delete, plain, refused, set, summary, update};
+use super::{World, app, blog, commit, delete, refused, set, summary, update};
 use crate::compile::record_of;
 use crate::model::Request;
 
@@ -95,5 +95,4 @@ fn a_deleted_app_can_be_added_again() {
     world.act(&delete("blog")).unwrap();
     let proposal = world.act(&super::add("blog", crate::model::Deploy::Now)).unwrap();
     assert_eq!(summary(&proposal), ["main feat(blog): add and deploy 1.0 None"]);
-    let _ = plain;
 }

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::{World, app, blog, plain, refused, set, summary, take, update};
+use super::{World, app, blog, refused, set, summary, take, update};
 use crate::compile::{Authors, Cause, record_of};
 use crate::model::{Request, Side};
 
@@ -45,7 +45,7 @@ fn an_update_without_conflict_is_one_merge_commit() {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     assert!(world.text("config.yaml").contains("image: blog:1.1"));
-    assert_eq!(world.joined, 2);
+    assert_eq!(world.chains["blog"].joined, 2);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_conflict_waits_on_a_branch_with_every_clean_change_and_main_stays() {
         ]
     );
     assert_eq!(world.head(), &before);
-    let branch = &world.update.as_ref().unwrap().files;
+    let branch = &world.branch("blog").files;
     let text = branch.text(DEPLOYMENT).unwrap();
     assert!(text.contains("memory: 4Gi") && text.contains("restartPolicy: OnFailure"), "{text}");
     assert!(
@@ -198,7 +198,7 @@ fn a_decision_that_leaves_others_open_is_a_commit_on_the_branch() {
         summary(&proposal),
         ["update upgrade(blog): 1.0 -> 1.2, 1 conflict open Generation", "Text apps/blog/deployment.yaml "]
     );
-    assert!(world.update.as_ref().unwrap().files.text("apps/blog/service.yaml").unwrap().contains("8443"));
+    assert!(world.branch("blog").files.text("apps/blog/service.yaml").unwrap().contains("8443"));
     assert!(world.act(&update(None)).unwrap().is_nothing(), "a pass in between keeps the decision");
     let proposal = world.act(&take(None, Side::Mine)).unwrap();
     assert_eq!(summary(&proposal), ["main upgrade(blog): 1.0 -> 1.2 Generation", "drop"]);
@@ -253,6 +253,37 @@ fn a_conflict_that_nobody_decided_stays_open_on_an_edited_branch() {
     assert!(proposal.main.is_none());
     assert_eq!(proposal.conflicts[0].path.as_str(), "apps/blog/service.yaml");
     assert_eq!(proposal.conflicts.len(), 1);
+    // Our own commit is on top now, and what the person wrote still counts.
+    world.updates.get_mut("blog").unwrap().authors = Authors::OnlyUs;
+    assert!(world.run(&app("blog"), Cause::Upstream).unwrap().is_nothing());
+    world.act(&take(None, Side::Upstream)).unwrap();
+    assert!(world.text(DEPLOYMENT).contains("memory: 3Gi") && world.text("apps/blog/service.yaml").contains("8443"));
+}
+
+#[test]
+fn an_update_that_a_person_merged_with_plain_git_drops_its_branch() {
+    let mut world = in_conflict();
+    world.act(&update(None)).unwrap();
+    let mut files = world.branch("blog").files.clone();
+    files.remove(&crate::base::RepoPath::parse(LIST).unwrap());
+    world.main.push(files);
+    world.chains.get_mut("blog").unwrap().joined = 2;
+    let proposal = world.run(&app("blog"), Cause::Changed).unwrap();
+    assert_eq!(summary(&proposal), ["drop"]);
+}
+
+#[test]
+fn a_config_key_is_decided_on_an_edited_branch_too() {
+    let mut world = World::with_blog();
+    world.act(&set("title", json!("Roof"))).unwrap();
+    let renamed =
+        |_: &str, text: &str| text.replace("title: Garden", "titles: Garden").replace(".title }}", ".titles }}");
+    world.publish("blog", blog("1.1", renamed));
+    world.act(&update(None)).unwrap();
+    world.push_update(DEPLOYMENT, |text| text.replace("replicas: 1", "replicas: 2"));
+    world.act(&take(Some("title"), Side::Base)).unwrap();
+    assert!(world.text("config.yaml").contains("title: Garden"), "{}", world.text("config.yaml"));
+    assert!(world.text(DEPLOYMENT).contains("replicas: 2"));
 }
 
 #[test]
@@ -262,7 +293,7 @@ fn finishing_with_open_conflicts_needs_a_decision() {
     world.act(&update(None)).unwrap();
     refused(
         world.act(&Request::Resolve { app: app("blog"), decisions: Vec::new() }),
-        "undecided: finish the update of blog: 1 conflicts are open; wild app resolve blog",
+        "undecided: finish the update of blog: 1 conflict is open; wild app resolve blog",
     );
     assert!(world.act(&take(Some("nothing"), Side::Mine)).is_err());
 }
@@ -286,7 +317,7 @@ fn a_newer_version_takes_over_a_branch_that_only_we_wrote() {
     world.publish("blog", blog("1.2", |name, text| grown(name, &text.replace("2Gi", "3Gi"))));
     let proposal = world.run(&app("blog"), Cause::Upstream).unwrap();
     assert_eq!(proposal.update.unwrap().subject, "upgrade(blog): 1.0 -> 1.2, 1 conflict open");
-    assert_eq!(world.update.as_ref().unwrap().authors, Authors::OnlyUs);
+    assert_eq!(world.branch("blog").authors, Authors::OnlyUs);
 }
 
 #[test]
@@ -304,7 +335,7 @@ fn config_may_change_while_an_update_waits() {
     world.act(&update(None)).unwrap();
     let proposal = world.act(&set("title", json!("Roof"))).unwrap();
     assert_eq!(summary(&proposal), ["generation blog: blog 1.0", "main config(blog): title Generation"]);
-    assert!(world.update.is_some());
+    assert!(!world.updates.is_empty());
     let proposal = world.act(&take(None, Side::Upstream)).unwrap();
     assert_eq!(summary(&proposal), ["generation blog: blog 1.1", "main upgrade(blog): 1.0 -> 1.1 Generation", "drop"]);
     let text = world.text(DEPLOYMENT);
@@ -345,7 +376,7 @@ fn sides_that_build_alone_and_not_together_keep_ours_whole() {
     let proposal = world.act(&update(None)).unwrap();
     let kinds: Vec<String> = proposal.conflicts.iter().map(|conflict| format!("{:?}", conflict.kind)).collect();
     assert_eq!(kinds, ["Semantic"]);
-    let branch = &world.update.as_ref().unwrap().files;
+    let branch = &world.branch("blog").files;
     assert_eq!(branch.text("apps/blog/kustomization.yaml"), Some(before.as_str()));
     world.act(&take(None, Side::Upstream)).unwrap();
     assert!(world.text("apps/blog/kustomization.yaml").contains("ingress.yaml"));
@@ -359,7 +390,7 @@ fn a_package_that_does_not_compile_leaves_the_app_as_it_is() {
     let refusal = world.act(&update(None)).unwrap_err();
     assert_eq!(refusal.explanation().what, "compile blog 1.1");
     assert!(!refusal.explanation().diagnostics.is_empty());
-    assert_eq!(world.chain.len(), 1);
+    assert_eq!(world.chains["blog"].generations.len(), 1);
 }
 
 #[test]
@@ -387,5 +418,4 @@ fn a_file_renamed_upstream_carries_local_edits_and_its_entry() {
     world.act(&update(None)).unwrap();
     assert!(world.text("apps/blog/server.yaml").contains("replicas: 3"));
     assert!(!world.head().contains(DEPLOYMENT));
-    let _ = plain;
 }
