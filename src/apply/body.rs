@@ -4,13 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::model::{Object, Purpose, SecretValue};
 
-/// Returns the body of an apply. The plan's payload of a Secret holds digests; each is replaced by its value, encoded as the API wants it.
+/// Returns the body of an apply. The plan's payload of a Secret holds digests; each is replaced by its value in base64.
 pub(super) fn with_values(
     payload: &Object,
     values: Option<&BTreeMap<String, SecretValue>>,
@@ -18,10 +16,8 @@ pub(super) fn with_values(
 ) -> Value {
     let mut body = payload.clone();
     if let Some(values) = values {
-        let data: Map<String, Value> = values
-            .iter()
-            .map(|(key, value)| (key.clone(), Value::from(STANDARD.encode(value.expose(Purpose::RequestBody)))))
-            .collect();
+        let data: Map<String, Value> =
+            values.iter().map(|(key, value)| (key.clone(), Value::from(value.expose(Purpose::RequestBody)))).collect();
         body.0.insert("data".to_owned(), Value::Object(data));
     }
     if let Some(uid) = uid {
@@ -38,10 +34,10 @@ mod tests {
     use crate::model::{Object, SecretValue};
 
     #[test]
-    fn digests_are_replaced_by_encoded_values() {
+    fn digests_are_replaced_by_values() {
         let payload =
             Object::from_value(json!({"kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "digest"}})).unwrap();
-        let values = [("a".to_owned(), SecretValue::new("hunter2".into()))].into();
+        let values = [("a".to_owned(), SecretValue::new("aHVudGVyMg==".into()))].into();
         let body = with_values(&payload, Some(&values), Some("u"));
         assert_eq!(
             body,

@@ -76,7 +76,9 @@ pub async fn apply(
     for stage in plan.actions.chunk_by(|a, b| (a.wave, a.stage) == (b.wave, b.stage)) {
         let stopped = walk.stopped.clone();
         let bad = walk.bad();
-        let mut answers = stream::iter(stage)
+        // Made before they are polled: a closure that is kept across an await would pin lifetimes that a task cannot have.
+        let calls: Vec<_> = stage
+            .iter()
             .map(|action| {
                 let held = stopped.as_ref().map(|refusal| refusal.message.clone()).or_else(|| waits_for(action, &bad));
                 async move {
@@ -86,7 +88,8 @@ pub async fn apply(
                     }
                 }
             })
-            .buffer_unordered(STAGE_WIDTH);
+            .collect();
+        let mut answers = stream::iter(calls).buffer_unordered(STAGE_WIDTH);
         while let Some((action, outcome, refusal)) = answers.next().await {
             sink.outcome(action, &outcome).await;
             if let Some(refusal) = refusal.filter(Refusal::is_unreachable) {

@@ -85,7 +85,7 @@ impl Secrets {
     }
 }
 
-/// The true values of the Secret objects of one app, by object and key. They travel beside the plan, which holds digests only.
+/// The true values of the Secret objects of one app, by object and key, in base64 as the API wants them. They travel beside the plan, which holds digests only.
 #[derive(Clone, Debug, Default)]
 pub struct SecretPayloads {
     values: BTreeMap<ObjectId, BTreeMap<String, SecretValue>>,

@@ -98,12 +98,12 @@ fn secret_needs(source: &Source<'_>, directory: &str) -> Result<Option<SecretNee
 /// Returns the values of the Secret's keys and the paths that have none. A copy follows its source.
 fn values(needs: &SecretNeeds, keys: &[(String, String)], secrets: &Secrets) -> (BTreeMap<String, SecretValue>, Vec<String>) {
     let sources: BTreeMap<String, String> =
-        needs.copies.iter().map(|copy| (needs.path(&copy.copy_key()), copy.source())).collect();
+        needs.copies.iter().map(|copy| (format!("apps.{}.{}", needs.app, copy.copy_key()), copy.source())).collect();
     let mut values = BTreeMap::new();
     let mut missing = Vec::new();
     for (key, path) in keys {
         match sources.get(path).and_then(|source| secrets.get(source)).or_else(|| secrets.get(path)) {
-            Some(value) => _ = values.insert(key.clone(), value.clone()),
+            Some(value) => _ = values.insert(key.clone(), encoded(value.expose(Purpose::KeyedHash))),
             None => missing.push(sources.get(path).unwrap_or(path).clone()),
         }
     }
@@ -113,10 +113,8 @@ fn values(needs: &SecretNeeds, keys: &[(String, String)], secrets: &Secrets) -> 
 }
 
 fn app_secret(app: &AppName, namespace: &str, values: &BTreeMap<String, SecretValue>) -> Object {
-    let data: serde_json::Map<String, Value> = values
-        .iter()
-        .map(|(key, value)| (key.clone(), Value::from(STANDARD.encode(value.expose(Purpose::KeyedHash)))))
-        .collect();
+    let data: serde_json::Map<String, Value> =
+        values.iter().map(|(key, value)| (key.clone(), Value::from(value.expose(Purpose::KeyedHash)))).collect();
     let secret = json!({
         "apiVersion": "v1",
         "kind": "Secret",
@@ -127,15 +125,17 @@ fn app_secret(app: &AppName, namespace: &str, values: &BTreeMap<String, SecretVa
     Object::from_value(secret).unwrap_or_default()
 }
 
-/// Returns the values of a Secret that stands in the repository itself.
+/// Returns the values of a Secret that stands in the repository itself, encoded as the API wants them.
 fn committed_values(object: &Object) -> BTreeMap<String, SecretValue> {
     let entries = |key: &str| object.0.get(key).and_then(Value::as_object).into_iter().flatten();
-    let plain = entries("stringData").filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
-    let encoded = entries("data").filter_map(|(key, value)| {
-        let bytes = STANDARD.decode(value.as_str()?).ok()?;
-        Some((key.clone(), String::from_utf8(bytes).ok()?))
-    });
-    encoded.chain(plain).map(|(key, value)| (key, SecretValue::new(value))).collect()
+    let data = entries("data").filter_map(|(key, value)| Some((key.clone(), SecretValue::new(value.as_str()?.to_owned()))));
+    let plain = entries("stringData").filter_map(|(key, value)| Some((key.clone(), encoded(value.as_str()?))));
+    data.chain(plain).collect()
+}
+
+/// Returns a value in base64.
+fn encoded(text: &str) -> SecretValue {
+    SecretValue::new(STANDARD.encode(text))
 }
 
 fn is_secret(object: &Object) -> bool {

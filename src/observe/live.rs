@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::health::{self, Health, HealthState};
 use crate::model::{Object, ObjectId, OwnEntry, RecordState};
 use crate::plan::marks::Identity;
-use crate::plan::{Desired, Existing, Freshness, Live, NamespaceState, Snapshot, TargetState, owner};
+use crate::plan::{Desired, Existing, Freshness, Live, NamespaceState, Presence, Snapshot, TargetState, owner};
 use crate::target::{LiveObject, Reachability, Refusal, Target, WatchState};
 
 /// Fills in freshness, live objects, owners of unknown ones, and the namespace.
@@ -23,6 +23,7 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
         snapshot.freshness.entry(key).or_insert_with(|| freshness(target.watch_state(&id.group, &id.kind)));
     }
     fill_namespace(snapshot, target).await?;
+    fill_neighbours(snapshot, target).await?;
     for (id, api_version) in ids {
         if let Some(live) = target.live(&id) {
             snapshot.live.insert(id, from_watch(live));
@@ -41,7 +42,7 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
                 owner::owner_of(&object, identity)
             };
             let uid = text(&object, "uid");
-            snapshot.existing.insert(id, Existing { uid, owner });
+            snapshot.existing.insert(id, Existing { uid, owner, managed: managed(&object) });
         }
     }
     // An object of ours that the watch shows and no record knows: the store was lost.
@@ -61,7 +62,7 @@ async fn recover(snapshot: &mut Snapshot, target: &dyn Target, id: ObjectId) -> 
     let identity = Identity { instance: &snapshot.instance, app: &snapshot.app, apply_set: &snapshot.apply_set };
     let owner = owner::owner_of(&object, identity);
     let uid = text(&object, "uid");
-    snapshot.existing.insert(id, Existing { uid, owner });
+    snapshot.existing.insert(id, Existing { uid, owner, managed: managed(&object) });
     Ok(())
 }
 
@@ -139,6 +140,32 @@ fn from_metadata(id: &ObjectId, object: &Object) -> Live {
         managed: managed.cloned(),
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
     }
+}
+
+fn managed(object: &Object) -> Option<Value> {
+    object.at(&["metadata", "managedFields"]).cloned()
+}
+
+/// Lists what lives in the app's namespace beside its own objects, where the app is removed with its data.
+async fn fill_neighbours(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
+    if snapshot.presence != Presence::RemovedWithData || snapshot.namespace_state != NamespaceState::Active {
+        return Ok(());
+    }
+    let neighbours = target.contents(&snapshot.namespace).await?.into_iter().filter(|object| !is_own_or_system(snapshot, object));
+    snapshot.neighbours = Some(neighbours.map(|object| object.id().short()).collect());
+    Ok(())
+}
+
+/// Returns whether an object goes with the app: ours, owned by another object, or made by the system in every namespace.
+fn is_own_or_system(snapshot: &Snapshot, object: &Object) -> bool {
+    let ours = object.label("rewild.dev/instance") == Some(snapshot.instance.as_str())
+        && object.label("rewild.dev/app") == Some(snapshot.app.as_str());
+    let owned = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).is_some_and(|owners| !owners.is_empty());
+    let system = matches!(
+        (object.kind(), object.name()),
+        ("ServiceAccount", "default") | ("ConfigMap", "kube-root-ca.crt") | ("Event" | "Endpoints" | "EndpointSlice" | "Lease", _)
+    );
+    ours || owned || system
 }
 
 fn text(object: &Object, key: &str) -> String {

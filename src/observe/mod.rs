@@ -88,6 +88,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         existing: Default::default(),
         freshness: Default::default(),
         namespace_state: NamespaceState::Missing,
+        neighbours: None,
         requirements: observation.requirements.clone(),
         dependents: observation.dependents.clone(),
         missing_secrets: built.missing_secrets,

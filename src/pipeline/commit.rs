@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::read::{generated_ref, update_ref};
+use super::remote::{self, Published};
 use super::{Instance, Read, fault};
 use crate::compile::{Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
 use crate::git::{self, NewCommit};
@@ -104,6 +105,9 @@ pub(super) async fn commit(
     fault::point("between generation and branch");
     if let Some(edit) = &proposal.main {
         let made = land(instance, read, edit, generation.as_ref(), operation).await?;
+        if remote::publish(instance, &read.head, &made).await? == Published::TakenBack {
+            return Err(Error::Lost);
+        }
         instance.repository.sync_worktree(Some(&read.head), &made).await?;
         committed.made = Some(made.clone());
         committed.head = made;

@@ -9,7 +9,7 @@ use super::Error;
 use crate::base::Timestamp;
 use crate::broadcast::Bus;
 use crate::compile;
-use crate::git::Repository;
+use crate::git::{Remote, Repository};
 use crate::model::{
     AppName, Author, InstanceId, InstanceName, Operation, OperationId, OperationState, RefusalText, Request, SETTINGS_VERSION,
 };
@@ -27,6 +27,8 @@ pub struct Instance {
     pub branch: String,
     /// Its repository.
     pub repository: Repository,
+    /// The repository that it is kept equal to, if there is one.
+    pub remote: Option<Remote>,
     /// Our memory.
     pub store: Store,
     /// Its cluster; nothing until one is added.
@@ -54,6 +56,8 @@ pub struct Opening {
     pub path: PathBuf,
     /// The deployed branch.
     pub branch: String,
+    /// The repository that it is kept equal to.
+    pub remote: Option<Remote>,
     /// How its cluster is reached; nothing looks for the kubeconfig in the state directory.
     pub access: Option<Access>,
     /// The clock.
@@ -63,7 +67,7 @@ pub struct Opening {
 impl Instance {
     /// Opens an instance: reads its identity from the head of the deployed branch, takes its lock, connects its cluster lazily.
     pub async fn open(opening: Opening, state: &StateDirectory, store: Store) -> Result<Self, Error> {
-        let Opening { name, path, branch, access, clock } = opening;
+        let Opening { name, path, branch, remote, access, clock } = opening;
         let repository = Repository::open(&path).await?;
         let refused = |because: String, remedy: &str| {
             let what = format!("open the instance {}", path.display());
@@ -101,7 +105,7 @@ impl Instance {
         let hash_key = own.hash_key()?;
         let commits = tokio::sync::Mutex::new(());
         store.interrupt_running(&id, clock()).await?;
-        Ok(Self { name, id, branch, repository, store, target, secrets, hash_key, bus, committer, clock, commits, _lock: lock })
+        Ok(Self { name, id, branch, repository, remote, store, target, secrets, hash_key, bus, committer, clock, commits, _lock: lock })
     }
 
     /// Returns the present.

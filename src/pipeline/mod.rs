@@ -8,6 +8,7 @@ mod commit;
 mod fault;
 mod instance;
 mod read;
+mod remote;
 mod requirements;
 mod state;
 mod statuses;
@@ -20,13 +21,14 @@ use crate::model::{
     AppName, AppState, CommitId, ErrorClass, Operation, OperationOutcome, OperationState, Reason, RefusalText, Request,
 };
 use crate::observe::{self, Observation, Observed};
-use crate::plan::{self, Ask, Plan, Presence, Snapshot, WakeOn, marks};
+use crate::plan::{self, Ask, Plan, WakeOn, marks};
 use crate::target::Target;
-use crate::{git, merge, record, settings, store};
+use crate::{git, record, settings, store};
 
 pub use commit::Committed;
 pub use instance::{Instance, Opening};
-pub use read::{Read, conflicts, overview};
+pub use read::{Overview, Read, changed_apps, conflicts, overview, settings};
+pub use remote::sync_remote;
 pub use state::{conflict_texts, wait_state};
 pub use statuses::seen;
 pub use upstream::{DirectoryState, directories, fetch_directories};
@@ -76,6 +78,8 @@ pub struct Passed {
     pub made: Option<CommitId>,
     /// What was found about the app; nothing once it is gone.
     pub state: Option<AppState>,
+    /// Whether anything on the target was changed, so that another look shows more.
+    pub changed: bool,
 }
 
 /// Walks the line for one app: because of a stored request, or because something may have changed.
@@ -105,6 +109,33 @@ pub async fn pass(instance: &Instance, app: &AppName, why: Reason, request: Opti
         return Ok(passed);
     }
     deploy(instance, app, &committed, Some(operation)).await
+}
+
+/// Carries out a request that is about the instance and no app.
+pub async fn pass_instance(instance: &Instance, operation: Operation) -> Result<Passed, Error> {
+    let Some(Request::AddDirectory { name, url, branch }) = &operation.request else { return Ok(Passed::default()) };
+    let read = read::whole(instance).await?;
+    let proposal = match compile::add_directory(&read.sources.files, name, url, branch) {
+        Ok(proposal) => proposal,
+        Err(refusal) => return refuse(instance, operation.clone(), &text_of(&refusal)).await,
+    };
+    let nobody = read::no_app()?;
+    let committed = match commit::commit(instance, &nobody, &read, &proposal, Some(&operation)).await {
+        Ok(committed) => committed,
+        Err(commit::Error::Lost) => return Ok(Passed { lost: true, ..Passed::default() }),
+        Err(commit::Error::Refused(refusal)) => return refuse(instance, operation, &refusal).await,
+        Err(commit::Error::Failed(error)) => return Err(error),
+    };
+    let ended = Operation {
+        state: OperationState::Succeeded,
+        outcome: Some(if committed.made.is_some() { OperationOutcome::Changed } else { OperationOutcome::Unchanged }),
+        message: proposal.summary.join("\n"),
+        commit: Some(committed.head.clone()),
+        ended: Some(instance.now()),
+        ..operation
+    };
+    instance.store.update_operation(&ended).await?;
+    Ok(Passed { made: committed.made, ..Passed::default() })
 }
 
 /// Returns what `wild plan` shows: the line up to and with plan, nothing written.
@@ -269,6 +300,7 @@ fn passed(plan: &Plan, applied: &Applied, committed: &Committed, state: Option<A
         failed: failed.max_by_key(|class| *class == ErrorClass::System),
         made: committed.made.clone(),
         state,
+        changed: applied.changed(),
     }
 }
 

@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 
 use super::{Error, Instance};
-use crate::base::RepoPath;
 use crate::compile::{self, Authors, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
 use crate::merge::{self, Conflict};
 use crate::model::{
-    AppName, CommitId, FileTree, Generation, PackageName, Reason, RefusalText, Request, Settings, Upstream,
+    AppName, CommitId, Config, FileTree, Generation, PackageName, Reason, RefusalText, Request, Settings, Upstream,
 };
 use crate::package;
 use crate::plan::Presence;
@@ -178,7 +177,7 @@ async fn older(instance: &Instance, head: &CommitId, place: &str, version: &str)
     let manifest = format!("{place}/{}", package::MANIFEST);
     for commit in instance.repository.first_parent_log(head, MAX_VERSION_WALK, Some(place)).await? {
         let files = instance.repository.read_tree(&commit.id, &[&manifest]).await?;
-        let said = files.text(&manifest).and_then(|text| package::version_of(text));
+        let said = version_in(&files, &manifest);
         if said.as_deref() == Some(version) {
             let files = instance.repository.read_tree(&commit.id, &[place]).await?.below(place);
             return Ok(vec![PackageVersion { version: version.to_owned(), commit: commit.id, files }]);
@@ -269,15 +268,81 @@ pub async fn overview(instance: &Instance) -> Result<Overview, Error> {
     Ok(Overview { head, apps, files })
 }
 
-/// Returns a path that is known to be one.
-pub(super) fn path(text: &str) -> Result<RepoPath, Error> {
-    RepoPath::parse(text).map_err(|error| {
+/// Reads what a request about the instance itself may change.
+pub(super) async fn whole(instance: &Instance) -> Result<Read, Error> {
+    let head = head(instance).await?;
+    let files = instance.repository.read_tree(&head, &["config.yaml", ".wild/config.yaml"]).await?;
+    let sources = Sources { head: head.clone(), files, base: None, tip: None, packages: Vec::new(), update: None, past: None };
+    Ok(Read { head, sources, compiled: false })
+}
+
+/// Returns the name that stands for no app where a request is about the instance.
+pub(super) fn no_app() -> Result<AppName, Error> {
+    AppName::parse("instance").map_err(|error| {
         Error::Refused(Box::new(RefusalText {
             code: 2,
-            what: "name a path in the repository".to_owned(),
+            what: "name the instance".to_owned(),
             because: error.to_string(),
-            remedy: "wild app list".to_owned(),
+            remedy: "wild status".to_owned(),
             diagnostics: Vec::new(),
         }))
     })
+}
+
+/// Returns the apps that differ between two heads: in their files, their record, their config section, or in what all of them depend on.
+pub fn changed_apps(before: &Overview, after: &Overview) -> std::collections::BTreeSet<AppName> {
+    let all = || before.apps.keys().chain(after.apps.keys()).cloned().collect();
+    if before.files.get(".wild/config.yaml") != after.files.get(".wild/config.yaml") {
+        return all();
+    }
+    let config_changed = before.files.get("config.yaml") != after.files.get("config.yaml");
+    let (old, new) = (compile::config_of(&before.files), compile::config_of(&after.files));
+    let configs = match (config_changed, old, new) {
+        (false, ..) => None,
+        (true, Ok(old), Ok(new)) => {
+            let shared = |config: &Config| {
+                let mut map = config.0.clone();
+                map.shift_remove("apps");
+                map
+            };
+            if shared(&old) != shared(&new) {
+                return all();
+            }
+            Some((old, new))
+        }
+        // A config that does not read blocks every app that is made from it, and each of them says so.
+        (true, ..) => return all(),
+    };
+    let names: std::collections::BTreeSet<AppName> = all();
+    names
+        .into_iter()
+        .filter(|app| {
+            let record = compile::record_path(app);
+            before.apps.get(app) != after.apps.get(app)
+                || before.files.get(&record) != after.files.get(&record)
+                || configs.as_ref().is_some_and(|(old, new)| old.app(app) != new.app(app))
+        })
+        .collect()
+}
+
+/// Reads the committed settings of the instance.
+pub async fn settings(instance: &Instance) -> Result<Settings, Error> {
+    let head = head(instance).await?;
+    let files = instance.repository.read_tree(&head, &[".wild/config.yaml"]).await?;
+    compile::settings_of(&files).map_err(|diagnostics| {
+        Error::Refused(Box::new(RefusalText {
+            code: 2,
+            what: "read the settings of the instance".to_owned(),
+            because: diagnostics.first().map(ToString::to_string).unwrap_or_default(),
+            remedy: "git log -p .wild/config.yaml".to_owned(),
+            diagnostics,
+        }))
+    })
+}
+
+/// Returns the version that a manifest says; nothing if it is not there or does not read.
+pub(super) fn version_in(files: &FileTree, manifest: &str) -> Option<String> {
+    // The name only fills in defaults that nobody looks at here.
+    let name = PackageName::parse("package").ok()?;
+    package::read_manifest(manifest, &name, files.text(manifest)?).ok().map(|read| read.manifest.version)
 }

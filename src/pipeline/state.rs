@@ -120,7 +120,7 @@ async fn available(instance: &Instance, package: &PackageName, version: &str) ->
         for place in package::directories(&directory.path, package) {
             let manifest = format!("{place}/{}", package::MANIFEST);
             let files = instance.repository.read_tree(&commit, &[&manifest]).await?;
-            let offered = files.text(&manifest).and_then(package::version_of);
+            let offered = read::version_in(&files, &manifest);
             if let Some(offered) = offered.filter(|offered| offered != version) {
                 return Ok(Some(offered));
             }

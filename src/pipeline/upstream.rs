@@ -6,11 +6,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::read::{head, upstream_ref};
+use super::read::{settings, upstream_ref};
 use super::{Error, Instance};
-use crate::compile;
 use crate::git::{self, Allowed, Egress, FetchRef, Moved, Remote, RemoteUrl};
-use crate::model::{CommitId, Diagnostic, FileTree, Settings, Upstream};
+use crate::model::{CommitId, Diagnostic, FileTree, Upstream};
 use crate::package::{self, Listing};
 
 /// An upstream as people are shown it.
@@ -114,20 +113,6 @@ async fn fetch(instance: &Instance, directory: &Upstream, scratch: &Path, allow:
     let wanted = FetchRef { from: format!("refs/heads/{}", directory.branch), to: upstream_ref(directory) };
     let fetched = git::fetch(&instance.repository, &remote, &[wanted]).await?;
     Ok(fetched.refs.first().map_or(Moved::Unchanged, |fetched| fetched.moved))
-}
-
-async fn settings(instance: &Instance) -> Result<Settings, Error> {
-    let head = head(instance).await?;
-    let files = instance.repository.read_tree(&head, &[".wild/config.yaml"]).await?;
-    compile::settings_of(&files).map_err(|diagnostics| {
-        Error::Refused(Box::new(crate::model::RefusalText {
-            code: 2,
-            what: "read the settings of the instance".to_owned(),
-            because: diagnostics.first().map(ToString::to_string).unwrap_or_default(),
-            remedy: "git log -p .wild/config.yaml".to_owned(),
-            diagnostics,
-        }))
-    })
 }
 
 fn error_cursor(directory: &Upstream) -> String {

@@ -5,6 +5,7 @@
 //!
 //! Not here: what stands in the repository (`git`), what `.wild/config.yaml` means (`model::Settings`).
 
+mod credential;
 mod daemon;
 mod duration;
 mod entropy;
@@ -13,6 +14,7 @@ mod lock;
 mod secrets;
 mod state;
 
+pub use credential::read_credential;
 pub use daemon::{ClusterAccess, DaemonSettings, InstanceEntry, Intervals};
 pub use duration::parse_duration;
 pub use entropy::{fill, instance_id};

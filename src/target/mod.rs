@@ -206,6 +206,8 @@ pub trait Target: Send + Sync {
     fn get<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>>;
     /// Reads only the metadata of an object, or nothing if it is not there.
     fn metadata<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>>;
+    /// Reads the metadata of everything in a namespace, or refuses if anything could not be seen.
+    fn contents<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>>;
     /// Opens the watches of kinds and returns when their first lists are in, or at a deadline.
     fn watch<'a>(&'a self, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()>;
     /// Makes sure that our ApplySet parent names these kinds and namespaces; writes only to grow it.

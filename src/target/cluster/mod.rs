@@ -8,6 +8,7 @@
 mod apply_set;
 mod cache;
 mod call;
+mod contents;
 mod discovery;
 mod watch;
 mod write;
@@ -207,6 +208,10 @@ impl Target for Cluster {
 
     fn metadata<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>> {
         Box::pin(self.inner.read(id, api_version, call::Form::Metadata))
+    }
+
+    fn contents<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>> {
+        Box::pin(self.inner.contents(namespace))
     }
 
     fn watch<'a>(&'a self, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {

@@ -1,0 +1,80 @@
+//! Counters of the loop under the names that dashboards know. No global registry; labels are bounded.
+//!
+//! Not here: the listener (`http`).
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// Result of passes of one instance.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    controller: String,
+    result: String,
+}
+
+/// An instance.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct InstanceLabels {
+    controller: String,
+}
+
+/// The metrics of a daemon. Cheap to clone.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    passes: Family<ResultLabels, Counter>,
+    seconds: Histogram,
+    active: Family<InstanceLabels, Gauge<i64, AtomicI64>>,
+    depth: Family<InstanceLabels, Gauge<i64, AtomicI64>>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Returns metrics that count from zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::default();
+        let passes = Family::default();
+        let seconds = Histogram::new(exponential_buckets(0.001, 2.0, 16));
+        let active = Family::default();
+        let depth = Family::default();
+        registry.register("controller_runtime_reconcile", "Passes by result", passes.clone());
+        registry.register("controller_runtime_reconcile_time_seconds", "Duration of passes", seconds.clone());
+        registry.register("controller_runtime_active_workers", "Passes that run", active.clone());
+        registry.register("workqueue_depth", "Apps that wait for a pass", depth.clone());
+        Self { registry: Arc::new(registry), passes, seconds, active, depth }
+    }
+
+    /// Returns all metrics as OpenMetrics text.
+    pub fn encode(&self) -> String {
+        let mut encoded = String::new();
+        // Writing to a text cannot fail.
+        let _ = text::encode(&mut encoded, &self.registry);
+        encoded
+    }
+
+    /// Counts a pass.
+    pub(super) fn passed(&self, instance: &str, result: &str, took: Duration) {
+        self.passes.get_or_create(&ResultLabels { controller: instance.to_owned(), result: result.to_owned() }).inc();
+        self.seconds.observe(took.as_secs_f64());
+    }
+
+    /// Notes how many apps run and wait.
+    pub(super) fn queue(&self, instance: &str, running: usize, waiting: usize) {
+        let labels = InstanceLabels { controller: instance.to_owned() };
+        self.active.get_or_create(&labels).set(i64::try_from(running).unwrap_or(i64::MAX));
+        self.depth.get_or_create(&labels).set(i64::try_from(waiting).unwrap_or(i64::MAX));
+    }
+}

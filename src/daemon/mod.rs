@@ -1,0 +1,254 @@
+//! Wake-ups become passes: one worker per instance, one serial pass per app, triggers without data.
+//!
+//! `queue` decides what begins when, `worker` runs it and listens to branches, cluster, files, schedule and people, `cron` knows fire times,
+//! `metrics` counts. Not here: what a pass does (`pipeline`), the API (`http`).
+
+mod cron;
+mod files;
+mod metrics;
+mod notes;
+mod queue;
+mod worker;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+pub use cron::{Schedule, ScheduleError};
+pub use metrics::Metrics;
+
+use crate::base::Timestamp;
+use crate::broadcast;
+use crate::forge::{Forge, Gitea};
+use crate::git::{self, Allowed, Credential, CredentialKind, Egress, Remote, RemoteUrl};
+use crate::model::{InstanceName, Operation, Purpose, Reason, RefusalText, Request, SecretValue, Trigger};
+use crate::pipeline::{self, Error, Instance, Opening};
+use crate::settings::{DaemonSettings, InstanceEntry, StateDirectory};
+use crate::store::Store;
+use crate::target::Access;
+use worker::Shared;
+
+/// How long a stop may take before what still runs is cut off; the record shows what was done.
+const STOP_DEADLINE: Duration = Duration::from_secs(8);
+
+/// What a daemon is started with beside its settings.
+pub struct Options {
+    /// The state directory.
+    pub state: StateDirectory,
+    /// The clock.
+    pub clock: fn() -> Timestamp,
+    /// How the cluster is reached, whatever the settings say; for the demo and for a command line without a daemon.
+    pub access: Option<Access>,
+}
+
+/// A running daemon. Cheap to clone.
+#[derive(Clone)]
+pub struct Daemon {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    settings: DaemonSettings,
+    handles: BTreeMap<InstanceName, Handle>,
+    metrics: Metrics,
+    started: Timestamp,
+    store: Store,
+    stop: CancellationToken,
+    tasks: tokio::sync::Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// One instance of a running daemon. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+impl Daemon {
+    /// Opens the store and every instance, and starts a worker for each.
+    pub async fn start(settings: DaemonSettings, options: Options) -> Result<Self, Error> {
+        let Options { state, clock, access } = options;
+        git::clear_scratch(&state.quarantine()).await?;
+        let store = Store::open(&state.store()).await?;
+        let stop = CancellationToken::new();
+        let metrics = Metrics::new();
+        let mut handles = BTreeMap::new();
+        let mut tasks = Vec::new();
+        for entry in &settings.instances {
+            let opening = opening(&settings, &state, entry, access.clone(), clock)?;
+            let instance = Arc::new(Instance::open(opening, &state, store.clone()).await?);
+            let shared = Arc::new(Shared::new(instance.clone(), &settings, &state, metrics.clone())?);
+            let notes = Box::new(notes::GitNotes::new(instance.clone()));
+            let forge = forge(&instance, entry).await?;
+            let bus = instance.bus.clone();
+            tasks.push(tokio::spawn(broadcast::send_statuses(
+                bus,
+                forge,
+                notes,
+                settings.public_url.clone(),
+                stop.clone(),
+            )));
+            tasks.push(tokio::spawn(worker::run(shared.clone(), stop.clone())));
+            handles.insert(entry.name.clone(), Handle { shared });
+        }
+        let started = clock();
+        let tasks = tokio::sync::Mutex::new(tasks);
+        Ok(Self { inner: Arc::new(Inner { settings, handles, metrics, started, store, stop, tasks }) })
+    }
+
+    /// Returns one instance.
+    pub fn instance(&self, name: &str) -> Option<Handle> {
+        self.inner.handles.get(name).cloned()
+    }
+
+    /// Returns all instances by name.
+    pub fn instances(&self) -> Vec<Handle> {
+        self.inner.handles.values().cloned().collect()
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> &DaemonSettings {
+        &self.inner.settings
+    }
+
+    /// Returns when it was started.
+    pub fn started(&self) -> Timestamp {
+        self.inner.started
+    }
+
+    /// Returns its metrics.
+    pub fn metrics(&self) -> &Metrics {
+        &self.inner.metrics
+    }
+
+    /// Returns what ends when the daemon stops.
+    pub fn stopping(&self) -> CancellationToken {
+        self.inner.stop.clone()
+    }
+
+    /// Stops: nothing new begins, running passes end, what takes too long is cut off.
+    pub async fn stop(&self) {
+        self.inner.stop.cancel();
+        let tasks = std::mem::take(&mut *self.inner.tasks.lock().await);
+        for mut task in tasks {
+            if tokio::time::timeout(STOP_DEADLINE, &mut task).await.is_err() {
+                task.abort();
+            }
+        }
+        self.inner.store.close().await;
+    }
+}
+
+impl Handle {
+    /// Returns the instance.
+    pub fn instance(&self) -> &Arc<Instance> {
+        &self.shared.instance
+    }
+
+    /// Stores a request and wakes the worker. From the answer on it is carried out, also after a crash.
+    pub async fn ask(&self, request: Request, actor: &str) -> Result<Operation, Error> {
+        let app = request.app().cloned();
+        let operation = self.shared.instance.accept(request, actor).await?;
+        self.wake(Trigger { app, reason: Reason::Request });
+        Ok(operation)
+    }
+
+    /// Wakes an app, or all of them.
+    pub fn wake(&self, trigger: Trigger) {
+        self.shared.wake(trigger);
+    }
+
+    /// Fetches the remote and all upstreams now, and merges what policy allows.
+    pub fn fetch(&self) {
+        self.shared.fetch.notify_one();
+    }
+
+    /// Returns whether the worker's loop turns; why not otherwise.
+    pub fn is_alive(&self) -> Result<(), String> {
+        self.shared.is_alive()
+    }
+
+    /// Returns whether the instance can work; why not otherwise. A cluster that does not answer is a state of the instance and not this.
+    pub fn is_ready(&self) -> Result<(), String> {
+        self.shared.is_ready()
+    }
+}
+
+fn opening(
+    settings: &DaemonSettings,
+    state: &StateDirectory,
+    entry: &InstanceEntry,
+    access: Option<Access>,
+    clock: fn() -> Timestamp,
+) -> Result<Opening, Error> {
+    let configured =
+        settings.clusters.get(entry.name.as_str()).filter(|cluster| cluster.in_cluster).map(|_| Access::InCluster);
+    let file = (!entry.kubeconfig.as_os_str().is_empty())
+        .then(|| Access::File { path: state.root().join(&entry.kubeconfig), context: String::new() });
+    Ok(Opening {
+        name: entry.name.clone(),
+        path: state.root().join(&entry.path),
+        branch: entry.branch.clone(),
+        remote: remote(state, entry)?,
+        access: access.or(configured).or(file),
+        clock,
+    })
+}
+
+/// Returns the remote of an instance. Its address stands in the daemon's own settings, so it may be anything that the operator wrote.
+fn remote(state: &StateDirectory, entry: &InstanceEntry) -> Result<Option<Remote>, Error> {
+    if entry.remote.is_empty() {
+        return Ok(None);
+    }
+    let url = RemoteUrl::parse(&entry.remote, Allowed::Local).map_err(|error| {
+        refused(&format!("use the remote of {}", entry.name), &error.to_string(), "wild daemon --help")
+    })?;
+    let token = token(state, entry)?;
+    let credential = token.map(|token| Credential {
+        origin: url.clone(),
+        kind: CredentialKind::Token { user: "wild".to_owned(), token },
+    });
+    Ok(Some(Remote { url, credential, egress: Egress::Any, scratch: state.quarantine() }))
+}
+
+/// Reads the token of a remote from the file that the operator named.
+fn token(state: &StateDirectory, entry: &InstanceEntry) -> Result<Option<SecretValue>, Error> {
+    if entry.credential_file.as_os_str().is_empty() {
+        return Ok(None);
+    }
+    let path = state.root().join(&entry.credential_file);
+    Ok(Some(crate::settings::read_credential(&path)?))
+}
+
+/// Returns the forge behind the remote, if there is one and its token is known.
+async fn forge(instance: &Instance, entry: &InstanceEntry) -> Result<Option<Box<dyn Forge>>, Error> {
+    let kind = pipeline::settings(instance).await?.statuses.forge;
+    if kind == "none" || entry.remote.is_empty() {
+        return Ok(None);
+    }
+    let Some(Remote { credential: Some(Credential { kind: CredentialKind::Token { token, .. }, .. }), .. }) =
+        &instance.remote
+    else {
+        return Ok(None);
+    };
+    let token = SecretValue::new(token.expose(Purpose::Credential).to_owned());
+    match Gitea::new(&entry.remote, token) {
+        Ok(forge) => Ok(Some(Box::new(forge))),
+        Err(error) => {
+            tracing::info!(instance = %entry.name, error = %error, "no forge is told statuses");
+            Ok(None)
+        }
+    }
+}
+
+fn refused(what: &str, because: &str, remedy: &str) -> Error {
+    Error::Refused(Box::new(RefusalText {
+        code: 2,
+        what: what.to_owned(),
+        because: because.to_owned(),
+        remedy: remedy.to_owned(),
+        diagnostics: Vec::new(),
+    }))
+}

@@ -1,0 +1,253 @@
+//! Which app's pass begins when: a step function over wake-ups, ends of passes and the clock.
+//!
+//! A trigger sets a bit on an app; a hundred of them cost one pass. An app has at most one running pass, and a trigger for a running app
+//! makes one more follow. Quiet times let a burst settle and are bounded, so that a steady stream cannot starve anybody. Failures of the
+//! system back off; a new revision or a person's word ends the wait. Times are durations since start, so that tests step them.
+//!
+//! Not here: running passes (`worker.rs`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::model::{AppName, ErrorClass, Reason};
+
+/// Passes of different apps that run side by side.
+const RUNNING_LIMIT: usize = 16;
+/// First wait after a failure of the system (seed S0).
+const FIRST_BACKOFF: Duration = Duration::from_secs(5);
+/// Longest wait after failures of the system (seed S0).
+const BACKOFF_LIMIT: Duration = Duration::from_secs(600);
+
+/// What waits, runs and backs off.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    waiting: BTreeMap<AppName, Waiting>,
+    running: BTreeSet<AppName>,
+    backoff: BTreeMap<AppName, Backoff>,
+}
+
+#[derive(Debug, Clone)]
+struct Waiting {
+    reasons: BTreeSet<Reason>,
+    due: Duration,
+    latest: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Backoff {
+    wait: Duration,
+    until: Duration,
+}
+
+/// What to do next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Begin a pass of this app, for these reasons.
+    Start(AppName, BTreeSet<Reason>),
+    /// Nothing before this time.
+    Sleep(Duration),
+    /// Nothing until something happens.
+    Idle,
+}
+
+/// Returns the quiet time before a pass and the longest that repeated triggers may put it off.
+fn quiet(reason: Reason) -> (Duration, Duration) {
+    let millis = |quiet, latest| (Duration::from_millis(quiet), Duration::from_millis(latest));
+    match reason {
+        Reason::Request | Reason::Retry | Reason::Scheduled | Reason::Upstream => millis(0, 0),
+        Reason::Push => millis(0, 0),
+        Reason::File => millis(2_000, 10_000),
+        Reason::Released => millis(50, 250),
+        Reason::Drift => millis(20, 100),
+        Reason::Health => millis(50, 250),
+    }
+}
+
+/// Returns whether a reason ends a backoff: the input changed, or a person asked.
+fn resets(reason: Reason) -> bool {
+    match reason {
+        Reason::Request | Reason::Push | Reason::File | Reason::Upstream | Reason::Released => true,
+        Reason::Drift | Reason::Health | Reason::Retry | Reason::Scheduled => false,
+    }
+}
+
+impl Queue {
+    /// Takes in a wake-up.
+    pub(super) fn trigger(&mut self, now: Duration, app: AppName, reason: Reason) {
+        if resets(reason) {
+            self.backoff.remove(&app);
+        }
+        let (wait, latest) = quiet(reason);
+        let due = now + wait;
+        self.waiting
+            .entry(app)
+            .and_modify(|waiting| {
+                // An urgent reason brings the pass forward; one of the same kind puts it off, up to its bound.
+                let later = due.min(waiting.latest);
+                waiting.due = if waiting.reasons.contains(&reason) { later } else { waiting.due.min(due) };
+                waiting.latest = waiting.latest.min(now + latest);
+                waiting.due = waiting.due.min(waiting.latest);
+                waiting.reasons.insert(reason);
+            })
+            .or_insert(Waiting { reasons: [reason].into(), due, latest: now + latest });
+    }
+
+    /// Wakes an app at a time, unless it waits for an earlier one.
+    pub(super) fn wake_at(&mut self, at: Duration, app: AppName, reason: Reason) {
+        self.waiting
+            .entry(app)
+            .and_modify(|waiting| {
+                waiting.due = waiting.due.min(at);
+                waiting.reasons.insert(reason);
+            })
+            .or_insert(Waiting { reasons: [reason].into(), due: at, latest: at });
+    }
+
+    /// Returns what to do next. A started app runs until its end is told.
+    pub(super) fn next(&mut self, now: Duration) -> Next {
+        if self.running.len() >= RUNNING_LIMIT {
+            return Next::Idle;
+        }
+        let ready = |queue: &Self, app: &AppName, waiting: &Waiting| {
+            let held = queue.backoff.get(app).map_or(Duration::ZERO, |backoff| backoff.until);
+            waiting.due.max(held)
+        };
+        let first = self
+            .waiting
+            .iter()
+            .filter(|(app, _)| !self.running.contains(*app))
+            .map(|(app, waiting)| (ready(self, app, waiting), waiting.reasons.first().copied(), app.clone()))
+            .min();
+        match first {
+            None => Next::Idle,
+            Some((due, _, _)) if due > now => Next::Sleep(due),
+            Some((_, _, app)) => {
+                let reasons = self.waiting.remove(&app).map(|waiting| waiting.reasons).unwrap_or_default();
+                self.running.insert(app.clone());
+                Next::Start(app, reasons)
+            }
+        }
+    }
+
+    /// Takes in the end of a pass. `jitter` is a share between 0 and 1 that spreads retries.
+    pub(super) fn ended(&mut self, now: Duration, app: &AppName, failed: Option<ErrorClass>, jitter: f64) {
+        self.running.remove(app);
+        match failed {
+            Some(ErrorClass::System) => {
+                let wait = self.backoff.get(app).map_or(FIRST_BACKOFF, |backoff| (backoff.wait * 2).min(BACKOFF_LIMIT));
+                let spread = wait.mul_f64(0.8 + 0.4 * jitter.clamp(0.0, 1.0));
+                self.backoff.insert(app.clone(), Backoff { wait, until: now + spread });
+                self.wake_at(now + spread, app.clone(), Reason::Retry);
+            }
+            // A user error waits for its input to change and is not tried by the clock.
+            Some(ErrorClass::User) | None => _ = self.backoff.remove(app),
+        }
+    }
+
+    /// Returns how many apps wait.
+    pub(super) fn depth(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Returns how many passes run.
+    pub(super) fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Makes every app that backs off due within the time given: the target answers again.
+    pub(super) fn release(&mut self, now: Duration) {
+        self.backoff.clear();
+        for waiting in self.waiting.values_mut() {
+            waiting.due = waiting.due.min(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Next, Queue};
+    use crate::model::{AppName, ErrorClass, Reason};
+
+    fn app(name: &str) -> AppName {
+        AppName::parse(name).unwrap()
+    }
+
+    fn at(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_hundred_triggers_cost_one_pass() {
+        let mut queue = Queue::default();
+        for _ in 0..100 {
+            queue.trigger(at(0), app("blog"), Reason::Push);
+        }
+        assert_eq!(queue.next(at(0)), Next::Start(app("blog"), [Reason::Push].into()));
+        assert_eq!(queue.next(at(0)), Next::Idle);
+    }
+
+    #[test]
+    fn a_trigger_during_a_pass_makes_one_more_follow() {
+        let mut queue = Queue::default();
+        queue.trigger(at(0), app("blog"), Reason::Push);
+        queue.next(at(0));
+        queue.trigger(at(1), app("blog"), Reason::Request);
+        assert_eq!(queue.next(at(1)), Next::Idle);
+        queue.ended(at(2), &app("blog"), None, 0.5);
+        assert_eq!(queue.next(at(2)), Next::Start(app("blog"), [Reason::Request].into()));
+    }
+
+    #[test]
+    fn a_stream_of_edits_is_not_put_off_for_ever() {
+        let mut queue = Queue::default();
+        for second in 0..12 {
+            queue.trigger(at(second * 1_000), app("blog"), Reason::File);
+        }
+        assert_eq!(queue.next(at(9_999)), Next::Sleep(at(10_000)));
+        assert!(matches!(queue.next(at(10_000)), Next::Start(..)));
+    }
+
+    #[test]
+    fn a_request_overtakes_the_quiet_time_of_an_edit() {
+        let mut queue = Queue::default();
+        queue.trigger(at(0), app("blog"), Reason::File);
+        queue.trigger(at(10), app("blog"), Reason::Request);
+        assert!(matches!(queue.next(at(10)), Next::Start(..)));
+    }
+
+    #[test]
+    fn failures_of_the_system_back_off_and_a_push_ends_the_wait() {
+        let mut queue = Queue::default();
+        let mut now = at(0);
+        for expected in [5, 10, 20] {
+            queue.trigger(now, app("blog"), Reason::Retry);
+            let Next::Start(..) = queue.next(now) else { unreachable!("the pass was due") };
+            queue.ended(now, &app("blog"), Some(ErrorClass::System), 0.5);
+            now += Duration::from_secs(expected);
+            assert_eq!(queue.next(now - at(1)), Next::Sleep(now));
+        }
+        queue.trigger(now - at(1), app("blog"), Reason::Push);
+        assert!(matches!(queue.next(now - at(1)), Next::Start(..)));
+    }
+
+    #[test]
+    fn a_user_error_is_not_tried_again_by_the_clock() {
+        let mut queue = Queue::default();
+        queue.trigger(at(0), app("blog"), Reason::Push);
+        queue.next(at(0));
+        queue.ended(at(1), &app("blog"), Some(ErrorClass::User), 0.5);
+        assert_eq!(queue.next(at(1_000_000)), Next::Idle);
+    }
+
+    #[test]
+    fn at_most_sixteen_passes_run() {
+        let mut queue = Queue::default();
+        for number in 0..20 {
+            queue.trigger(at(0), app(&format!("app-{number}")), Reason::Push);
+        }
+        let started = (0..20).filter(|_| matches!(queue.next(at(0)), Next::Start(..))).count();
+        assert_eq!((started, queue.running(), queue.depth()), (16, 16, 4));
+    }
+}

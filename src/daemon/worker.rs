@@ -1,0 +1,565 @@
+//! The worker of one instance: listens, queues, runs passes.
+//!
+//! It listens to refs, to the cluster, to `secrets.yaml`, to the schedule of the merge bot, to the remote and to people. None of them
+//! brings data: each sets a bit on an app or makes the worker look at the head. Not here: which pass begins when (`queue.rs`).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, mpsc};
+use tokio::task::{Id, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::files::FileWatch;
+use super::queue::{Next, Queue};
+use super::{Metrics, Schedule};
+use crate::base::chain;
+use crate::git;
+use crate::model::{AppName, ErrorClass, OperationState, Reason, Trigger};
+use crate::pipeline::{self, Error, Instance, Overview, Passed};
+use crate::plan::WakeOn;
+use crate::settings::{DaemonSettings, Intervals, StateDirectory, parse_duration};
+use crate::target::{Reachability, TargetEvent};
+
+/// Triggers that wait to be taken in; more than this only says again what is already queued.
+const TRIGGER_CAPACITY: usize = 4_096;
+/// How often a pass that lost the race for the branch begins again at once.
+const LOST_LIMIT: usize = 5;
+/// How long the loop may not turn before the daemon counts as dead.
+const LOOP_STALL: Duration = Duration::from_secs(60);
+/// The loop turns at least this often.
+const TURN_LIMIT: Duration = Duration::from_secs(10);
+/// How long a stop waits for running passes.
+const DRAIN_DEADLINE: Duration = Duration::from_secs(7);
+/// Waits between looks whether a target answers again; the last one repeats.
+const PROBES: [Duration; 4] =
+    [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(5)];
+
+/// What the worker and its handles share.
+pub(super) struct Shared {
+    pub(super) instance: Arc<Instance>,
+    pub(super) fetch: Notify,
+    sender: mpsc::Sender<Trigger>,
+    receiver: Mutex<Option<mpsc::Receiver<Trigger>>>,
+    intervals: Intervals,
+    allow: Vec<String>,
+    scratch: std::path::PathBuf,
+    metrics: Metrics,
+    begun: Instant,
+    turned_ms: AtomicU64,
+    trouble: Mutex<Option<String>>,
+}
+
+impl Shared {
+    /// Returns what an instance's worker begins with.
+    pub(super) fn new(
+        instance: Arc<Instance>,
+        settings: &DaemonSettings,
+        state: &StateDirectory,
+        metrics: Metrics,
+    ) -> Result<Self, Error> {
+        let intervals = settings.intervals("daemon.yaml").map_err(|found| {
+            super::refused(
+                "read daemon.yaml",
+                &found.first().map(ToString::to_string).unwrap_or_default(),
+                "wild daemon --help",
+            )
+        })?;
+        let (sender, receiver) = mpsc::channel(TRIGGER_CAPACITY);
+        Ok(Self {
+            instance,
+            fetch: Notify::new(),
+            sender,
+            receiver: Mutex::new(Some(receiver)),
+            intervals,
+            allow: settings.egress.allow.clone(),
+            scratch: state.quarantine(),
+            metrics,
+            begun: Instant::now(),
+            turned_ms: AtomicU64::new(0),
+            trouble: Mutex::new(Some("the first look at the branch is not done".to_owned())),
+        })
+    }
+
+    /// Wakes an app, or all. A full channel already holds what this would say.
+    pub(super) fn wake(&self, trigger: Trigger) {
+        let _ = self.sender.try_send(trigger);
+    }
+
+    /// Returns whether the loop turns.
+    pub(super) fn is_alive(&self) -> Result<(), String> {
+        let turned = Duration::from_millis(self.turned_ms.load(Ordering::Relaxed));
+        let still = self.begun.elapsed().saturating_sub(turned);
+        if still < LOOP_STALL { Ok(()) } else { Err(format!("the loop has not turned for {} s", still.as_secs())) }
+    }
+
+    /// Returns whether the branch could be read last time.
+    pub(super) fn is_ready(&self) -> Result<(), String> {
+        self.is_alive()?;
+        match &*self.trouble.lock().unwrap_or_else(PoisonError::into_inner) {
+            None => Ok(()),
+            Some(trouble) => Err(trouble.clone()),
+        }
+    }
+
+    fn turn(&self) {
+        let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.turned_ms.store(now, Ordering::Relaxed);
+    }
+
+    fn note_trouble(&self, trouble: Option<String>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+}
+
+/// Runs until told to stop.
+pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
+    let receiver = shared.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(receiver) = receiver else { return };
+    let mut worker = Worker::new(shared).await;
+    worker.look(Reason::Scheduled).await;
+    worker.turn_until(receiver, stop).await;
+    worker.drain().await;
+}
+
+struct Worker {
+    shared: Arc<Shared>,
+    queue: Queue,
+    passes: JoinSet<Ended>,
+    apps: HashMap<Id, AppName>,
+    known: Option<Overview>,
+    waits: BTreeMap<WakeOn, BTreeSet<AppName>>,
+    timers: Timers,
+    asked: bool,
+}
+
+/// The end of one app's pass.
+struct Ended {
+    app: AppName,
+    result: Result<Passed, Error>,
+    took: Duration,
+}
+
+/// When the clock alone wakes something, as time since the worker began.
+struct Timers {
+    reconcile: Option<(Duration, Duration)>,
+    remote: Option<(Duration, Duration)>,
+    upstream: Option<Duration>,
+    probe: Option<(Duration, usize)>,
+    schedule: Option<Schedule>,
+}
+
+impl Worker {
+    async fn new(shared: Arc<Shared>) -> Self {
+        let mut timers = Timers { reconcile: None, remote: None, upstream: None, probe: None, schedule: None };
+        if shared.instance.remote.is_some() {
+            timers.remote = Some((Duration::ZERO, shared.intervals.poll_remote));
+        }
+        let mut worker = Self {
+            shared,
+            queue: Queue::default(),
+            passes: JoinSet::new(),
+            apps: HashMap::new(),
+            known: None,
+            waits: BTreeMap::new(),
+            timers,
+            asked: true,
+        };
+        worker.read_timers().await;
+        worker
+    }
+
+    fn now(&self) -> Duration {
+        self.shared.begun.elapsed()
+    }
+
+    /// Takes the schedule and the interval from the committed settings.
+    async fn read_timers(&mut self) {
+        let Ok(settings) = pipeline::settings(&self.shared.instance).await else { return };
+        let interval = parse_duration(&settings.reconcile.interval).filter(|interval| !interval.is_zero());
+        self.timers.reconcile = interval.map(|interval| (self.now() + interval, interval));
+        match Schedule::parse(&settings.updates.schedule, &settings.updates.timezone) {
+            Ok(schedule) => self.timers.schedule = Some(schedule),
+            Err(error) => {
+                tracing::error!(instance = %self.shared.instance.name, error = %error, "the merge bot has no schedule")
+            }
+        }
+        self.schedule_upstream();
+    }
+
+    fn schedule_upstream(&mut self) {
+        let now = self.shared.instance.now();
+        let next = self.timers.schedule.as_ref().and_then(|schedule| schedule.next(now));
+        self.timers.upstream = next.map(|at| self.now() + at.since(now));
+    }
+
+    async fn turn_until(&mut self, mut receiver: mpsc::Receiver<Trigger>, stop: CancellationToken) {
+        let instance = self.shared.instance.clone();
+        let mut refs = match git::watch_refs(&instance.repository, self.shared.intervals.poll_remote).await {
+            Ok(refs) => Some(refs),
+            Err(error) => {
+                tracing::error!(instance = %instance.name, error = chain(&error), "refs cannot be watched");
+                None
+            }
+        };
+        let mut secrets = FileWatch::of(instance.secrets.path());
+        loop {
+            self.shared.turn();
+            let due = self.start_passes();
+            self.shared.metrics.queue(instance.name.as_str(), self.queue.running(), self.queue.depth());
+            let events = async {
+                match &instance.target {
+                    Some(target) => target.events().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let moved = async {
+                match &mut refs {
+                    Some(refs) => refs.changed().await.is_some(),
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                Some(trigger) = receiver.recv() => self.take_in(trigger),
+                alive = moved => {
+                    if !alive { refs = None; }
+                    self.look(Reason::Push).await;
+                }
+                news = events => self.hear(news),
+                Some(ended) = self.passes.join_next_with_id(), if !self.passes.is_empty() => self.end(ended),
+                () = secrets.changed() => self.wake_all(Reason::File),
+                () = self.shared.fetch.notified() => self.fetch(true).await,
+                () = tokio::time::sleep(due) => self.ring().await,
+            }
+        }
+    }
+
+    fn take_in(&mut self, trigger: Trigger) {
+        match trigger.app {
+            Some(app) => self.queue.trigger(self.now(), app, trigger.reason),
+            None if trigger.reason == Reason::Request => self.asked = true,
+            None => self.wake_all(trigger.reason),
+        }
+    }
+
+    fn wake_all(&mut self, reason: Reason) {
+        let now = self.now();
+        let apps: Vec<AppName> = self.known.iter().flat_map(|known| known.apps.keys().cloned()).collect();
+        for app in apps {
+            self.queue.trigger(now, app, reason);
+        }
+    }
+
+    /// Starts what is due and returns how long nothing else is.
+    fn start_passes(&mut self) -> Duration {
+        if std::mem::take(&mut self.asked) {
+            let shared = self.shared.clone();
+            let _ = self.passes.spawn(async move {
+                let begun = Instant::now();
+                let result = requests_of_instance(&shared.instance).await;
+                let app = AppName::parse("instance").unwrap_or_else(|_| unreachable!("the word is a name"));
+                Ended { app, result, took: begun.elapsed() }
+            });
+        }
+        loop {
+            let now = self.now();
+            match self.queue.next(now) {
+                Next::Start(app, reasons) => {
+                    let instance = self.shared.instance.clone();
+                    let name = app.clone();
+                    let handle = self.passes.spawn(async move {
+                        let begun = Instant::now();
+                        let result = walk(&instance, &app, &reasons).await;
+                        Ended { app, result, took: begun.elapsed() }
+                    });
+                    self.apps.insert(handle.id(), name);
+                }
+                Next::Sleep(due) => return self.until(due),
+                Next::Idle => return self.until(now + TURN_LIMIT),
+            }
+        }
+    }
+
+    /// Returns how long to sleep until the queue or a timer is due.
+    fn until(&self, due: Duration) -> Duration {
+        let now = self.now();
+        let timers = [
+            self.timers.reconcile.map(|(at, _)| at),
+            self.timers.remote.map(|(at, _)| at),
+            self.timers.upstream,
+            self.timers.probe.map(|(at, _)| at),
+        ];
+        let first = timers.into_iter().flatten().fold(due, Duration::min).min(now + TURN_LIMIT);
+        first.saturating_sub(now)
+    }
+
+    /// Does what the clock asks for.
+    async fn ring(&mut self) {
+        let now = self.now();
+        if let Some((at, every)) = self.timers.reconcile.filter(|(at, _)| *at <= now) {
+            self.timers.reconcile = Some((at.max(now) + every, every));
+            self.wake_all(Reason::Scheduled);
+        }
+        if let Some((_, every)) = self.timers.remote.filter(|(at, _)| *at <= now) {
+            self.timers.remote = Some((now + every, every));
+            self.sync().await;
+        }
+        if self.timers.upstream.is_some_and(|at| at <= now) {
+            self.schedule_upstream();
+            self.fetch(false).await;
+        }
+        if let Some((_, tries)) = self.timers.probe.filter(|(at, _)| *at <= now) {
+            self.probe(tries).await;
+        }
+    }
+
+    async fn sync(&mut self) {
+        match pipeline::sync_remote(&self.shared.instance).await {
+            Ok(true) => self.look(Reason::Push).await,
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(instance = %self.shared.instance.name, error = chain(&error), "the remote was not followed")
+            }
+        }
+    }
+
+    /// Fetches the upstreams, and the remote if a person asked, and wakes every app for what they bring.
+    async fn fetch(&mut self, with_remote: bool) {
+        if with_remote && self.shared.instance.remote.is_some() {
+            self.sync().await;
+        }
+        let Shared { instance, scratch, allow, .. } = self.shared.as_ref();
+        match pipeline::fetch_directories(instance, scratch, allow).await {
+            Err(error) => {
+                tracing::warn!(instance = %instance.name, error = chain(&error), "upstreams were not fetched")
+            }
+            Ok(results) => {
+                for (name, result) in results {
+                    if let Err(error) = result {
+                        tracing::warn!(instance = %instance.name, directory = name, error = chain(&error), "an upstream was not fetched");
+                    }
+                }
+            }
+        }
+        self.wake_all(Reason::Upstream);
+    }
+
+    async fn probe(&mut self, tries: usize) {
+        let Some(target) = self.shared.instance.target.clone() else { return };
+        if target.probe().await.is_ok() {
+            self.timers.probe = None;
+            self.released();
+        } else {
+            let wait = PROBES.get(tries).or(PROBES.last()).copied().unwrap_or(TURN_LIMIT);
+            self.timers.probe = Some((self.now() + wait, tries + 1));
+        }
+    }
+
+    fn released(&mut self) {
+        let now = self.now();
+        self.queue.release(now);
+        for app in self.waits.remove(&WakeOn::Target).unwrap_or_default() {
+            self.queue.trigger(now, app, Reason::Released);
+        }
+    }
+
+    fn hear(&mut self, news: BTreeSet<TargetEvent>) {
+        let now = self.now();
+        for event in news {
+            match event {
+                TargetEvent::Drift { app } => self.trigger_named(&app, Reason::Drift),
+                TargetEvent::Health { app } => self.trigger_named(&app, Reason::Health),
+                TargetEvent::Reachability => {
+                    let reachable = self
+                        .shared
+                        .instance
+                        .target
+                        .as_ref()
+                        .is_none_or(|t| t.reachability() == Reachability::Reachable);
+                    if reachable {
+                        self.timers.probe = None;
+                        self.released();
+                    } else if self.timers.probe.is_none() {
+                        self.timers.probe = Some((now + PROBES.first().copied().unwrap_or(TURN_LIMIT), 1));
+                        self.wake_all(Reason::Health);
+                    }
+                }
+            }
+        }
+    }
+
+    fn trigger_named(&mut self, app: &str, reason: Reason) {
+        // The label is on a live object, where anybody may have written anything.
+        if let Ok(app) = AppName::parse(app) {
+            self.queue.trigger(self.now(), app, reason);
+        }
+    }
+
+    fn end(&mut self, ended: Result<(Id, Ended), tokio::task::JoinError>) {
+        let now = self.now();
+        let name = self.shared.instance.name.as_str().to_owned();
+        let ended = match ended {
+            Ok((id, ended)) => {
+                self.apps.remove(&id);
+                ended
+            }
+            Err(error) => {
+                let Some(app) = self.apps.remove(&error.id()) else { return };
+                // The net below the line: the app waits for its input to change, everything else goes on.
+                tracing::error!(instance = name, %app, error = %error, "a pass broke off; the app waits for a change");
+                self.queue.ended(now, &app, Some(ErrorClass::User), 0.5);
+                self.shared.metrics.passed(&name, "panic", Duration::ZERO);
+                return;
+            }
+        };
+        let Ended { app, result, took } = ended;
+        let failed = match &result {
+            Ok(passed) => passed.failed,
+            Err(error) => {
+                tracing::error!(instance = name, %app, error = chain(error), "a pass could not go on");
+                Some(error.class())
+            }
+        };
+        self.queue.ended(now, &app, failed, jitter());
+        self.shared.metrics.passed(&name, if failed.is_some() { "error" } else { "success" }, took);
+        if let Ok(passed) = result {
+            self.follow(now, app, passed);
+        }
+    }
+
+    /// Arranges what a pass asked to be woken for, and wakes those who waited for it.
+    fn follow(&mut self, now: Duration, app: AppName, passed: Passed) {
+        for waiting in self.waits.values_mut() {
+            waiting.remove(&app);
+        }
+        for wake in &passed.wake_on {
+            self.waits.entry(wake.clone()).or_default().insert(app.clone());
+        }
+        if passed.lost {
+            self.queue.trigger(now, app.clone(), Reason::Request);
+        }
+        if passed.changed {
+            self.queue.trigger(now, app.clone(), Reason::Health);
+        }
+        if let Some(at) = passed.wake_at {
+            let wait = at.since(self.shared.instance.now());
+            self.queue.wake_at(now + wait, app.clone(), Reason::Retry);
+        }
+        let ready = passed.state.as_ref().is_none_or(|state| state.intent == "applied" && state.health != "starting");
+        if ready {
+            for waiting in self.waits.remove(&WakeOn::App(app)).unwrap_or_default() {
+                self.queue.trigger(now, waiting, Reason::Released);
+            }
+        }
+    }
+
+    /// Looks at the head and wakes the apps that it changed.
+    async fn look(&mut self, reason: Reason) {
+        let instance = self.shared.instance.clone();
+        let seen = async {
+            pipeline::seen(&instance).await?;
+            pipeline::overview(&instance).await
+        };
+        let overview = match seen.await {
+            Ok(overview) => overview,
+            Err(error) => {
+                tracing::error!(instance = %instance.name, error = chain(&error), "the deployed branch was not read");
+                self.shared.note_trouble(Some(chain(&error)));
+                return;
+            }
+        };
+        self.shared.note_trouble(None);
+        let mut changed = match &self.known {
+            None => overview.apps.keys().cloned().collect(),
+            Some(known) => pipeline::changed_apps(known, &overview),
+        };
+        if self.known.is_none() {
+            changed.extend(remembered(&instance).await);
+        }
+        let settings_changed = self
+            .known
+            .as_ref()
+            .is_some_and(|known| known.files.get(".wild/config.yaml") != overview.files.get(".wild/config.yaml"));
+        let first = self.known.is_none();
+        self.known = Some(overview);
+        for app in changed {
+            if !first && let Err(error) = pipeline::wait_state(&instance, &app).await {
+                tracing::error!(instance = %instance.name, %app, error = chain(&error), "the state of an app was not stored");
+            }
+            self.queue.trigger(self.now(), app, reason);
+        }
+        if settings_changed {
+            self.read_timers().await;
+        }
+    }
+
+    /// Lets running passes end.
+    async fn drain(&mut self) {
+        let all = async { while self.passes.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(DRAIN_DEADLINE, all).await;
+    }
+}
+
+/// Returns the apps that the store knows objects of, and those with a request that waits.
+async fn remembered(instance: &Instance) -> BTreeSet<AppName> {
+    let mut apps = BTreeSet::new();
+    if let Ok(inventories) = instance.store.inventories(&instance.id).await {
+        apps.extend(inventories.into_iter().map(|(app, _)| app));
+    }
+    if let Ok(operations) = instance.store.operations_in(&instance.id, OperationState::Waiting).await {
+        apps.extend(operations.into_iter().filter_map(|operation| operation.app));
+    }
+    apps
+}
+
+/// Carries out the requests of one app that wait, oldest first, then walks the line for the other reasons.
+async fn walk(instance: &Instance, app: &AppName, reasons: &BTreeSet<Reason>) -> Result<Passed, Error> {
+    let mut last = None;
+    let mut waiting = instance.store.operations_in(&instance.id, OperationState::Waiting).await?;
+    waiting.retain(|operation| operation.app.as_ref() == Some(app));
+    for operation in waiting {
+        let mut passed = pipeline::pass(instance, app, Reason::Request, Some(operation.clone())).await?;
+        for _ in 0..LOST_LIMIT {
+            if !passed.lost {
+                break;
+            }
+            if instance.remote.is_some() {
+                pipeline::sync_remote(instance).await?;
+            }
+            passed = pipeline::pass(instance, app, Reason::Request, Some(operation.clone())).await?;
+        }
+        last = Some(passed);
+    }
+    let compiling = reasons
+        .iter()
+        .filter(|reason| matches!(reason, Reason::Push | Reason::Upstream | Reason::File | Reason::Scheduled));
+    for reason in compiling {
+        last = Some(pipeline::pass(instance, app, *reason, None).await?);
+    }
+    match last {
+        Some(passed) => Ok(passed),
+        None => pipeline::pass(instance, app, reasons.last().copied().unwrap_or(Reason::Retry), None).await,
+    }
+}
+
+/// Carries out the requests that are about the instance and no app.
+async fn requests_of_instance(instance: &Instance) -> Result<Passed, Error> {
+    let mut waiting = instance.store.operations_in(&instance.id, OperationState::Waiting).await?;
+    waiting.retain(|operation| operation.app.is_none());
+    for operation in waiting {
+        pipeline::pass_instance(instance, operation).await?;
+    }
+    Ok(Passed::default())
+}
+
+/// Returns a share between 0 and 1 that spreads retries of many apps.
+fn jitter() -> f64 {
+    let mut byte = [128];
+    // Without entropy every retry waits the same, which is no worse than no jitter.
+    let _ = crate::settings::fill(&mut byte);
+    let [byte] = byte;
+    f64::from(byte) / 255.0
+}

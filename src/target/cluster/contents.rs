@@ -1,0 +1,74 @@
+//! Everything that lives in a namespace, by asking every listable kind of every group.
+//!
+//! Complete or a refusal: a group that does not answer hides objects, and what cannot be seen must not count as absent.
+//! Not here: what follows for the namespace (`plan`).
+
+use serde_json::Value;
+
+use super::Inner;
+use super::call::{Call, DISCOVERY_DEADLINE, Form};
+use crate::model::Object;
+use crate::target::{Refusal, RefusalKind};
+
+/// Objects of one kind that are looked at; a namespace with more is not empty in any case.
+const PAGE_SIZE: usize = 500;
+/// Kinds that show other objects again, so that they need not be counted twice.
+const VIEWS: [&str; 2] = ["events", "podmetrics"];
+
+impl Inner {
+    /// Returns the metadata of all objects in a namespace, with `kind` set.
+    pub(super) async fn contents(&self, namespace: &str) -> Result<Vec<Object>, Refusal> {
+        let mut found = Vec::new();
+        for version in self.group_versions().await? {
+            let path = if version.contains('/') { format!("/apis/{version}") } else { format!("/api/{version}") };
+            let (_, list) = self
+                .call(Call::get(format!("ask for the kinds of {version}"), path.clone(), DISCOVERY_DEADLINE))
+                .await?;
+            for (plural, kind) in listable(&list) {
+                let page = format!("{path}/namespaces/{namespace}/{plural}?limit={PAGE_SIZE}");
+                let call = Call {
+                    form: Form::Metadata,
+                    ..Call::get(format!("list {kind} in {namespace}"), page, DISCOVERY_DEADLINE)
+                };
+                let (_, objects) = match self.call(call).await {
+                    Err(refusal) if refusal.kind == RefusalKind::NotFound => continue,
+                    other => other?,
+                };
+                for item in objects.get("items").and_then(Value::as_array).into_iter().flatten() {
+                    let Some(mut object) = Object::from_value(item.clone()) else { continue };
+                    object.0.insert("kind".to_owned(), Value::from(kind.clone()));
+                    object.0.insert("apiVersion".to_owned(), Value::from(version.clone()));
+                    found.push(object);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the preferred version of every group.
+    async fn group_versions(&self) -> Result<Vec<String>, Refusal> {
+        let mut versions = vec!["v1".to_owned()];
+        let (_, groups) =
+            self.call(Call::get("ask for the API groups", "/apis".to_owned(), DISCOVERY_DEADLINE)).await?;
+        for group in groups.get("groups").and_then(Value::as_array).into_iter().flatten() {
+            let preferred =
+                group.get("preferredVersion").and_then(|version| version.get("groupVersion")).and_then(Value::as_str);
+            versions.extend(preferred.map(str::to_owned));
+        }
+        Ok(versions)
+    }
+}
+
+fn listable(list: &Value) -> Vec<(String, String)> {
+    let resources = list.get("resources").and_then(Value::as_array).into_iter().flatten();
+    resources
+        .filter_map(|entry| {
+            let plural = entry.get("name")?.as_str()?;
+            let kind = entry.get("kind")?.as_str()?;
+            let lists = entry.get("verbs")?.as_array()?.iter().any(|verb| verb.as_str() == Some("list"));
+            let wanted =
+                entry.get("namespaced")?.as_bool()? && lists && !plural.contains('/') && !VIEWS.contains(&plural);
+            wanted.then(|| (plural.to_owned(), kind.to_owned()))
+        })
+        .collect()
+}
