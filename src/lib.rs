@@ -7,6 +7,7 @@ pub mod daemon;
 pub mod forge;
 pub mod git;
 pub mod health;
+pub mod kustomize;
 pub mod merge;
 pub mod model;
 pub mod package;

@@ -102,6 +102,16 @@ pub fn load_one(file: &str, text: &str, dialect: Dialect) -> Result<Option<Docum
     }
 }
 
+/// Turns floats without a fraction into integers, everywhere in a value, as JSON cannot tell them apart.
+pub fn plain_numbers(value: Value) -> Value {
+    match value {
+        Value::Number(number) => Value::Number(scalar::as_json(number)),
+        Value::Array(items) => items.into_iter().map(plain_numbers).collect(),
+        Value::Object(map) => map.into_iter().map(|(key, item)| (key, plain_numbers(item))).collect(),
+        Value::Null | Value::Bool(_) | Value::String(_) => value,
+    }
+}
+
 /// A text and the limits it must keep.
 struct Source<'a> {
     file: &'a str,

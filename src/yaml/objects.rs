@@ -19,13 +19,26 @@ pub struct LoadedObject {
 }
 
 /// Reads all objects of a file as kubectl does. Lists are expanded behind the last document of the file.
+///
+/// A null in a list is refused: it is what a forgotten or deleted line leaves behind.
 pub fn load_objects(file: &str, text: &str) -> Result<Vec<LoadedObject>, Vec<Diagnostic>> {
-    objects_of(file, load(file, text, Dialect::Kube)?.documents)
+    collect(file, load(file, text, Dialect::Kube)?.documents, Nulls::Refused)
 }
 
-/// Returns the objects in documents that are read already.
+/// Returns the objects in documents that are read already; nulls in lists stay, as in `kustomize build`.
 pub fn objects_of(file: &str, documents: Vec<Document>) -> Result<Vec<LoadedObject>, Vec<Diagnostic>> {
-    let mut found = Found { file, objects: Vec::new(), findings: Vec::new() };
+    collect(file, documents, Nulls::Kept)
+}
+
+/// What becomes of nulls in lists.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nulls {
+    Refused,
+    Kept,
+}
+
+fn collect(file: &str, documents: Vec<Document>, nulls: Nulls) -> Result<Vec<LoadedObject>, Vec<Diagnostic>> {
+    let mut found = Found { file, nulls, objects: Vec::new(), findings: Vec::new() };
     let mut listed = Vec::new();
     for document in documents {
         match items(document) {
@@ -51,6 +64,7 @@ fn items(document: Document) -> Result<Vec<(Value, Lines)>, Document> {
 
 struct Found<'a> {
     file: &'a str,
+    nulls: Nulls,
     objects: Vec<LoadedObject>,
     findings: Vec<Diagnostic>,
 }
@@ -71,16 +85,17 @@ impl Found<'_> {
             };
             return self.refuse("Y113", line, message);
         }
-        let mut path = Vec::new();
-        if let Some((path, line)) = object.0.iter().find_map(|(key, value)| {
-            path.push(key.clone());
-            let found = empty_item(value, lines.child(key), &mut path);
-            path.pop();
-            found
-        }) {
+        if let Some((path, line)) = self.null_in_list(&object, lines) {
             return self.refuse("Y112", line, format!("empty item at {path}"));
         }
         self.objects.push(LoadedObject { object, file: self.file.to_owned(), line });
+    }
+
+    fn null_in_list(&self, object: &Object, lines: &Lines) -> Option<(String, usize)> {
+        if self.nulls == Nulls::Kept {
+            return None;
+        }
+        object.0.iter().find_map(|(key, value)| empty_item(value, lines.child(key), &mut vec![key.clone()]))
     }
 
     fn refuse(&mut self, id: &str, line: usize, message: String) {

@@ -141,7 +141,9 @@ pub(super) fn has_float_shape(plain: &str) -> bool {
 pub(super) fn as_json(number: Number) -> Number {
     match number.as_f64() {
         Some(value) if number.is_f64() && value.fract() == 0.0 => {
-            format!("{value:.0}").parse::<i64>().map_or(number, Number::from)
+            let digits = format!("{value:.0}");
+            let integer = digits.parse::<i64>().map(Number::from).or_else(|_| digits.parse::<u64>().map(Number::from));
+            integer.unwrap_or(number)
         }
         Some(_) | None => number,
     }

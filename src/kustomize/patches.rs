@@ -1,0 +1,376 @@
+//! Pure. Finds the objects that patches change, and changes them.
+//!
+//! Not here: how a patch changes an object (`strategic.rs`, `json_patch.rs`).
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::item::{Id, Item};
+use super::json_patch::{self, Operation};
+use super::kustomization::{Allowed, Kustomization, Patch, Target};
+use super::layer::Builder;
+use super::strategic::{Misfit, merge};
+use super::{Refusal, refuse};
+use crate::model::{Diagnostic, Object};
+use crate::yaml::{Dialect, LoadedObject, load, load_resources, objects_of, plain_numbers};
+
+/// Where a patch stands, for messages.
+struct Site<'a> {
+    file: &'a str,
+    line: usize,
+}
+
+/// Applies `patchesStrategicMerge`: each entry is a patch if it parses as objects, else the path of one.
+pub(super) fn apply_strategic(
+    builder: &mut Builder<'_>,
+    directory: &str,
+    kustomization: &Kustomization,
+    items: &mut Vec<Item>,
+) -> Result<(), Refusal> {
+    let file = &kustomization.file;
+    for (entry, line) in &kustomization.strategic_patches {
+        let patches = match objects(file, entry) {
+            Ok(patches) if !patches.is_empty() => patches,
+            Ok(_) | Err(_) => {
+                let (path, text) = builder.named_text(directory, file, (entry, *line))?;
+                objects(&path, text)?
+            }
+        };
+        for patch in &patches {
+            apply_to_named(&Site { file, line: *line }, patch, Allowed::default(), items)?;
+        }
+    }
+    Ok(())
+}
+
+/// Applies `patches`.
+pub(super) fn apply(
+    builder: &mut Builder<'_>,
+    directory: &str,
+    kustomization: &Kustomization,
+    items: &mut Vec<Item>,
+) -> Result<(), Refusal> {
+    for patch in &kustomization.patches {
+        let site = Site { file: &kustomization.file, line: patch.line };
+        let (path, text) = content(builder, directory, kustomization, patch)?;
+        match operations(&site, &path, &text)? {
+            Some(operations) => {
+                let Some(target) = &patch.target else {
+                    return refuse("K142", site.file, site.line, "a JSON patch wants a target");
+                };
+                for position in selected(builder, &site, target, items)? {
+                    if let Some(item) = items.get_mut(position) {
+                        item.remember();
+                        apply_operations(&site, item, &operations)?;
+                    }
+                }
+            }
+            None => apply_objects(builder, &site, patch, &objects(&path, &text)?, items)?,
+        }
+    }
+    Ok(())
+}
+
+/// Applies `patchesJson6902`.
+pub(super) fn apply_json(
+    builder: &mut Builder<'_>,
+    directory: &str,
+    kustomization: &Kustomization,
+    items: &mut [Item],
+) -> Result<(), Refusal> {
+    for patch in &kustomization.json_patches {
+        let site = Site { file: &kustomization.file, line: patch.line };
+        let Some(target) = patch.target.as_ref().filter(|target| !target.name.is_empty()) else {
+            return refuse("K142", site.file, site.line, "a JSON patch wants a target with a name");
+        };
+        let (path, text) = content(builder, directory, kustomization, patch)?;
+        let Some(operations) = operations(&site, &path, &text)? else {
+            return refuse("K141", site.file, site.line, "a JSON patch is a list of operations");
+        };
+        for position in selected(builder, &site, target, items)? {
+            if let Some(item) = items.get_mut(position) {
+                apply_operations(&site, item, &operations)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn content(
+    builder: &Builder<'_>,
+    directory: &str,
+    kustomization: &Kustomization,
+    patch: &Patch,
+) -> Result<(String, String), Refusal> {
+    if patch.path.is_empty() {
+        return Ok((kustomization.file.clone(), patch.patch.clone()));
+    }
+    let (path, text) = builder.named_text(directory, &kustomization.file, (&patch.path, patch.line))?;
+    Ok((path, text.to_owned()))
+}
+
+/// Returns the operations of a JSON patch, or nothing if the text holds objects.
+fn operations(site: &Site<'_>, path: &str, text: &str) -> Result<Option<Vec<Operation>>, Refusal> {
+    let documents = load(path, text, Dialect::Kube)?.documents;
+    let Some(first) = documents.first() else {
+        return refuse("K141", site.file, site.line, "the patch is empty");
+    };
+    if !json_patch::is_patch(&first.value) {
+        return match first.value {
+            Value::Object(_) => Ok(None),
+            _ => refuse("K141", site.file, site.line, "a patch is an object, or a list of operations with op"),
+        };
+    }
+    if let Some(second) = documents.get(1) {
+        return refuse("Y108", path, second.line, "the JSON patch holds a second document");
+    }
+    match json_patch::read(&first.value) {
+        Ok(operations) => Ok(Some(operations)),
+        Err(message) => refuse("K141", site.file, site.line, format!("the JSON patch is refused: {message}")),
+    }
+}
+
+fn objects(path: &str, text: &str) -> Result<Vec<LoadedObject>, Refusal> {
+    objects_of(path, load_resources(path, text)?.documents)
+}
+
+fn apply_objects(
+    builder: &mut Builder<'_>,
+    site: &Site<'_>,
+    patch: &Patch,
+    objects: &[LoadedObject],
+    items: &mut Vec<Item>,
+) -> Result<(), Refusal> {
+    let Some(target) = &patch.target else {
+        return objects.iter().try_for_each(|object| apply_to_named(site, object, patch.allowed, items));
+    };
+    let [object] = objects else {
+        return refuse("K141", site.file, site.line, "a strategic patch with a target is one document");
+    };
+    let positions = selected(builder, site, target, items)?;
+    let mut kept = Vec::with_capacity(items.len());
+    for (position, item) in std::mem::take(items).into_iter().enumerate() {
+        if positions.contains(&position) {
+            kept.extend(patched(site, item, &object.object, patch.allowed)?);
+        } else {
+            kept.push(item);
+        }
+    }
+    *items = kept;
+    Ok(())
+}
+
+/// Applies a strategic patch to the one object that is or was called as the patch says.
+fn apply_to_named(
+    site: &Site<'_>,
+    patch: &LoadedObject,
+    allowed: Allowed,
+    items: &mut Vec<Item>,
+) -> Result<(), Refusal> {
+    let wanted = Item::new(patch.object.clone(), &patch.file, patch.line);
+    let id = wanted.id();
+    let positions: Vec<usize> =
+        items.iter().enumerate().filter(|(_, item)| item.is_or_was(|other| *other == id)).map(|(at, _)| at).collect();
+    let [position] = positions.as_slice() else {
+        let message = if positions.is_empty() {
+            format!("the patch changes {id}, and no object is called so")
+        } else {
+            format!("the patch changes {id}, and {} objects are called so", positions.len())
+        };
+        return refuse("K142", site.file, site.line, message);
+    };
+    let item = items.remove(*position);
+    if let Some(item) = patched(site, item, &patch.object, allowed)? {
+        items.insert(*position, item);
+    }
+    Ok(())
+}
+
+/// Merges a patch into an object, whose kind, name and namespace stay unless the patch may change them.
+fn patched(site: &Site<'_>, mut item: Item, patch: &Object, allowed: Allowed) -> Result<Option<Item>, Refusal> {
+    if allowed.name || allowed.kind {
+        item.remember();
+    }
+    let before = item.object.clone();
+    let mut patch = patch.clone();
+    patch.0.insert("apiVersion".to_owned(), Value::from(before.api_version()));
+    let merged = match merge(std::mem::take(&mut item.object), &patch) {
+        Ok(merged) => merged,
+        Err(Misfit::Directive(name)) => {
+            return refuse("K144", site.file, site.line, format!("the directive {name} is not supported"));
+        }
+        Err(Misfit::Shape(path)) => {
+            let id = before.id().short();
+            return refuse("K146", site.file, site.line, format!("the patch does not fit {id} at {path}"));
+        }
+    };
+    let Some(object) = merged else { return Ok(None) };
+    item.object = Object(object.0.into_iter().map(|(key, value)| (key, plain_numbers(value))).collect());
+    if !allowed.kind {
+        item.object.0.insert("kind".to_owned(), Value::from(before.kind()));
+    }
+    if !allowed.name {
+        item.set_name(before.name());
+    }
+    let metadata = item.object.metadata_mut();
+    match before.at(&["metadata", "namespace"]) {
+        Some(namespace) => metadata.insert("namespace".to_owned(), namespace.clone()),
+        None => metadata.shift_remove("namespace"),
+    };
+    Ok(Some(item))
+}
+
+fn apply_operations(site: &Site<'_>, item: &mut Item, operations: &[Operation]) -> Result<(), Refusal> {
+    let mut root = Value::Object(std::mem::take(&mut item.object.0));
+    let applied = json_patch::apply(&mut root, operations);
+    let id = root.get("kind").and_then(Value::as_str).unwrap_or("").to_owned();
+    let object = Object::from_value(root).unwrap_or_default();
+    match applied {
+        Ok(()) => {
+            item.object = object;
+            item.drop_empty_annotations();
+            Ok(())
+        }
+        Err(message) => refuse("K145", site.file, site.line, format!("patch {id}/{}: {message}", object.name())),
+    }
+}
+
+/// Returns the positions of the objects that a target selects, with a warning if there are none.
+fn selected(
+    builder: &mut Builder<'_>,
+    site: &Site<'_>,
+    target: &Target,
+    items: &[Item],
+) -> Result<Vec<usize>, Refusal> {
+    let selector = Selector::read(site, target)?;
+    let positions: Vec<usize> =
+        items.iter().enumerate().filter(|(_, item)| selector.selects(item)).map(|(at, _)| at).collect();
+    if positions.is_empty() {
+        let message = "the target of the patch selects no object";
+        builder.diagnostics.push(Diagnostic::warning("K143", site.file, site.line, message));
+    }
+    Ok(positions)
+}
+
+/// A target ready to be asked.
+struct Selector {
+    group: Option<Regex>,
+    version: Option<Regex>,
+    kind: Option<Regex>,
+    name: Option<Regex>,
+    namespace: Option<Regex>,
+    labels: Vec<Demand>,
+    annotations: Vec<Demand>,
+}
+
+impl Selector {
+    fn read(site: &Site<'_>, target: &Target) -> Result<Self, Refusal> {
+        let pattern = |text: &str| match (text.is_empty(), Regex::new(&format!("^(?:{text})$"))) {
+            (true, _) => Ok(None),
+            (false, Ok(pattern)) => Ok(Some(pattern)),
+            (false, Err(_)) => refuse("K109", site.file, site.line, format!("{text:?} is no regular expression")),
+        };
+        let demands = |text: &str| match demands(text) {
+            Some(demands) => Ok(demands),
+            None => refuse("K109", site.file, site.line, format!("{text:?} is no label selector")),
+        };
+        Ok(Self {
+            group: pattern(&target.group)?,
+            version: pattern(&target.version)?,
+            kind: pattern(&target.kind)?,
+            name: pattern(&target.name)?,
+            namespace: pattern(&target.namespace)?,
+            labels: demands(&target.label_selector)?,
+            annotations: demands(&target.annotation_selector)?,
+        })
+    }
+
+    fn selects(&self, item: &Item) -> bool {
+        let fits = |pattern: &Option<Regex>, text: &str| pattern.as_ref().is_none_or(|pattern| pattern.is_match(text));
+        let (first, now) = (item.original(), item.id());
+        let either = |pattern, of: fn(&Id<'_>) -> String| fits(pattern, &of(&first)) || fits(pattern, &of(&now));
+        either(&self.namespace, |id| id.namespace.to_owned())
+            && either(&self.name, |id| id.name.to_owned())
+            && fits(&self.group, now.group)
+            && fits(&self.version, now.version)
+            && fits(&self.kind, now.kind)
+            && self.labels.iter().all(|demand| demand.accepts(item.object.label(&demand.key)))
+            && self.annotations.iter().all(|demand| demand.accepts(item.object.annotation(&demand.key)))
+    }
+}
+
+/// One part of a label selector.
+struct Demand {
+    key: String,
+    wish: Wish,
+}
+
+enum Wish {
+    Exists,
+    Absent,
+    In(Vec<String>),
+    NotIn(Vec<String>),
+}
+
+impl Demand {
+    fn accepts(&self, value: Option<&str>) -> bool {
+        match &self.wish {
+            Wish::Exists => value.is_some(),
+            Wish::Absent => value.is_none(),
+            Wish::In(values) => value.is_some_and(|value| values.iter().any(|it| it == value)),
+            Wish::NotIn(values) => value.is_none_or(|value| values.iter().all(|it| it != value)),
+        }
+    }
+}
+
+/// Reads a label selector: `a=b, c!=d, e in (f, g), h notin (i), j, !k`.
+fn demands(text: &str) -> Option<Vec<Demand>> {
+    let mut demands = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let open = rest.find('(');
+        let comma = rest.find(',');
+        let end = match (open, comma) {
+            (Some(open), Some(comma)) if open < comma => rest.find(')')? + 1,
+            (Some(_), None) => rest.find(')')? + 1,
+            (_, Some(comma)) => comma,
+            (None, None) => rest.len(),
+        };
+        let (part, after) = rest.split_at_checked(end)?;
+        demands.push(demand(part.trim())?);
+        rest = after.trim_start();
+        rest = match rest.strip_prefix(',') {
+            Some(more) => more.trim_start(),
+            None if rest.is_empty() => rest,
+            None => return None,
+        };
+    }
+    Some(demands)
+}
+
+fn demand(part: &str) -> Option<Demand> {
+    let own = |key: &str, wish| {
+        let key = key.trim();
+        (!key.is_empty() && !key.contains([' ', '=', '!', '('])).then(|| Demand { key: key.to_owned(), wish })
+    };
+    let list = |text: &str| {
+        let inner = text.trim().strip_prefix('(')?.strip_suffix(')')?;
+        Some(inner.split(',').map(|value| value.trim().to_owned()).collect::<Vec<_>>())
+    };
+    if let Some(key) = part.strip_prefix('!') {
+        return own(key, Wish::Absent);
+    }
+    if let Some((key, values)) = part.split_once(" notin") {
+        return own(key, Wish::NotIn(list(values)?));
+    }
+    if let Some((key, values)) = part.split_once(" in") {
+        return own(key, Wish::In(list(values)?));
+    }
+    if let Some((key, value)) = part.split_once("!=") {
+        return own(key, Wish::NotIn(vec![value.trim().to_owned()]));
+    }
+    if let Some((key, value)) = part.split_once('=') {
+        return own(key, Wish::In(vec![value.trim_start_matches('=').trim().to_owned()]));
+    }
+    own(part, Wish::Exists)
+}
