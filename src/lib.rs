@@ -3,7 +3,6 @@
 pub mod apply;
 pub mod base;
 pub mod broadcast;
-pub mod daemon;
 pub mod forge;
 pub mod git;
 pub mod health;
