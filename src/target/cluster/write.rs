@@ -30,6 +30,8 @@ impl Inner {
             path.push_str("&dryRun=All");
         }
         let _permit = self.writes.acquire().await;
+        // Looked up before the request: the watch may bring the result of this write earlier than the answer comes.
+        let before = self.cache().live(id).map(|live| live.resource_version);
         if *mode == Mode::Write {
             self.cache().begin_write(id);
         }
@@ -50,7 +52,6 @@ impl Inner {
         }
         let mut written = answer.and_then(|(code, value)| written(code, value, hash, id));
         if let Ok(written) = &mut written {
-            let before = self.cache().live(id).map(|live| live.resource_version);
             written.unchanged = before.is_some_and(|version| version == written.observed.resource_version);
         }
         if *mode == Mode::Write {

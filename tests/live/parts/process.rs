@@ -1,0 +1,114 @@
+//! One running program: its own process group, an empty environment, a log file.
+//!
+//! Not here: who ends it when the test binary dies (`scratch.rs`).
+
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::Scratch;
+
+/// Lines of a log that are shown on failure.
+const LOG_TAIL_LINES: usize = 30;
+
+/// A program that runs until it is dropped.
+pub(crate) struct Process {
+    name: String,
+    child: Child,
+    pid: Pid,
+    log: PathBuf,
+}
+
+/// Returns a command with the environment that every child gets: nothing of ours but the way to programs.
+pub(crate) fn command(program: &Path, scratch: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .current_dir(scratch)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", scratch.join("home"))
+        .envs([("TZ", "UTC"), ("LC_ALL", "C"), ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null")])
+        .stdin(Stdio::null());
+    command
+}
+
+impl Process {
+    /// Starts a program that writes `<name>.log` into the private directory and is ended with it.
+    pub(crate) fn start(scratch: &Scratch, name: &str, mut command: Command) -> Result<Self, String> {
+        let log = log_file(scratch, name)?;
+        command.stdout(log);
+        Self::spawn(scratch, name, command)
+    }
+
+    /// Starts a program that answers on its standard output; what it says beside goes to the log.
+    pub(crate) fn converse(
+        scratch: &Scratch,
+        name: &str,
+        mut command: Command,
+    ) -> Result<(Self, ChildStdin, ChildStdout), String> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = Self::spawn(scratch, name, command)?;
+        match (process.child.stdin.take(), process.child.stdout.take()) {
+            (Some(input), Some(output)) => Ok((process, input, output)),
+            _ => Err(format!("start {name}: it has no pipes")),
+        }
+    }
+
+    fn spawn(scratch: &Scratch, name: &str, mut command: Command) -> Result<Self, String> {
+        let attempt = |error: std::io::Error| format!("start {name}: {error}");
+        let log = scratch.path().join(format!("{name}.log"));
+        let child = command.stderr(log_file(scratch, name)?).process_group(0).spawn().map_err(attempt)?;
+        let pid = Pid::from_child(&child);
+        scratch.guard(child.id())?;
+        Ok(Self { name: name.to_owned(), child, pid, log })
+    }
+
+    /// Starts a shell script.
+    pub(crate) fn start_shell(scratch: &Scratch, name: &str, script: &str) -> Result<Self, String> {
+        let mut shell = command(Path::new("/bin/sh"), scratch.path());
+        shell.args(["-c", script]);
+        Self::start(scratch, name, shell)
+    }
+
+    /// Returns the name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns whether it has ended by itself.
+    pub(crate) fn has_ended(&self) -> bool {
+        // Not reaped: until it is dropped nobody else can be given its number, so nobody else can be killed by it.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(self.pid), options).is_ok_and(|status| status.is_some())
+    }
+
+    /// Sends a signal to the program and what it started.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), String> {
+        kill_process_group(self.pid, signal).map_err(|error| format!("signal {}: {error}", self.name))
+    }
+
+    /// Returns the end of the log under a heading.
+    pub(crate) fn log_tail(&self) -> String {
+        let text = std::fs::read(&self.log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        let tail = lines.get(lines.len().saturating_sub(LOG_TAIL_LINES)..).unwrap_or_default();
+        format!("---- {} ({})\n{}\n", self.name, self.log.display(), tail.join("\n"))
+    }
+}
+
+fn log_file(scratch: &Scratch, name: &str) -> Result<File, String> {
+    let path = scratch.path().join(format!("{name}.log"));
+    File::options().create(true).append(true).open(&path).map_err(|error| format!("open {}: {error}", path.display()))
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Killed, not asked: an API server drains for a minute while watches are open.
+        self.signal(Signal::KILL).ok();
+        self.child.wait().ok();
+    }
+}
