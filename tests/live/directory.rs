@@ -1,32 +1,31 @@
 //! What the real gomplate and the real kustomize make of every version of the sample packages, against what is recorded.
 //!
-//! World: the two programs as children, temporary directories, `fixtures/directory`. With `WILD_BLESS=1` the recorded files
-//! are written anew. The defaults of a manifest are rendered by gomplate too, so nothing of our renderer takes part.
+//! World: the two programs as children, temporary directories, `fixtures/directory`. With `tests/run record` the recorded
+//! files are written anew. The defaults of a manifest are rendered by gomplate too, so nothing of our renderer takes part.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use rewild::yaml::{Dialect, load_one};
 use serde_json::{Map, Value, json};
+
+use crate::parts::{Gomplate, is_recording, kustomize, part};
 
 /// First line of every recorded build.
 const HEADER: &str = "# Recorded from gomplate v4.3.3 (files/) and kustomize v5.8.1 (this file).\n";
 
 /// Returns what the tools give now, by path below `fixtures/directory`.
-pub fn record(gomplate: &Path, kustomize: &Path) -> BTreeMap<String, String> {
+fn record(oracle: &mut Gomplate) -> BTreeMap<String, String> {
     let root = root();
     let samples = map(&std::fs::read_to_string(root.join("samples.yaml")).unwrap());
-    let mut oracle = Gomplate::start(gomplate);
     let mut recorded = BTreeMap::new();
     for package in directories(&root) {
         for version in directories(&root.join(&package)).into_iter().filter(|name| !name.ends_with(".expected")) {
             for (sample, config) in &samples {
                 let made = Version { directory: root.join(&package).join(&version), package: &package, config };
                 let prefix = format!("{package}/{version}.expected/{sample}");
-                let files = made.files(&mut oracle);
-                recorded.insert(format!("{prefix}/build.yaml"), format!("{HEADER}{}", build(kustomize, &files)));
+                let files = made.files(oracle);
+                recorded.insert(format!("{prefix}/build.yaml"), format!("{HEADER}{}", build(&files)));
                 recorded.extend(files.into_iter().map(|(path, text)| (format!("{prefix}/files/{path}"), text)));
             }
         }
@@ -35,7 +34,7 @@ pub fn record(gomplate: &Path, kustomize: &Path) -> BTreeMap<String, String> {
 }
 
 /// Returns what is recorded, by path below `fixtures/directory`.
-pub fn recorded() -> BTreeMap<String, String> {
+fn recorded() -> BTreeMap<String, String> {
     let root = root();
     let mut found = BTreeMap::new();
     for package in directories(&root) {
@@ -46,10 +45,10 @@ pub fn recorded() -> BTreeMap<String, String> {
     found
 }
 
-/// Compares both, or writes the first with `WILD_BLESS=1`.
-pub fn compare(gomplate: &Path, kustomize: &Path) {
-    let made = record(gomplate, kustomize);
-    if std::env::var_os("WILD_BLESS").is_some() {
+/// Compares both, or writes the first with `tests/run record`.
+fn compare(oracle: &mut Gomplate) {
+    let made = record(oracle);
+    if is_recording() {
         for path in recorded().keys().filter(|path| !made.contains_key(*path)) {
             std::fs::remove_file(root().join(path)).unwrap();
         }
@@ -113,7 +112,7 @@ impl Version<'_> {
         templates
             .into_iter()
             .filter(|(path, _)| path != "manifest.yaml" && !path.ends_with(".md"))
-            .map(|(path, text)| (path, oracle.render(&text, &config)))
+            .map(|(path, text)| (path.clone(), oracle.render(&path, &text, &config).unwrap()))
             .filter(|(_, text)| !text.trim().is_empty())
             .collect()
     }
@@ -135,7 +134,7 @@ impl Version<'_> {
             let resolved = match value.as_str().filter(|text| text.contains("{{")) {
                 Some(text) => {
                     root.insert("app".to_owned(), Value::Object(laid_over(&made, &section)));
-                    Value::from(oracle.render(text, &Value::Object(root.clone())))
+                    Value::from(oracle.render("default", text, &Value::Object(root.clone())).unwrap())
                 }
                 None => value,
             };
@@ -184,65 +183,20 @@ fn laid_over(below: &Map<String, Value>, above: &Map<String, Value>) -> Map<Stri
 }
 
 /// Returns what `kustomize build` prints for these files.
-fn build(kustomize: &Path, files: &BTreeMap<String, String>) -> String {
+fn build(files: &BTreeMap<String, String>) -> String {
     let directory = tempfile::tempdir().unwrap();
     for (path, text) in files {
         let path = directory.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let output = Command::new(kustomize).arg("build").arg(directory.path()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// The running oracle: one question and one answer per line.
-struct Gomplate {
-    child: Child,
-    questions: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Gomplate {
-    fn start(program: &Path) -> Self {
-        let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let questions = child.stdin.take().unwrap();
-        let answers = BufReader::new(child.stdout.take().unwrap());
-        Self { child, questions, answers }
-    }
-
-    fn render(&mut self, template: &str, context: &Value) -> String {
-        let question = json!({"name": "file", "template": template, "context": context});
-        writeln!(self.questions, "{question}").unwrap();
-        let mut line = String::new();
-        self.answers.read_line(&mut line).unwrap();
-        let answer: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(answer["error"], "", "{template}");
-        answer["output"].as_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Gomplate {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Returns the program of a part, or nothing if it is not built.
-fn part(name: &str, program: &str) -> Option<PathBuf> {
-    let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parts/build");
-    let output = Command::new(build).args(["--paths", name]).output().ok()?;
-    let line = String::from_utf8(output.stdout).ok()?;
-    let directory = line.lines().find_map(|line| line.strip_prefix(&format!("{name}=")))?;
-    Some(Path::new(directory).join(program))
+    kustomize(directory.path()).unwrap().unwrap()
 }
 
 #[test]
 fn every_sample_package_gives_what_is_recorded() {
-    match (part("gomplate", "gomplate-oracle"), part("kustomize", "kustomize")) {
-        (Some(gomplate), Some(kustomize)) => compare(&gomplate, &kustomize),
-        _ if std::env::var_os("WILD_REQUIRE_PARTS").is_some() => panic!("gomplate or kustomize is not built"),
-        _ => println!("skipped: gomplate or kustomize is not built"),
+    let Some(mut oracle) = Gomplate::start() else { return };
+    if part("kustomize").is_some() {
+        compare(&mut oracle);
     }
 }

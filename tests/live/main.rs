@@ -1,7 +1,20 @@
-//! Tests against real programs; a part that is not built is skipped unless `WILD_REQUIRE_PARTS` is set.
+//! Tests on real parts: etcd, API server, controllers, kwok, kustomize, gomplate, Gitea.
 //!
-//! World: child processes and temporary directories. Not here: how the parts are built (`tests/parts/`).
+//! `parts` starts them; every other file is a group of tests. A part is found by the variable `WILD_PART_<NAME>`, which
+//! `tests/run` sets; without it a test is skipped and says so, unless `WILD_REQUIRE_PARTS=1` makes that a failure. To run some by hand:
+//!
+//! ```text
+//! for line in $(tests/parts/build); do part=${line%%=*}; export "WILD_PART_${part^^}=${line#*=}"; done
+//! cargo test --test live -- cluster
+//! ```
+//!
+//! Not here: how the programs are built (`tests/parts/build`).
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends at the first surprise")]
 
+mod cluster;
 mod directory;
+mod forge;
+mod oracle;
+mod parts;
+mod starter;

@@ -60,7 +60,7 @@ fn an_own_control_plane_leaves_no_process_and_no_file() {
     let Some(plane) = ControlPlane::start(Shape::Api) else { return };
     let directory = plane.kubeconfig().parent().unwrap().to_owned();
     assert!(plane.kubectl(&["version"]).unwrap().contains("Server Version: v1.36"));
-    assert!(plane.process("etcd").is_some() && plane.process("kube-controller-manager").is_none());
+    assert!(plane.program("etcd").is_some() && plane.program("kube-controller-manager").is_none());
     let address = plane.address().replace("https://", "");
     drop(plane);
     assert!(!directory.exists(), "{} is left", directory.display());

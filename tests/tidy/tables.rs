@@ -134,12 +134,13 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
     ("rand", &["settings"]),
     ("regex", &["template", "yaml", "kustomize"]),
     ("reqwest", &["forge", "broadcast", "target", "http", "cli"]),
-    ("rustix", &["git", "settings", "http", "cli"]),
+    ("rustix", &["git", "settings", "pipeline", "http", "cli"]),
     ("rustls", &["target", "main", "cli"]),
     ("secrecy", &["model"]),
     ("semver", &["package"]),
     ("serde_yaml", &["yaml"]),
-    ("sha2", &["base"]),
+    ("sha1", &["template"]),
+    ("sha2", &["base", "template"]),
     ("similar", &["base", "merge"]),
     ("sqlx", &["store"]),
     ("tracing_subscriber", &["daemon", "cli", "main"]),
@@ -218,4 +219,7 @@ pub(crate) const BANNED_NAMES: &[(&str, &str)] = &[
 ];
 
 /// Foreign words at the edge: path, type, which format has the word.
-pub(crate) const FOREIGN_NAMES: &[(&str, &str, &str)] = &[("tests/tidy/manifest.rs", "Dependency", "Cargo.toml")];
+pub(crate) const FOREIGN_NAMES: &[(&str, &str, &str)] = &[
+    ("src/template/ast.rs", "Command", "the grammar of Go templates"),
+    ("tests/tidy/manifest.rs", "Dependency", "Cargo.toml"),
+];

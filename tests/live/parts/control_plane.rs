@@ -177,7 +177,7 @@ impl ControlPlane {
     }
 
     /// Returns a running program of the control plane, to stop, continue or kill it.
-    pub(crate) fn process(&self, name: &str) -> Option<&Process> {
+    pub(crate) fn program(&self, name: &str) -> Option<&Process> {
         self.processes.iter().find(|process| process.name() == name)
     }
 

@@ -110,13 +110,6 @@ impl Gitea {
         format!("http://{USER}:{}@127.0.0.1:{}/{USER}/{name}.git", self.token, self.port)
     }
 
-    /// Has pushes to a repository told to an address.
-    pub(crate) async fn make_webhook(&self, name: &str, url: &str, secret: &str) {
-        let config = json!({"url": url, "content_type": "json", "secret": secret});
-        let body = json!({"type": "gitea", "active": true, "events": ["push"], "config": config});
-        self.call(Method::POST, &format!("/repos/{USER}/{name}/hooks"), Some(&body)).await;
-    }
-
     /// Returns every status that was ever posted on a commit, newest first.
     pub(crate) async fn statuses(&self, name: &str, commit: &str) -> Vec<Value> {
         let path = format!("/repos/{USER}/{name}/commits/{commit}/statuses?limit=50");

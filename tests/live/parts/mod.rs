@@ -19,7 +19,7 @@ mod tools;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-pub(crate) use control_plane::{ControlPlane, Shape};
+pub(crate) use control_plane::{ControlPlane, Shape, Shared};
 pub(crate) use gitea::Gitea;
 pub(crate) use process::Process;
 pub(crate) use scratch::Scratch;

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::Scratch;
+use super::{Scratch, until};
 
 /// Lines of a log that are shown on failure.
 const LOG_TAIL_LINES: usize = 30;
@@ -30,7 +30,8 @@ pub(crate) fn command(program: &Path, scratch: &Path) -> Command {
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("HOME", scratch.join("home"))
-        .envs([("TZ", "UTC"), ("LC_ALL", "C"), ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null")])
+        // Git's global configuration lies in HOME. Naming /dev/null instead would have a root Gitea replace that device by a file.
+        .envs([("TZ", "UTC"), ("LC_ALL", "C"), ("GIT_CONFIG_NOSYSTEM", "1")])
         .stdin(Stdio::null());
     command
 }
@@ -85,8 +86,22 @@ impl Process {
         waitid(WaitId::Pid(self.pid), options).is_ok_and(|status| status.is_some())
     }
 
-    /// Sends a signal to the program and what it started.
-    pub(crate) fn signal(&self, signal: Signal) -> Result<(), String> {
+    /// Stops the program where it is; it stays reachable and answers nothing.
+    pub(crate) fn suspend(&self) {
+        self.signal(Signal::STOP).unwrap();
+        let state = format!("/proc/{}/stat", self.child.id());
+        until("every thread has stopped", || {
+            let text = std::fs::read_to_string(&state).ok()?;
+            text.rsplit_once(") ").filter(|(_, rest)| rest.starts_with('T')).map(|_| ())
+        });
+    }
+
+    /// Lets a stopped program go on.
+    pub(crate) fn resume(&self) {
+        self.signal(Signal::CONT).unwrap();
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), String> {
         kill_process_group(self.pid, signal).map_err(|error| format!("signal {}: {error}", self.name))
     }
 

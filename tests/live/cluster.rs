@@ -1,0 +1,364 @@
+//! `target::Cluster` against a real API server: what it sends, what it makes of the answers, what its watches say.
+//!
+//! Every test has a namespace and an instance of its own. What happened is asked of the server through kubectl, not through the cluster
+//! under test. Not here: which objects are sent (`plan`), health rules of every kind (unit tests of `health`).
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rewild::base::Timestamp;
+use rewild::health::HealthState;
+use rewild::model::{InstanceId, ObjectId};
+use rewild::target::{
+    Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, RefusalKind, Target,
+    TargetEvent, WatchState,
+};
+use serde_json::{Value, json};
+
+use crate::parts::{ControlPlane, Shape, Shared, fail, until};
+
+/// How long news may take; ends a hung test, is no assertion on time.
+const NEWS_DEADLINE: Duration = Duration::from_secs(20);
+/// The namespace of our ApplySet parents.
+const CONTROL_NAMESPACE: &str = "wild-system";
+
+/// A namespace, an instance and a connection of one test.
+struct Ground {
+    plane: Shared,
+    cluster: Cluster,
+    namespace: String,
+}
+
+async fn ground(name: &str) -> Option<Ground> {
+    let plane = ControlPlane::shared()?;
+    let cluster = connect(&plane, name).await;
+    let namespace = plane.namespace(name);
+    Some(Ground { plane, cluster, namespace })
+}
+
+async fn connect(plane: &ControlPlane, instance: &str) -> Cluster {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let access = Access::File { path: plane.kubeconfig(), context: String::new() };
+    let instance = InstanceId::parse(instance).unwrap();
+    Cluster::connect(&access, &instance, CONTROL_NAMESPACE, || Timestamp(0)).await.unwrap()
+}
+
+impl Ground {
+    fn id(&self, name: &str) -> ObjectId {
+        ObjectId::new("", "ConfigMap", &self.namespace, name)
+    }
+
+    /// Returns the apply of a ConfigMap of an app.
+    fn request(&self, app: &str, data: Value) -> ApplyRequest {
+        let id = self.id(app);
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": id.name,
+                "namespace": id.namespace,
+                "labels": {"rewild.dev/instance": self.namespace, "rewild.dev/app": app},
+            },
+            "data": data,
+        });
+        let (ownership, mode) = (Ownership::Respect, Mode::Write);
+        ApplyRequest { id, api_version: "v1".to_owned(), body, ownership, mode, hash: "h".to_owned() }
+    }
+
+    fn deletion(&self, app: &str, uid: &str) -> DeleteRequest {
+        DeleteRequest {
+            id: self.id(app),
+            api_version: "v1".to_owned(),
+            uid: uid.to_owned(),
+            labels: vec![("rewild.dev/app".to_owned(), app.to_owned())],
+            dependents: Dependents::Collected,
+        }
+    }
+
+    /// Asks the server, not the cluster under test.
+    fn live(&self, name: &str) -> Value {
+        self.plane.kubectl_json(&["-n", &self.namespace, "get", "configmap", name])
+    }
+
+    /// Changes a ConfigMap as `kubectl edit` does.
+    fn edit(&self, name: &str, patch: &Value) {
+        let patch = patch.to_string();
+        let args = [
+            "-n",
+            &self.namespace,
+            "patch",
+            "configmap",
+            name,
+            "--type=merge",
+            "--field-manager=kubectl-edit",
+            "-p",
+            &patch,
+        ];
+        self.plane.kubectl(&args).unwrap();
+    }
+
+    /// Collects news until one is in that is waited for.
+    async fn news_until(&self, wanted: impl Fn(&TargetEvent) -> bool) -> BTreeSet<TargetEvent> {
+        let mut all = BTreeSet::new();
+        let collected = tokio::time::timeout(NEWS_DEADLINE, async {
+            while !all.iter().any(&wanted) {
+                all.extend(self.cluster.events().await);
+            }
+        });
+        if collected.await.is_err() {
+            fail(&format!("the news did not come, only {all:?}"));
+        }
+        all
+    }
+}
+
+fn config_maps() -> BTreeSet<Kind> {
+    BTreeSet::from([Kind { group: String::new(), version: "v1".to_owned(), kind: "ConfigMap".to_owned() }])
+}
+
+fn drift(app: &str) -> TargetEvent {
+    TargetEvent::Drift { app: app.to_owned() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apply_creates_and_the_same_apply_again_changes_nothing() {
+    let Some(ground) = ground("apply-twice").await else { return };
+    ground.cluster.watch(&config_maps()).await.unwrap();
+    let request = ground.request("a", json!({"k": "v"}));
+    let first = ground.cluster.apply(&request).await.unwrap();
+    assert!(first.created && !first.unchanged, "{first:?}");
+    let second = ground.cluster.apply(&request).await.unwrap();
+    assert!(!second.created && second.unchanged, "{second:?}");
+    assert_eq!(first.observed, second.observed);
+    let live = ground.live("a");
+    assert_eq!(live["metadata"]["resourceVersion"], first.observed.resource_version.as_str());
+    assert_eq!(live["data"], json!({"k": "v"}));
+    let entry = &live["metadata"]["managedFields"][0];
+    assert_eq!((&entry["manager"], &entry["operation"]), (&json!("wild"), &json!("Apply")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_is_checked_by_the_server_and_changes_nothing() {
+    let Some(ground) = ground("dry-run").await else { return };
+    let request = ApplyRequest { mode: Mode::DryRun, ..ground.request("a", json!({"k": "v"})) };
+    assert!(ground.cluster.apply(&request).await.unwrap().created);
+    assert!(ground.live("a").is_null());
+    let wrong = ApplyRequest { mode: Mode::DryRun, ..ground.request("a", json!({"k": 1})) };
+    let refusal = ground.cluster.apply(&wrong).await.unwrap_err();
+    assert!(matches!(refusal.kind, RefusalKind::Invalid(_) | RefusalKind::Server), "{refusal:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conflict_names_field_and_manager_and_force_takes_the_field() {
+    let Some(ground) = ground("conflict").await else { return };
+    ground.cluster.apply(&ground.request("a", json!({"k": "v"}))).await.unwrap();
+    ground.edit("a", &json!({"data": {"k": "theirs"}}));
+    let request = ground.request("a", json!({"k": "ours"}));
+    let refusal = ground.cluster.apply(&request).await.unwrap_err();
+    let RefusalKind::Conflict(conflicts) = &refusal.kind else { fail(&format!("{refusal:?}")) };
+    let found: Vec<(&str, &str)> = conflicts.iter().map(|c| (c.field.as_str(), c.manager.as_str())).collect();
+    assert_eq!(found, [(".data.k", "kubectl-edit")]);
+    assert_eq!(ground.live("a")["data"]["k"], "theirs");
+    let taken = ApplyRequest { ownership: Ownership::Take, ..request };
+    ground.cluster.apply(&taken).await.unwrap();
+    assert_eq!(ground.live("a")["data"]["k"], "ours");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apply_with_a_uid_neither_creates_nor_touches_another_incarnation() {
+    let Some(ground) = ground("uid").await else { return };
+    let with_uid = |uid: &str| {
+        let mut request = ground.request("a", json!({"k": "v"}));
+        request.body["metadata"]["uid"] = json!(uid);
+        request
+    };
+    let nowhere = "00000000-0000-0000-0000-000000000000";
+    let refusal = ground.cluster.apply(&with_uid(nowhere)).await.unwrap_err();
+    assert_eq!(refusal.kind, RefusalKind::UidMismatch, "{refusal}");
+    assert!(ground.live("a").is_null(), "it was created");
+    let made = ground.cluster.apply(&ground.request("a", json!({"k": "old"}))).await.unwrap();
+    let refusal = ground.cluster.apply(&with_uid(nowhere)).await.unwrap_err();
+    assert_eq!(refusal.kind, RefusalKind::UidMismatch, "{refusal}");
+    assert_eq!(ground.live("a")["data"]["k"], "old");
+    ground.cluster.apply(&with_uid(&made.observed.uid)).await.unwrap();
+    assert_eq!(ground.live("a")["data"]["k"], "v");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delete_takes_only_the_incarnation_and_the_app_that_are_meant() {
+    let Some(ground) = ground("delete").await else { return };
+    let made = ground.cluster.apply(&ground.request("a", json!({"k": "v"}))).await.unwrap();
+    let other = ground.deletion("a", "00000000-0000-0000-0000-000000000000");
+    assert_eq!(ground.cluster.delete(&other).await.unwrap(), Deletion::Gone, "ours is gone, another stands there");
+    assert_eq!(ground.live("a")["metadata"]["uid"], made.observed.uid.as_str());
+    ground.edit("a", &json!({"metadata": {"labels": {"rewild.dev/app": "somebody"}}}));
+    let refusal = ground.cluster.delete(&ground.deletion("a", &made.observed.uid)).await.unwrap_err();
+    assert!(matches!(refusal.kind, RefusalKind::Conflict(_)), "{refusal:?}");
+    ground.edit("a", &json!({"metadata": {"labels": {"rewild.dev/app": "a"}}}));
+    assert_eq!(ground.cluster.delete(&ground.deletion("a", &made.observed.uid)).await.unwrap(), Deletion::Gone);
+    assert!(ground.live("a").is_null());
+    assert_eq!(ground.cluster.delete(&ground.deletion("a", &made.observed.uid)).await.unwrap(), Deletion::Gone);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_finalizer_makes_a_deletion_begin_and_not_end() {
+    let Some(ground) = ground("finalizer").await else { return };
+    let made = ground.cluster.apply(&ground.request("a", json!({}))).await.unwrap();
+    ground.edit("a", &json!({"metadata": {"finalizers": ["rewild.test/held"]}}));
+    let request = ground.deletion("a", &made.observed.uid);
+    assert_eq!(ground.cluster.delete(&request).await.unwrap(), Deletion::Begun);
+    ground.edit("a", &json!({"metadata": {"finalizers": null}}));
+    assert_eq!(ground.cluster.delete(&request).await.unwrap(), Deletion::Gone);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_released_object_stays_without_our_marks_and_our_ownership() {
+    let Some(ground) = ground("release").await else { return };
+    let made = ground.cluster.apply(&ground.request("a", json!({"k": "v"}))).await.unwrap();
+    ground.cluster.release(&ground.deletion("a", &made.observed.uid)).await.unwrap();
+    let live = ground.live("a");
+    assert_eq!(live["data"], json!({"k": "v"}));
+    assert!(!live.to_string().contains("rewild.dev/app\":"), "{live}");
+    let managers: Vec<&Value> =
+        live["metadata"]["managedFields"].as_array().unwrap().iter().map(|entry| &entry["manager"]).collect();
+    assert!(!managers.contains(&&json!("wild")), "{managers:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_of_ours_is_drift_and_our_own_writes_are_not() {
+    let Some(ground) = ground("drift").await else { return };
+    let cluster = &ground.cluster;
+    cluster.watch(&config_maps()).await.unwrap();
+    assert_eq!(cluster.watch_state("", "ConfigMap"), WatchState::Fresh);
+    for round in ["1", "2", "3"] {
+        cluster.apply(&ground.request("ours", json!({"k": round}))).await.unwrap();
+    }
+    cluster.apply(&ground.request("witness", json!({"k": "v"}))).await.unwrap();
+    // A field that we do not own is nobody's drift.
+    ground.edit("ours", &json!({"data": {"another": "x"}}));
+    ground.edit("witness", &json!({"data": {"k": "edited"}}));
+    // The watch keeps the order of events, so what it says of the witness comes after all about ours.
+    let news = ground.news_until(|event| *event == drift("witness")).await;
+    assert!(!news.contains(&drift("ours")), "{news:?}");
+    ground.edit("ours", &json!({"data": {"k": "edited"}}));
+    ground.news_until(|event| *event == drift("ours")).await;
+    let live = cluster.live(&ground.id("ours")).unwrap();
+    assert!(live.managed.is_some(), "the fields that were lost can be told");
+    let healed = ApplyRequest { ownership: Ownership::Take, ..ground.request("ours", json!({"k": "3"})) };
+    cluster.apply(&healed).await.unwrap();
+    ground.plane.kubectl(&["-n", &ground.namespace, "delete", "configmap", "witness"]).unwrap();
+    let news = ground.news_until(|event| *event == drift("witness")).await;
+    assert!(!news.contains(&drift("ours")), "healing is no drift: {news:?}");
+    assert!(cluster.live(&ground.id("witness")).is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_of_a_deployment_comes_by_watch() {
+    let Some(ground) = ground("health").await else { return };
+    let kind = Kind { group: "apps".to_owned(), version: "v1".to_owned(), kind: "Deployment".to_owned() };
+    ground.cluster.watch(&BTreeSet::from([kind])).await.unwrap();
+    let id = ObjectId::new("apps", "Deployment", &ground.namespace, "web");
+    let body = json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": "web",
+            "namespace": ground.namespace,
+            "labels": {"rewild.dev/instance": ground.namespace, "rewild.dev/app": "web"},
+        },
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "web", "image": "registry.example.invalid/web:1"}]},
+            },
+        },
+    });
+    let request =
+        ApplyRequest { id: id.clone(), api_version: "apps/v1".to_owned(), body, ..ground.request("web", json!({})) };
+    ground.cluster.apply(&request).await.unwrap();
+    let healthy = || ground.cluster.live(&id).and_then(|live| live.health).map(|health| health.state);
+    let waited = tokio::time::timeout(NEWS_DEADLINE, async {
+        let mut seen = BTreeSet::new();
+        while healthy() != Some(HealthState::Healthy) {
+            seen.extend(ground.cluster.events().await);
+        }
+        seen
+    });
+    let seen = waited.await.unwrap();
+    assert!(!seen.contains(&drift("web")), "status written by controllers is no drift: {seen:?}");
+    assert!(seen.contains(&TargetEvent::Health { app: "web".to_owned() }), "{seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_parent_of_the_apply_set_names_kinds_and_namespaces_and_only_grows() {
+    let Some(ground) = ground("apply-set").await else { return };
+    let kinds = config_maps();
+    let namespaces = BTreeSet::from([ground.namespace.clone()]);
+    ground.cluster.grow_apply_set(&kinds, &namespaces).await.unwrap();
+    let read = || ground.plane.kubectl_json(&["-n", CONTROL_NAMESPACE, "get", "configmap", "wild-apply-set"]);
+    let parent = read();
+    let annotation = |key: &str| parent["metadata"]["annotations"][format!("applyset.kubernetes.io/{key}")].clone();
+    assert_eq!(annotation("contains-group-kinds"), "ConfigMap");
+    assert_eq!(annotation("additional-namespaces"), "apply-set");
+    assert!(annotation("tooling").as_str().unwrap().starts_with("wild/v"));
+    // Another process of the same instance knows nothing and forgets nothing.
+    let again = connect(&ground.plane, "apply-set").await;
+    let more =
+        BTreeSet::from([Kind { group: "apps".to_owned(), version: "v1".to_owned(), kind: "Deployment".to_owned() }]);
+    again.grow_apply_set(&more, &namespaces).await.unwrap();
+    let grown = read();
+    assert_eq!(
+        grown["metadata"]["annotations"]["applyset.kubernetes.io/contains-group-kinds"],
+        "ConfigMap,Deployment.apps"
+    );
+    again.grow_apply_set(&kinds, &namespaces).await.unwrap();
+    assert_eq!(
+        read()["metadata"]["resourceVersion"],
+        grown["metadata"]["resourceVersion"],
+        "nothing to grow, no write"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kinds_that_the_server_does_not_know_and_objects_that_are_not_there_are_told_apart() {
+    let Some(ground) = ground("unknown").await else { return };
+    let id = ObjectId::new("example.org", "Gadget", &ground.namespace, "a");
+    let body = json!({"apiVersion": "example.org/v1", "kind": "Gadget", "metadata": {"name": "a"}});
+    let request = ApplyRequest {
+        id: id.clone(),
+        api_version: "example.org/v1".to_owned(),
+        body,
+        ..ground.request("a", json!({}))
+    };
+    let refusal = ground.cluster.apply(&request).await.unwrap_err();
+    assert_eq!(refusal.kind, RefusalKind::UnknownKind, "{refusal}");
+    assert!(ground.cluster.get(&id, "example.org/v1").await.unwrap().is_none());
+    assert!(ground.cluster.get(&ground.id("nothing"), "v1").await.unwrap().is_none());
+    let nowhere = ObjectId::new("", "ConfigMap", "no-such-namespace", "a");
+    let request = ApplyRequest {
+        id: nowhere.clone(),
+        body: json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "no-such-namespace"}}),
+        ..ground.request("a", json!({}))
+    };
+    let refusal = ground.cluster.apply(&request).await.unwrap_err();
+    assert_eq!(refusal.kind, RefusalKind::NotFound, "{refusal}");
+}
+
+/// Uses a control plane of its own, because it stops it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stops_and_goes_on_is_unreachable_and_reachable() {
+    let Some(plane) = ControlPlane::start(Shape::Api) else { return };
+    let cluster = connect(&plane, "stopped").await;
+    cluster.probe().await.unwrap();
+    let server = plane.program("kube-apiserver").unwrap();
+    server.suspend();
+    let refusal = cluster.probe().await.unwrap_err();
+    assert!(refusal.is_unreachable(), "{refusal:?}");
+    let news = tokio::time::timeout(NEWS_DEADLINE, cluster.events()).await.unwrap();
+    assert!(news.contains(&TargetEvent::Reachability), "{news:?}");
+    server.resume();
+    cluster.probe().await.unwrap();
+    until("the server answers", || plane.kubectl(&["get", "--raw", "/readyz"]).ok());
+}
