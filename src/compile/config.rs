@@ -13,13 +13,13 @@ use super::edit::{dotted, edit_section};
 use super::land::{self, Landing, Waiting};
 use super::proposal::{Join, Proposal, TreeEdit};
 use super::refusal::{Refusal, no_such_app};
-use super::sources::{CONFIG, Sources, apps_of};
+use super::sources::{CONFIG, Sources, apps_of, config_of};
 use super::update::{Candidate, ConfigRule, Made, Making, is_there, make, value_at, view};
 use super::{RENDERER, edit, record_of};
 use crate::base::RepoPath;
 use crate::base::nearest::nearest;
 use crate::merge::ConfigEdit;
-use crate::model::{AppName, Diagnostic, File, GenerationRecord, Upstream};
+use crate::model::{AppName, File, GenerationRecord, Upstream};
 use crate::package;
 
 /// Keys that say how much of something an app gets; a commit that sets nothing else is of type `scale`.
@@ -36,7 +36,7 @@ pub(super) fn change(
     if !is_there(app, sources) {
         return Err(no_such_app("change the config of", app, apps_of(&sources.files).keys().map(AppName::as_str)));
     }
-    let refuse = |findings| Refusal::found(what.clone(), format!("wild app config {app}"), findings);
+    let refuse = |findings| Refusal::found(what.clone(), format!("wild app config {app} get"), findings);
     let record = record_of(&sources.files, app).map_err(refuse)?;
     let defaults = record.as_ref().map(|record| record.defaults.clone()).unwrap_or_default();
     let edits = edits(app, set, unset, &defaults)?;
@@ -45,13 +45,11 @@ pub(super) fn change(
     let Some(record) = record else {
         return Ok(alone(app, sources, &text, &words));
     };
+    let config = config_of(&sources.files).map_err(refuse)?;
+    check_keys(app, set, &defaults, config.app(app).unwrap_or(&Map::new()))?;
     let source = source(app, sources, &record)?;
     let made = compile(app, sources, &source, text)?;
-    let mut warnings = unknown(app, set, &defaults);
-    let mut proposal = land(app, sources, made, record.wanted, words)?;
-    warnings.append(&mut proposal.diagnostics);
-    proposal.diagnostics = warnings;
-    Ok(proposal)
+    land(app, sources, made, record.wanted, words)
 }
 
 /// Compiles an app again because config.yaml, a binding or the renderer changed.
@@ -174,7 +172,11 @@ fn edits(
     let keys = || set.keys().chain(unset);
     if let Some(key) = keys().find(|key| key.split('.').any(str::is_empty)) {
         let because = format!("{key:?} is no key");
-        return Err(Refusal::user(format!("change the config of {app}"), because, format!("wild app config {app}")));
+        return Err(Refusal::user(
+            format!("change the config of {app}"),
+            because,
+            format!("wild app config {app} get"),
+        ));
     }
     let values = set.iter().map(|(key, value)| ConfigEdit { path: dotted(key), value: Some(value.clone()) });
     let defaulted = unset.iter().map(|key| {
@@ -184,27 +186,37 @@ fn edits(
     Ok(values.chain(defaulted).collect())
 }
 
-/// Warns of keys that no default has: nothing will read them, most likely they are misspelt.
-fn unknown(app: &AppName, set: &BTreeMap<String, Value>, defaults: &Map<String, Value>) -> Vec<Diagnostic> {
-    let misses = set.keys().filter(|key| value_at(defaults, &dotted(key)).is_none());
-    misses
-        .map(|key| {
-            let path = dotted(key);
-            let (last, parents) =
-                path.split_last().map_or((key.as_str(), path.as_slice()), |(last, rest)| (last.as_str(), rest));
-            let level = if parents.is_empty() {
-                Some(defaults)
-            } else {
-                value_at(defaults, parents).and_then(Value::as_object)
-            };
-            let meant = level.and_then(|level| nearest(last, level.keys().map(String::as_str)));
-            let finding = Diagnostic::warning("C101", CONFIG, 0, format!("apps.{app}.{key} is no key of the package"));
-            match meant {
-                Some(meant) => finding.with_hint(format!("did you mean {meant}?")),
-                None => finding,
-            }
-        })
-        .collect()
+/// Refuses a key that neither the package nor the section has: nothing would read it, most likely it is misspelt.
+fn check_keys(
+    app: &AppName,
+    set: &BTreeMap<String, Value>,
+    defaults: &Map<String, Value>,
+    section: &Map<String, Value>,
+) -> Result<(), Refusal> {
+    let is_known = |path: &[String]| value_at(defaults, path).or_else(|| value_at(section, path)).is_some();
+    let Some(key) = set.keys().find(|key| !is_known(&dotted(key)) && !is_open(&dotted(key), defaults)) else {
+        return Ok(());
+    };
+    let path = dotted(key);
+    let (parents, last) = path.split_last().map_or((&[][..], ""), |(last, parents)| (parents, last.as_str()));
+    let level =
+        if parents.is_empty() { Some(defaults) } else { value_at(defaults, parents).and_then(Value::as_object) };
+    let meant = level.and_then(|level| nearest(last, level.keys().map(String::as_str)));
+    let meant = meant.map(|meant| [parents, &[meant.to_owned()]].concat().join("."));
+    let (because, remedy) = match meant {
+        Some(meant) => {
+            let because = format!("the package has no key {key}; did you mean {meant}?");
+            (because, format!("wild app config {app} set {meant}=VALUE"))
+        }
+        None => (format!("the package has no key {key}"), format!("wild app config {app} get")),
+    };
+    Err(Refusal::user(format!("change the config of {app}"), because, remedy))
+}
+
+/// Returns whether a key lies below one that the package leaves empty for its users to fill.
+fn is_open(path: &[String], defaults: &Map<String, Value>) -> bool {
+    let ancestors = (1..path.len()).filter_map(|depth| value_at(defaults, path.get(..depth)?));
+    ancestors.into_iter().any(|value| value.is_null() || value.as_object().is_some_and(Map::is_empty))
 }
 
 /// Commits an edit of config.yaml for an app that no package stands behind.

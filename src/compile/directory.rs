@@ -23,7 +23,7 @@ const NO_APP: &str = "all";
 pub fn add_directory(files: &FileTree, name: &str, url: &str, branch: &str) -> Result<Proposal, Refusal> {
     let what = format!("add the directory {name}");
     let refuse = |because: String| Err(Refusal::user(what.clone(), because, "wild directory list"));
-    let found = |findings| Refusal::found(what.clone(), "wild instance show", findings);
+    let found = |findings| Refusal::found(what.clone(), "git log -p -- .wild/config.yaml", findings);
     let stand_in = match AppName::parse(NO_APP).and_then(|none| AppName::parse(name).map(|_| none)) {
         Ok(none) => none,
         Err(error) => return refuse(error.to_string()),

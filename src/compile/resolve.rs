@@ -38,7 +38,7 @@ pub(super) fn resolve(app: &AppName, sources: &Sources, decisions: &[Decision]) 
             format!("wild app resolve {app}"),
         ));
     }
-    let remedy = format!("wild app abort {app}");
+    let remedy = format!("wild app resolve {app} --abort");
     let record = record_of(&branch.files, app)
         .map_err(|findings| Refusal::found(format!("resolve {app}"), remedy.clone(), findings))?;
     let Some(record) = record else {
@@ -68,7 +68,9 @@ fn waiting<'a>(app: &AppName, sources: &'a Sources, what: &str) -> Result<&'a Up
 fn list(app: &AppName, files: &FileTree) -> Result<Option<ConflictsFile>, Refusal> {
     let path = conflicts_path(app);
     let read = files.text(&path).map(|text| ConflictsFile::read(&path, text)).transpose();
-    read.map_err(|findings| Refusal::found(format!("resolve {app}"), format!("wild app abort {app}"), findings))
+    read.map_err(|findings| {
+        Refusal::found(format!("resolve {app}"), format!("wild app resolve {app} --abort"), findings)
+    })
 }
 
 /// Returns the decisions that the branch of an app holds already.
@@ -195,7 +197,9 @@ impl<'a> Update<'a> {
 
     /// A change of config waits with its section on the branch; the rest of config.yaml is the head's.
     fn head_config_with_branch_section(&self) -> Result<String, Refusal> {
-        let refuse = |findings| Refusal::found(format!("resolve {}", self.app), "wild app config", findings);
+        let refuse = |findings| {
+            Refusal::found(format!("resolve {}", self.app), format!("wild app config {} get", self.app), findings)
+        };
         let text = self.sources.files.text(CONFIG).unwrap_or_default();
         let now = config_in(text).map_err(refuse)?;
         let then = config_in(self.branch.files.text(CONFIG).unwrap_or_default()).map_err(refuse)?;
@@ -267,8 +271,9 @@ impl<'a> Update<'a> {
             };
             Some(ConfigEdit { path: dotted(&conflict.key), value: shown.map(value_of) })
         });
-        edit_section(text, self.app, &edits.collect::<Vec<_>>())
-            .map_err(|findings| Refusal::found(format!("resolve {}", self.app), "wild app config", findings))
+        edit_section(text, self.app, &edits.collect::<Vec<_>>()).map_err(|findings| {
+            Refusal::found(format!("resolve {}", self.app), format!("wild app config {} get", self.app), findings)
+        })
     }
 
     /// Brings into the branch's files what the head got since; the view of the package is that of the update.

@@ -48,7 +48,7 @@ pub(super) fn update(app: &AppName, sources: &Sources, to: Option<&str>) -> Resu
 /// Brings the app to the newest version if nobody pinned it and its policy says so.
 pub(super) fn follow(app: &AppName, sources: &Sources) -> Result<Proposal, Refusal> {
     let settings = settings_of(&sources.files)
-        .map_err(|findings| Refusal::found(format!("update {app}"), "wild instance show", findings))?;
+        .map_err(|findings| Refusal::found(format!("update {app}"), "git log -p -- .wild/config.yaml", findings))?;
     let record = record_of(&sources.files, app).ok().flatten();
     let Some(record) = record.filter(|record| record.wanted.is_none()) else {
         return Ok(Proposal::nothing(app));

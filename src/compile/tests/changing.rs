@@ -32,10 +32,21 @@ fn a_commit_that_only_sizes_an_app_is_of_type_scale() {
 #[test]
 fn a_value_that_no_file_reads_changes_config_alone() {
     let mut world = World::with_blog();
-    let proposal = world.act(&set("titel", json!("x"))).unwrap();
-    assert_eq!(summary(&proposal), ["main config(blog): titel None"]);
-    assert_eq!(proposal.diagnostics[0].message, "apps.blog.titel is no key of the package");
-    assert_eq!(proposal.diagnostics[0].hint, "did you mean title?");
+    world.push("config.yaml", |text| text.replace("    title", "    own: 1\n    title"));
+    let proposal = world.act(&set("own", json!(2))).unwrap();
+    assert_eq!(summary(&proposal), ["main config(blog): own None"]);
+}
+
+#[test]
+fn a_key_that_the_package_does_not_have_is_refused_with_the_one_that_was_meant() {
+    let mut world = World::with_blog();
+    refused(
+        world.act(&set("titel", json!("x"))),
+        "user: change the config of blog: the package has no key titel; did you mean title?; \
+         wild app config blog set title=VALUE",
+    );
+    let far = "user: change the config of blog: the package has no key a.b; wild app config blog get";
+    refused(world.act(&set("a.b", json!("x"))), far);
 }
 
 #[test]

@@ -82,6 +82,22 @@ fn a_side_swapped_with_the_other_only_swaps_the_labels() {
 }
 
 #[test]
+fn no_line_that_a_side_brought_is_lost_without_a_conflict() {
+    for [base, ours, theirs, _] in recorded() {
+        let merged = merge_text(&spell(base), &spell(ours), &spell(theirs));
+        let sides = merged.conflicts.iter().flat_map(|hunk| [&hunk.ours, &hunk.theirs]);
+        let conflicting: Vec<&str> = sides.flat_map(|side| side.lines()).collect();
+        let brought = ours.chars().chain(theirs.chars()).filter(|line| !base.contains(*line) && *line != '$');
+        for line in brought {
+            let line = spell(&line.to_string());
+            let line = line.trim_end();
+            let kept = merged.text.lines().chain(conflicting.iter().copied()).any(|kept| kept == line);
+            assert!(kept, "{line:?} of base {base}, ours {ours}, theirs {theirs}");
+        }
+    }
+}
+
+#[test]
 fn a_hunk_names_the_line_where_ours_stands() {
     for [base, ours, theirs, _] in recorded() {
         let merged = merge_text(&spell(base), &spell(ours), &spell(theirs));
