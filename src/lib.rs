@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod base;
 pub mod broadcast;
+pub mod compile;
 pub mod forge;
 pub mod git;
 pub mod health;
