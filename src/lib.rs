@@ -13,6 +13,7 @@ pub mod model;
 pub mod package;
 pub mod plan;
 pub mod record;
+pub mod sandbox;
 pub mod schema;
 pub mod settings;
 pub mod store;

@@ -72,8 +72,10 @@ pub enum Presence {
     Filled,
     /// Left out only when absent: an explicit zero survives.
     Explicit,
-    /// Always written.
+    /// Always written, as zero when absent.
     Always,
+    /// Always written, as null when absent.
+    Nullable,
 }
 
 /// One field of a structure.
@@ -202,14 +204,23 @@ fn parse_field(word: &'static str, atomic: &BTreeMap<&'static str, Unity>) -> Op
     };
     let (shape, rest) = parse_shape(code, atomic)?;
     let presence = match (pointer, rest) {
-        (_, "!") => Presence::Always,
+        (true, "!") => Presence::Nullable,
+        (false, "!") => Presence::Always,
         (true, _) => Presence::Explicit,
         (false, "~") => Presence::Filled,
-        // A structure that is no pointer is written even when empty: `omitempty` has no effect on it.
-        (false, _) if matches!(shape, Shape::Struct(_)) => Presence::Always,
+        // A structure that is no pointer is written even when empty: `omitempty` has no effect on it, and the API's own
+        // types for times and quantities are such structures.
+        (false, _) if is_structure(&shape) => Presence::Always,
         (false, _) => Presence::Filled,
     };
     Some(Field { name, shape, presence })
+}
+
+fn is_structure(shape: &Shape) -> bool {
+    matches!(
+        shape,
+        Shape::Struct(_) | Shape::Time | Shape::MicroTime | Shape::Quantity | Shape::IntegerOrText | Shape::Any
+    )
 }
 
 /// Reads one shape and returns it with the text behind it.

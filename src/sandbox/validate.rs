@@ -1,0 +1,245 @@
+//! Refusals of objects that the API server calls invalid: names, required fields, fields that may not change.
+//!
+//! Only what clients run into; a full validation is the real server's.
+//!
+//! Not here: unknown fields and wrong types (`canon.rs`).
+
+use serde_json::{Value, json};
+
+use crate::sandbox::failure::Cause;
+use crate::sandbox::write::{map_of, metadata_text};
+use crate::schema::{Kind, immutable_paths};
+
+const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
+const STATEFUL_SET_CHANGE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+/// Longest name of most kinds.
+const MAX_NAME: usize = 253;
+
+/// Returns what is wrong with a new object.
+pub(crate) fn validate_new(object: &Value, kind: &Kind) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    check_name(object, kind, &mut causes);
+    check_content(object, kind, &mut causes);
+    causes
+}
+
+/// Returns what is wrong with a change.
+pub(crate) fn validate_change(live: &Value, object: &Value, kind: &Kind, subresource: &str) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let uid = metadata_text(object, "uid");
+    if uid != metadata_text(live, "uid") && !uid.is_empty() {
+        // The API server checks metadata twice.
+        let cause = Cause::invalid("metadata.uid", &json!(uid), "field is immutable");
+        return vec![cause.clone(), cause];
+    }
+    if !subresource.is_empty() {
+        return causes;
+    }
+    check_content(object, kind, &mut causes);
+    check_immutable(live, object, kind, &mut causes);
+    causes
+}
+
+fn check_name(object: &Value, kind: &Kind, causes: &mut Vec<Cause>) {
+    let name = metadata_text(object, "name");
+    if name.is_empty() {
+        causes.push(Cause::required("metadata.name", "name or generateName is required"));
+        return;
+    }
+    let label = |name: &str| name.split('.').count() == 1 && is_subdomain(name) && name.len() <= 63;
+    let (good, why) = match (kind.group, kind.kind) {
+        ("", "Namespace") => (label(name), LABEL),
+        ("", "Service") => (label(name) && name.starts_with(|c: char| c.is_ascii_lowercase()), DNS_1035),
+        ("rbac.authorization.k8s.io", _) => {
+            (!name.contains(['/', '%']) && name != "." && name != "..", "may not contain '/'")
+        }
+        _ => (is_subdomain(name) && name.len() <= MAX_NAME, SUBDOMAIN),
+    };
+    if !good {
+        causes.push(Cause::invalid("metadata.name", &json!(name), why));
+    }
+}
+
+fn is_subdomain(name: &str) -> bool {
+    name.split('.').all(|part| {
+        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        part.starts_with(good) && part.ends_with(good) && part.chars().all(|c| good(c) || c == '-')
+    })
+}
+
+fn check_content(object: &Value, kind: &Kind, causes: &mut Vec<Cause>) {
+    match (kind.group, kind.kind) {
+        ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet") => check_workload(object, causes),
+        ("batch", "Job") => check_pod(object.pointer("/spec/template/spec"), "spec.template.spec", causes),
+        ("", "Pod") => check_pod(object.get("spec"), "spec", causes),
+        ("", "Service") => check_service(object, causes),
+        ("", "ConfigMap" | "Secret") => check_keys(object, causes),
+        _ => {}
+    }
+}
+
+fn check_workload(object: &Value, causes: &mut Vec<Cause>) {
+    if let Some(replicas) = object.pointer("/spec/replicas").filter(|it| it.as_i64().is_some_and(|it| it < 0)) {
+        causes.push(Cause::invalid("spec.replicas", replicas, NOT_NEGATIVE));
+    }
+    let labels = object.pointer("/spec/template/metadata/labels").cloned().unwrap_or_else(|| json!({}));
+    match object.pointer("/spec/selector") {
+        None | Some(Value::Null) => causes.push(Cause::required("spec.selector", "")),
+        Some(selector) => {
+            let wanted = map_of(selector, "matchLabels").cloned().unwrap_or_default();
+            if wanted.is_empty() && selector.get("matchExpressions").is_none() {
+                let why = "empty selector is invalid for deployment";
+                causes.push(Cause::invalid("spec.selector", selector, why));
+            }
+            if wanted.iter().any(|(key, value)| labels.get(key) != Some(value)) {
+                let why = "`selector` does not match template `labels`";
+                causes.push(Cause::invalid("spec.template.metadata.labels", &labels, why));
+            }
+        }
+    }
+    check_pod(object.pointer("/spec/template/spec"), "spec.template.spec", causes);
+    if object.get("kind") == Some(&json!("Deployment")) {
+        check_strategy(object, causes);
+    }
+}
+
+fn check_strategy(object: &Value, causes: &mut Vec<Cause>) {
+    let strategy = object.pointer("/spec/strategy").unwrap_or(&Value::Null);
+    if strategy.get("type") == Some(&json!("Recreate")) && strategy.get("rollingUpdate").is_some() {
+        let why = "may not be specified when strategy `type` is 'Recreate'";
+        causes.push(Cause::forbidden("spec.strategy.rollingUpdate", why));
+    }
+}
+
+fn check_pod(spec: Option<&Value>, at: &str, causes: &mut Vec<Cause>) {
+    let containers = spec.and_then(|spec| spec.get("containers")).and_then(Value::as_array);
+    let Some(containers) = containers.filter(|list| !list.is_empty()) else {
+        causes.push(Cause::required(&format!("{at}.containers"), ""));
+        return;
+    };
+    let volumes: Vec<&str> = spec
+        .and_then(|spec| spec.get("volumes"))
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|volume| volume.get("name")?.as_str())
+        .collect();
+    for (index, container) in containers.iter().enumerate() {
+        let at = format!("{at}.containers[{index}]");
+        let text = |key: &str| container.get(key).and_then(Value::as_str).unwrap_or("");
+        if text("name").is_empty() {
+            causes.push(Cause::required(&format!("{at}.name"), ""));
+        }
+        if text("image").is_empty() {
+            causes.push(Cause::required(&format!("{at}.image"), ""));
+        }
+        for (index, mount) in container.get("volumeMounts").and_then(Value::as_array).into_iter().flatten().enumerate()
+        {
+            let name = mount.get("name").and_then(Value::as_str).unwrap_or("");
+            if !volumes.contains(&name) {
+                let field = format!("{at}.volumeMounts[{index}].name");
+                let message = format!("Not found: {name:?}");
+                causes.push(Cause { reason: "FieldValueNotFound", message, field });
+            }
+        }
+        check_resources(container, &at, causes);
+    }
+}
+
+fn check_resources(container: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let limits = container.pointer("/resources/limits").and_then(Value::as_object);
+    let requests = container.pointer("/resources/requests").and_then(Value::as_object);
+    for (key, request) in requests.into_iter().flatten() {
+        let limit = limits.and_then(|limits| limits.get(key)).and_then(Value::as_str);
+        let Some((limit, text)) = limit.zip(request.as_str()) else { continue };
+        if super::quantity::greater(text, limit) {
+            let why = format!("must be less than or equal to {key} limit of {limit}");
+            causes.push(Cause::invalid(&format!("{at}.resources.requests"), request, &why));
+        }
+    }
+}
+
+fn check_service(object: &Value, causes: &mut Vec<Cause>) {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or("");
+    let ports = object.pointer("/spec/ports").and_then(Value::as_array);
+    let headless = text("/spec/clusterIP") == "None" || text("/spec/type") == "ExternalName";
+    if ports.is_none_or(Vec::is_empty) && !headless {
+        causes.push(Cause::required("spec.ports", ""));
+    }
+    let several = ports.is_some_and(|ports| ports.len() > 1);
+    for (index, port) in ports.into_iter().flatten().enumerate() {
+        if several && port.get("name").is_none() {
+            causes.push(Cause::required(&format!("spec.ports[{index}].name"), ""));
+        }
+        if port.get("port").and_then(Value::as_i64).is_none_or(|port| !(1..=65_535).contains(&port)) {
+            let value = port.get("port").unwrap_or(&Value::Null);
+            let why = "must be between 1 and 65535, inclusive";
+            causes.push(Cause::invalid(&format!("spec.ports[{index}].port"), value, why));
+        }
+    }
+}
+
+fn check_keys(object: &Value, causes: &mut Vec<Cause>) {
+    const WHY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+    for (key, _) in map_of(object, "data").into_iter().flatten() {
+        if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
+            causes.push(Cause::invalid(&format!("data[{key}]"), &json!(key), WHY));
+        }
+    }
+}
+
+fn check_immutable(live: &Value, object: &Value, kind: &Kind, causes: &mut Vec<Cause>) {
+    let at = |object: &Value, path: &[&str]| path.iter().try_fold(object, |value, step| value.get(step)).cloned();
+    if kind.kind == "StatefulSet" && kind.group == "apps" {
+        if immutable_paths(kind.group, kind.kind).iter().any(|path| at(live, path) != at(object, path)) {
+            causes.push(Cause::forbidden("spec", STATEFUL_SET_CHANGE));
+        }
+        return;
+    }
+    if kind.kind == "PersistentVolumeClaim" {
+        check_claim(live, object, causes);
+        return;
+    }
+    for path in immutable_paths(kind.group, kind.kind) {
+        let (before, after) = (at(live, path), at(object, path));
+        if before == after {
+            continue;
+        }
+        let value = after.unwrap_or(Value::Null);
+        causes.push(match path {
+            ["roleRef"] => Cause::invalid("roleRef", &value, "cannot change roleRef"),
+            ["spec", "clusterIP"] => Cause::invalid("spec.clusterIPs[0]", &json!([value]), "may not change once set"),
+            _ => Cause::invalid(&path.join("."), &value, "field is immutable"),
+        });
+    }
+    if matches!(kind.kind, "ConfigMap" | "Secret") && live.get("immutable") == Some(&json!(true)) {
+        if object.get("immutable") != Some(&json!(true)) {
+            causes.push(Cause::forbidden("immutable", "field is immutable when `immutable` is set"));
+        }
+        if live.get("data") != object.get("data") {
+            causes.push(Cause::forbidden("data", "field is immutable when `immutable` is set"));
+        }
+    }
+}
+
+fn check_claim(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
+    const WHY: &str =
+        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+    let bare = |object: &Value| {
+        let mut spec = object.get("spec").cloned().unwrap_or_else(|| json!({}));
+        if let Value::Object(map) = &mut spec {
+            map.shift_remove("resources");
+            // A claim that is being bound gets its volume's name.
+            if live.pointer("/spec/volumeName").is_none() {
+                map.shift_remove("volumeName");
+            }
+        }
+        spec
+    };
+    if bare(live) != bare(object) {
+        causes.push(Cause::forbidden("spec", WHY));
+    }
+}
