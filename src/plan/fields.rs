@@ -158,21 +158,21 @@ impl Walk {
         if path.keys.len() >= MAX_DEPTH || value.is_null() {
             return;
         }
+        let below: Vec<Entry<'_>> = others.iter().filter(|entry| has_children(entry.node)).cloned().collect();
         match own {
+            // Of a map without a schema the server leaves us the map itself and gives what is in it to somebody else.
+            Some(node) if node.is_empty() && !is_empty_or_scalar(value) && !below.is_empty() => self.lose(path, &below),
             // An empty node is a leaf: all below it is ours.
             Some(node) if node.is_empty() => {}
             Some(node) => self.children(path, value, node, others),
-            None if is_empty_or_scalar(value)
-                || !(path.is_mark_place() || others.iter().any(|entry| has_children(entry.node))) =>
-            {
-                self.lost.push(LostLeaf {
-                    path: path.text.clone(),
-                    keys: path.keys.clone(),
-                    holder: newest(others).map(|entry| entry.holder.clone()),
-                });
-            }
+            None if is_empty_or_scalar(value) || (!path.is_mark_place() && below.is_empty()) => self.lose(path, others),
             None => self.children(path, value, &Map::new(), others),
         }
+    }
+
+    fn lose(&mut self, path: &Path, holders: &[Entry<'_>]) {
+        let holder = newest(holders).map(|entry| entry.holder.clone());
+        self.lost.push(LostLeaf { path: path.text.clone(), keys: path.keys.clone(), holder });
     }
 
     fn children(&mut self, path: &Path, value: &Value, node: &Map<String, Value>, others: &[Entry<'_>]) {

@@ -4,6 +4,7 @@ mod deletion;
 mod drift;
 mod laws;
 mod ownership;
+mod recorded;
 mod world;
 mod writes;
 
