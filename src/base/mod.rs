@@ -8,6 +8,7 @@ pub mod limits;
 pub mod nearest;
 pub mod order;
 pub mod path;
+pub mod sha2;
 pub mod text_diff;
 pub mod timestamp;
 

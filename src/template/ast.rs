@@ -78,7 +78,7 @@ pub(super) struct TemplateCall {
     pub(super) at: usize,
 }
 
-/// Commands joined by bars, with the variables that take the result.
+/// Segments joined by bars, with the variables that take the result.
 pub(super) struct Pipeline {
     /// First byte.
     pub(super) at: usize,
@@ -86,8 +86,8 @@ pub(super) struct Pipeline {
     pub(super) variables: Vec<String>,
     /// Whether the variables are new.
     pub(super) binding: Binding,
-    /// At least one command.
-    pub(super) commands: Vec<Command>,
+    /// At least one.
+    pub(super) segments: Vec<Segment>,
 }
 
 /// Whether a pipeline makes variables or changes them.
@@ -99,8 +99,8 @@ pub(super) enum Binding {
     Assign,
 }
 
-/// An operand with its arguments.
-pub(super) struct Command {
+/// One part of a pipeline between bars: an operand with its arguments.
+pub(super) struct Segment {
     /// What is evaluated or called.
     pub(super) head: Operand,
     /// Its arguments.

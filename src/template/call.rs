@@ -6,6 +6,7 @@ use super::ast::{Operand, OperandKind};
 use super::eval::Evaluator;
 use super::failure::Failure;
 use super::functions::{self, Function, Known, Parameter, Reading, Special};
+use super::inline::Run;
 use super::value::{Map, Value};
 
 /// The arguments of a call, not yet evaluated but for the one before the bar.
@@ -36,6 +37,7 @@ impl Evaluator<'_> {
             Known::Special(Special::And) => self.shortcut(arguments, dot, Until::False),
             Known::Special(Special::Or) => self.shortcut(arguments, dot, Until::True),
             Known::Special(Special::DataSource) => self.data_source(arguments, dot),
+            Known::Special(Special::Inline) => self.run_inside(Run::Text, arguments, dot),
             Known::Group(group) => {
                 if arguments.count() == 0 {
                     Ok(Value::Namespace(group))
@@ -54,6 +56,9 @@ impl Evaluator<'_> {
         arguments: Arguments<'_>,
         dot: &Value,
     ) -> Result<Value, Failure> {
+        if group == "tmpl" {
+            return self.call_template(name, arguments, dot);
+        }
         let function = functions::find_in(group, name)?;
         self.invoke(function, arguments, dot)
     }
@@ -106,6 +111,10 @@ impl Evaluator<'_> {
                 Some(integer) => Ok(Value::Int(integer)),
                 None => Err(Failure::argument("wants an integer")),
             },
+            (OperandKind::Field(_) | OperandKind::Chain(..), Parameter::Position) => {
+                Err(Failure::argument("is a field, which gomplate does not take there")
+                    .hint("put it into a variable first"))
+            }
             (OperandKind::Nil | OperandKind::Pipeline(_), _) => {
                 let value = self.operand(operand, dot)?;
                 fitting(parameter, value, Origin::Computed)
@@ -218,7 +227,9 @@ fn of_function(function: &Function, index: usize, mut failure: Failure) -> Failu
 
 fn fitting(parameter: Parameter, value: Value, origin: Origin) -> Result<Value, Failure> {
     let wanted = match (parameter, &value) {
-        (Parameter::Any, _) | (Parameter::Text, Value::Text(_)) | (Parameter::Integer, Value::Int(_)) => {
+        (Parameter::Any | Parameter::Position, _)
+        | (Parameter::Text, Value::Text(_))
+        | (Parameter::Integer, Value::Int(_)) => {
             return Ok(value);
         }
         (Parameter::Map, Value::Map(map)) if map.element() == super::value::Element::Any => return Ok(value),

@@ -182,7 +182,7 @@ impl Evaluator<'_> {
     }
 
     /// Runs a block one level deeper.
-    fn nested(&mut self, block: &Block, dot: &Value, span: Span) -> Result<Flow, Stopped> {
+    pub(super) fn nested(&mut self, block: &Block, dot: &Value, span: Span) -> Result<Flow, Stopped> {
         if let Err(failure) = self.enter() {
             return self.note(failure, span).map(|()| Flow::Done);
         }

@@ -26,6 +26,8 @@ pub(super) const MAX_ELEMENTS: usize = 100_000;
 pub(super) const MAX_PATTERN_BYTES: usize = 4 * 1024;
 /// Largest compiled regular expression, in bytes.
 pub(super) const MAX_PATTERN_PROGRAM_BYTES: usize = 1024 * 1024;
+/// Rounds of a key that is made of a password.
+pub(super) const MAX_KEY_ROUNDS: usize = 1_000_000;
 /// Findings reported together for one file.
 pub(super) const MAX_FINDINGS: usize = 20;
 /// Characters of an action that are quoted in a finding.
@@ -44,7 +46,12 @@ pub(super) struct Budget {
 impl Budget {
     /// Returns the full budget of one file.
     pub(super) fn new() -> Self {
-        Self { fuel: MAX_FUEL, produced: 0 }
+        Self::with_fuel(MAX_FUEL)
+    }
+
+    /// Returns a budget of so many steps.
+    pub(super) fn with_fuel(fuel: u64) -> Self {
+        Self { fuel, produced: 0 }
     }
 
     /// Counts steps.

@@ -19,6 +19,7 @@ mod call;
 mod eval;
 mod failure;
 mod functions;
+mod inline;
 mod lex;
 mod limits;
 mod number;
@@ -38,6 +39,7 @@ use serde_json::Value;
 use crate::model::Diagnostic;
 
 use self::eval::{Evaluator, Format};
+use self::limits::Budget;
 use self::place::Source;
 
 /// The values that a template sees.
@@ -78,6 +80,10 @@ pub struct Rendered {
 ///
 /// The file's name stands in the findings; for YAML and JSON files it also forbids lists and maps in Go's notation.
 pub fn render(file: &str, text: &str, context: &Context) -> Result<Rendered, Vec<Diagnostic>> {
+    render_within(Budget::new(), file, text, context)
+}
+
+fn render_within(budget: Budget, file: &str, text: &str, context: &Context) -> Result<Rendered, Vec<Diagnostic>> {
     let source = Source { file, text };
     let tree = parse::parse(text).map_err(|failure| vec![source.syntax_finding(failure)])?;
     let take =
@@ -91,7 +97,7 @@ pub fn render(file: &str, text: &str, context: &Context) -> Result<Rendered, Vec
         variables: Vec::new(),
         calls: Vec::new(),
         depth: 0,
-        budget: limits::Budget::new(),
+        budget,
         output: String::new(),
         reads: BTreeSet::new(),
         findings: Vec::new(),

@@ -169,9 +169,9 @@ pub(super) fn format_float(value: f64, layout: Layout, precision: Option<usize>)
     }
     match (layout, precision) {
         (Layout::Plain, Some(precision)) => format!("{value:.precision$}"),
-        (Layout::Plain, None) => format!("{value}"),
+        (Layout::Plain, None) => plain(value),
         (Layout::Exponent, Some(precision)) => two_digit_exponent(&format!("{value:.precision$e}")),
-        (Layout::Exponent, None) => two_digit_exponent(&format!("{value:e}")),
+        (Layout::Exponent, None) => two_digit_exponent(&shortest(value)),
         (Layout::General, precision) => general(value, precision),
     }
 }
@@ -181,7 +181,7 @@ fn general(value: f64, precision: Option<usize>) -> String {
     let digits = precision.map(|precision| precision.max(1));
     let exponential = match digits {
         Some(digits) => format!("{value:.*e}", digits - 1),
-        None => format!("{value:e}"),
+        None => shortest(value),
     };
     let (mantissa, exponent) = exponential.split_once('e').unwrap_or((&exponential, "0"));
     let exponent: i64 = exponent.parse().unwrap_or(0);
@@ -198,9 +198,37 @@ fn general(value: f64, precision: Option<usize>) -> String {
         return two_digit_exponent(&format!("{mantissa}e{exponent}"));
     }
     let fraction = usize::try_from((shown - 1 - exponent).max(0)).unwrap_or(0);
-    match digits {
-        None => format!("{value}"),
-        Some(_) => format!("{value:.fraction$}"),
+    if digits.is_none() { plain(value) } else { format!("{value:.fraction$}") }
+}
+
+/// Writes a float with an exponent and the fewest digits that read back as the same number.
+///
+/// Of two such texts at the same distance Go takes the even one.
+pub(super) fn shortest(value: f64) -> String {
+    let text = format!("{value:e}");
+    let digits = text.split('e').next().unwrap_or("").chars().filter(char::is_ascii_digit).count();
+    let even = format!("{value:.*e}", digits.saturating_sub(1));
+    let same = even.parse() == Ok(value);
+    if same { even } else { text }
+}
+
+/// Writes the fewest digits without exponent; what they leave open before the point becomes zeros.
+fn plain(value: f64) -> String {
+    let text = shortest(value);
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |mantissa| ("-", mantissa));
+    let digits = mantissa.replace('.', "");
+    let exponent: i64 = exponent.parse().unwrap_or(0);
+    match usize::try_from(exponent) {
+        Ok(exponent) if digits.len() > exponent + 1 => {
+            let (whole, fraction) = digits.split_at_checked(exponent + 1).unwrap_or((&digits, ""));
+            format!("{sign}{whole}.{fraction}")
+        }
+        Ok(exponent) => format!("{sign}{digits:0<width$}", width = exponent + 1),
+        Err(_) => {
+            let zeros = usize::try_from(-exponent - 1).unwrap_or(0);
+            format!("{sign}0.{}{digits}", "0".repeat(zeros))
+        }
     }
 }
 

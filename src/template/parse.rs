@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::ast::{Binding, Block, Branches, Command, Node, Number, Operand, OperandKind, Pipeline, Range, Span};
+use super::ast::{Binding, Block, Branches, Node, Number, Operand, OperandKind, Pipeline, Range, Segment, Span};
 use super::ast::{TemplateCall, Tree};
 use super::failure::Failure;
 use super::functions;
@@ -345,13 +345,13 @@ impl Parser<'_> {
     fn pipeline(&mut self, place: &str, end: &Kind) -> Result<(Pipeline, usize), Failure> {
         let at = self.peek_beyond_space().start;
         let (variables, binding) = self.declarations(place)?;
-        let mut commands = Vec::new();
+        let mut segments = Vec::new();
         loop {
             let token = self.peek_beyond_space();
             match &token.kind {
                 kind if kind == end => {
                     self.next();
-                    let pipeline = Pipeline { at, variables, binding, commands };
+                    let pipeline = Pipeline { at, variables, binding, segments };
                     return check_pipeline(pipeline, place, token.start).map(|pipeline| (pipeline, token.end));
                 }
                 Kind::Bool | Kind::Character | Kind::Complex | Kind::Dot | Kind::Field | Kind::Identifier => {}
@@ -359,7 +359,7 @@ impl Parser<'_> {
                 Kind::Keyword if self.source(&token) == "nil" => {}
                 _ => return Err(self.unexpected(&token, place)),
             }
-            commands.push(self.command()?);
+            segments.push(self.command()?);
         }
     }
 
@@ -405,7 +405,7 @@ impl Parser<'_> {
         }
     }
 
-    fn command(&mut self) -> Result<Command, Failure> {
+    fn command(&mut self) -> Result<Segment, Failure> {
         let mut operands = Vec::new();
         loop {
             self.skip_space();
@@ -425,7 +425,7 @@ impl Parser<'_> {
         }
         let mut operands = operands.into_iter();
         match operands.next() {
-            Some(head) => Ok(Command { head, arguments: operands.collect() }),
+            Some(head) => Ok(Segment { head, arguments: operands.collect() }),
             None => Err(Failure::new("T110", "a command is empty").at(self.token().start)),
         }
     }
@@ -529,10 +529,10 @@ impl Parser<'_> {
 
 /// Refuses an empty pipeline and a constant that takes the value before it.
 fn check_pipeline(pipeline: Pipeline, place: &str, at: usize) -> Result<Pipeline, Failure> {
-    if pipeline.commands.is_empty() {
+    if pipeline.segments.is_empty() {
         return Err(Failure::new("T110", format!("a value is missing in {place}")).at(at));
     }
-    for command in pipeline.commands.iter().skip(1) {
+    for command in pipeline.segments.iter().skip(1) {
         let constant = matches!(
             command.head.kind,
             OperandKind::Bool(_) | OperandKind::Dot | OperandKind::Nil | OperandKind::Number(_) | OperandKind::Text(_)

@@ -4,7 +4,7 @@
 
 use crate::base::nearest::nearest;
 
-use super::ast::{Binding, Command, Number, Operand, OperandKind, Pipeline};
+use super::ast::{Binding, Number, Operand, OperandKind, Pipeline, Segment};
 use super::call::Arguments;
 use super::eval::Evaluator;
 use super::failure::Failure;
@@ -17,7 +17,7 @@ impl Evaluator<'_> {
     /// Evaluates a pipeline and gives its variables the value.
     pub(super) fn pipeline(&mut self, pipeline: &Pipeline, dot: &Value) -> Result<Value, Failure> {
         let mut value = None;
-        for command in &pipeline.commands {
+        for command in &pipeline.segments {
             let result = self.command(command, value, dot).map_err(|failure| failure.at(command.head.at))?;
             value = Some(result);
         }
@@ -43,7 +43,7 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates a command; `last` is the value before the bar.
-    fn command(&mut self, command: &Command, last: Option<Value>, dot: &Value) -> Result<Value, Failure> {
+    fn command(&mut self, command: &Segment, last: Option<Value>, dot: &Value) -> Result<Value, Failure> {
         self.budget.steps(1)?;
         let arguments = Arguments { given: &command.arguments, last };
         let plain = arguments.count() == 0;

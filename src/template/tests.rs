@@ -1,26 +1,32 @@
-//! Cases of the whole engine: outputs recorded from the real gomplate, and what is ours alone.
+//! Pure. Cases of the whole engine: outputs recorded from the real gomplate, and what is ours alone.
+//!
+//! Not here: the comparison with the real program (`tests/live`).
 
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Context, has_action, render};
+use super::limits::{Budget, MAX_FUEL};
+use super::{Context, has_action, render, render_within};
 
 /// Outputs recorded from the real gomplate; the first line of each file names the tool and its version.
-const RECORDED: [(&str, &str); 13] = [
+const RECORDED: [(&str, &str); 16] = [
     ("builtins", include_str!("../../fixtures/template/builtins.jsonl")),
     ("coll", include_str!("../../fixtures/template/coll.jsonl")),
     ("control", include_str!("../../fixtures/template/control.jsonl")),
     ("conv", include_str!("../../fixtures/template/conv.jsonl")),
     ("data", include_str!("../../fixtures/template/data.jsonl")),
     ("definitions", include_str!("../../fixtures/template/definitions.jsonl")),
+    ("files", include_str!("../../fixtures/template/files.jsonl")),
+    ("inline", include_str!("../../fixtures/template/inline.jsonl")),
     ("math", include_str!("../../fixtures/template/math.jsonl")),
     ("others", include_str!("../../fixtures/template/others.jsonl")),
     ("pipelines", include_str!("../../fixtures/template/pipelines.jsonl")),
     ("printf", include_str!("../../fixtures/template/printf.jsonl")),
     ("strings", include_str!("../../fixtures/template/strings.jsonl")),
     ("syntax", include_str!("../../fixtures/template/syntax.jsonl")),
+    ("tables", include_str!("../../fixtures/template/tables.jsonl")),
     ("test", include_str!("../../fixtures/template/test.jsonl")),
 ];
 
@@ -277,7 +283,8 @@ fn a_template_cannot_run_on_without_end() {
         ("{{ regexp.Match (strings.Repeat 5000 \"a\") \"a\" }}", "T205"),
         ("{{ regexp.Match \"((a{100}){100}){100}\" \"a\" }}", "T205"),
     ] {
-        let findings = render("case", template, &Context::new(empty.clone())).unwrap_err();
+        let budget = Budget::with_fuel(if id == "T103" { 10_000 } else { MAX_FUEL });
+        let findings = render_within(budget, "case", template, &Context::new(empty.clone())).unwrap_err();
         assert!(findings[0].id.starts_with(id), "{template}: {:?}", findings[0]);
     }
     let deep = format!("{}1{}", "(".repeat(200), ")".repeat(200));
@@ -320,4 +327,95 @@ fn a_hyphen_in_a_key_is_told_how_to_write_it() {
         "a name is followed by a character that no name may hold",
         "a key with a hyphen is written (index .map \"the-key\")",
     );
+}
+
+mod laws {
+    //! What holds for every input.
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::{Context, render};
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,200}") {
+            let _ = render("a.yaml", &format!("{{{{ {text}"), &Context::new(json!({"a": 1})));
+            let _ = render("a.yaml", &text, &Context::new(json!({"a": 1})));
+        }
+
+        #[test]
+        fn no_mix_of_tokens_makes_it_panic(tokens in prop::collection::vec(token(), 0..30)) {
+            let context = Context::new(json!({"a": "x", "l": [1, 2], "m": {"k": 1.5}}));
+            let text = tokens.concat();
+            let first = render("a.txt", &text, &context);
+            prop_assert_eq!(first.clone(), render("a.txt", &text, &context));
+            if let Err(findings) = first {
+                prop_assert!(!findings.is_empty() && findings.iter().all(|finding| finding.line > 0));
+            }
+        }
+
+        #[test]
+        fn a_value_is_never_run(value in ".{0,60}") {
+            let context = Context::new(json!({"v": value.clone()}));
+            let rendered = render("a.txt", "<{{ .v }}>{{ .v }}", &context).map(|rendered| rendered.text);
+            prop_assert_eq!(rendered, Ok(format!("<{value}>{value}")));
+        }
+    }
+
+    fn token() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec![
+            "{{",
+            "}}",
+            "{{-",
+            "-}}",
+            " ",
+            "\n",
+            "if ",
+            "else ",
+            "end",
+            "range ",
+            "with ",
+            "define ",
+            "template ",
+            "block ",
+            "break",
+            "$x",
+            ":=",
+            "=",
+            "|",
+            "(",
+            ")",
+            ".",
+            ".a",
+            ".l",
+            ".m.k",
+            "\"a\"",
+            "`b`",
+            "1",
+            "-2.5",
+            "0x1",
+            "'c'",
+            "nil",
+            "true",
+            "print ",
+            "index ",
+            "printf ",
+            "\"%d%s\" ",
+            "coll.Set ",
+            "strings.Indent ",
+            "toYAML ",
+            "{{ .a }}",
+            "{{ end }}",
+            "{{ range .l }}",
+            "{{ if .a }}",
+            "text",
+            ",",
+            "/*",
+            "*/",
+            "{{/* x */}}",
+        ])
+    }
 }

@@ -54,6 +54,10 @@ pub(super) enum Element {
     Float,
     /// `bool`
     Bool,
+    /// Lists of texts.
+    Texts,
+    /// Maps from text to text.
+    TextMap,
 }
 
 impl Element {
@@ -66,6 +70,8 @@ impl Element {
             Self::Int64 => "int64",
             Self::Float => "float64",
             Self::Bool => "bool",
+            Self::Texts => "[]string",
+            Self::TextMap => "map[string]string",
         }
     }
 }
@@ -76,6 +82,8 @@ pub(super) struct List(Rc<ListCell>);
 
 struct ListCell {
     element: Element,
+    /// Whether Go has no list here at all; JSON then says null.
+    nil: bool,
     path: Option<Rc<str>>,
     items: RefCell<Vec<Value>>,
 }
@@ -98,7 +106,17 @@ impl List {
 
     /// Returns a list of one type.
     pub(super) fn of(element: Element, items: Vec<Value>) -> Self {
-        Self(Rc::new(ListCell { element, path: None, items: RefCell::new(items) }))
+        Self(Rc::new(ListCell { element, nil: false, path: None, items: RefCell::new(items) }))
+    }
+
+    /// Returns what Go's functions return instead of a list without items.
+    pub(super) fn nil(element: Element) -> Self {
+        Self(Rc::new(ListCell { element, nil: true, path: None, items: RefCell::new(Vec::new()) }))
+    }
+
+    /// Returns whether there is no list at all.
+    pub(super) fn is_nil(&self) -> bool {
+        self.0.nil
     }
 
     /// Returns what it may hold.
@@ -269,7 +287,12 @@ impl Value {
                 let items =
                     items.iter().map(|item| Self::from_json(item, None, depth + 1)).collect::<Result<_, _>>()?;
                 let path = path.map(Rc::from);
-                Self::List(List(Rc::new(ListCell { element: Element::Any, path, items: RefCell::new(items) })))
+                Self::List(List(Rc::new(ListCell {
+                    element: Element::Any,
+                    nil: false,
+                    path,
+                    items: RefCell::new(items),
+                })))
             }
             serde_json::Value::Object(object) => {
                 let mut entries = BTreeMap::new();
@@ -400,7 +423,7 @@ fn same(left: &Value, right: &Value, budget: &mut Budget, depth: usize) -> Resul
         }
         (Value::Bytes(a), Value::Bytes(b)) => a == b,
         (Value::List(a), Value::List(b)) => {
-            if a.element() != b.element() || a.len() != b.len() {
+            if a.element() != b.element() || a.len() != b.len() || a.is_nil() != b.is_nil() {
                 return Ok(false);
             }
             for (a, b) in a.items().iter().zip(&b.items()) {

@@ -88,6 +88,9 @@ pub(super) fn element(value: &Value, key: &Value) -> Result<Option<Value>, Failu
 }
 
 fn escape(values: &[Value], budget: &mut Budget, with: fn(&str) -> String) -> Result<Value, Failure> {
+    if values.iter().any(|value| matches!(value, Value::Nil)) {
+        return Err(Failure::new("T223", "there is no value to print").hint("give one with {{ … | default \"…\" }}"));
+    }
     let text = print_all(values, budget)?;
     budget.text(text.len())?;
     Ok(Value::text(with(&text)))

@@ -35,7 +35,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         flatten(&to_items(list)?, depth, &mut out, budget, 0)?;
         Ok(Value::List(List::new(out)))
     }),
-    variadic("GoSlice", &[], ANY, go_slice),
+    Function { rest: Some(Parameter::Position), ..fixed("GoSlice", &[], ANY, go_slice) },
     Function {
         name: "Has",
         aliases: &["has"],
@@ -298,7 +298,7 @@ fn sort(values: &[Value], budget: &mut Budget) -> Result<Value, Failure> {
         _ => return Err(wrong_count("Sort", "1 or 2", values)),
     };
     if matches!(list, Value::Nil) {
-        return Ok(Value::List(List::new(Vec::new())));
+        return Ok(Value::List(List::nil(Element::Any)));
     }
     let mut items = to_items(list)?;
     let kinds_agree = items.windows(2).all(|pair| at(pair, 0).kind() == at(pair, 1).kind());

@@ -45,6 +45,7 @@ fn equal(left: &Value, right: &Value) -> Result<bool, Failure> {
         (Value::Float(a), Value::Float(b)) => Ok(a == b),
         (Value::Text(a), Value::Text(b)) => Ok(a == b),
         (Value::Nil, Value::Nil) => Ok(true),
+        (Value::Nil, Value::List(list)) | (Value::List(list), Value::Nil) => Ok(list.is_nil()),
         (Value::Nil, _) | (_, Value::Nil) => Ok(false),
         _ => Err(incomparable(left, right)),
     }

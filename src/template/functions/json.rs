@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::template::failure::Failure;
 use crate::template::limits::{Budget, MAX_TEXT_BYTES, check_value_depth};
+use crate::template::number::{Layout, format_float};
 use crate::template::value::Value;
 
 /// From here on the numbers of a float's type are all whole, and gomplate writes them without a point.
@@ -52,6 +53,7 @@ fn write_value(
         Value::Float(number) => out.push_str(&float(*number)),
         Value::Text(text) => quote(text, out),
         Value::Bytes(bytes) => quote(&STANDARD.encode(bytes), out),
+        Value::List(list) if list.is_nil() => out.push_str("null"),
         Value::List(list) => {
             out.push('[');
             for (index, item) in list.items().iter().enumerate() {
@@ -94,15 +96,13 @@ fn float(number: f64) -> String {
     }
     let size = number.abs();
     if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        let text = format!("{number:e}");
-        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        return match exponent.strip_prefix('-') {
-            // Go's own JSON drops the zero of a small exponent; this writer of gomplate keeps it.
-            Some(digits) => format!("{mantissa}e-{digits:0>2}"),
-            None => format!("{mantissa}e+{exponent:0>2}"),
-        };
+        return format_float(number, Layout::Exponent, None);
     }
-    if number.fract() == 0.0 && size < LARGEST_WITH_POINT { format!("{number:.1}") } else { format!("{number}") }
+    if number.fract() == 0.0 && size < LARGEST_WITH_POINT {
+        format!("{number:.1}")
+    } else {
+        format_float(number, Layout::Plain, None)
+    }
 }
 
 fn quote(text: &str, out: &mut String) {

@@ -35,7 +35,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     variadic("Min", &[], ONE, |values, _| extreme(values, i64::min, f64::min)),
     variadic("Mul", &["mul"], &[], |values, _| fold(values, 1, 1.0, i64::wrapping_mul, |a, b| a * b)),
     fixed("Pow", &["pow"], TWO, |values, _| {
-        let power = to_float(at(values, 0))?.powf(to_float(at(values, 1))?);
+        let power = power(to_float(at(values, 0))?, to_float(at(values, 1))?);
         Ok(if is_float(at(values, 0)) { Value::Float(power) } else { Value::Int64(truncate(power)) })
     }),
     fixed("Rem", &["rem"], TWO, |values, _| {
@@ -55,6 +55,60 @@ pub(super) const FUNCTIONS: &[Function] = &[
         }
     }),
 ];
+
+/// Returns a power: the whole part of the exponent by repeated squaring, whose rounding Go's results show.
+fn power(base: f64, exponent: f64) -> f64 {
+    const LARGEST: f64 = 1e9;
+    let (mut whole, mut fraction) = (exponent.abs().trunc(), exponent.abs().fract());
+    let ordinary = base.is_normal() && base != 1.0 && exponent != 0.0 && exponent.abs() < LARGEST;
+    if !ordinary || fraction != 0.0 && base < 0.0 {
+        return base.powf(exponent);
+    }
+    if exponent.abs() == 0.5 {
+        return if exponent > 0.0 { base.sqrt() } else { 1.0 / base.sqrt() };
+    }
+    if fraction > 0.5 {
+        fraction -= 1.0;
+        whole += 1.0;
+    }
+    let (mut mantissa, mut shift) = split(base);
+    let mut result = if fraction == 0.0 { 1.0 } else { (fraction * base.ln()).exp() };
+    let mut result_shift = 0_i64;
+    let mut left = truncate(whole);
+    while left != 0 {
+        if left % 2 == 1 {
+            result *= mantissa;
+            result_shift += shift;
+        }
+        mantissa *= mantissa;
+        shift *= 2;
+        if mantissa < 0.5 {
+            mantissa += mantissa;
+            shift -= 1;
+        }
+        left /= 2;
+    }
+    if exponent < 0.0 {
+        result = 1.0 / result;
+        result_shift = -result_shift;
+    }
+    scaled(result, result_shift)
+}
+
+/// Splits a normal number into a mantissa from 0.5 to 1 and a power of two.
+fn split(number: f64) -> (f64, i64) {
+    let bits = number.to_bits();
+    let exponent = i64::try_from(bits >> 52 & 0x7ff).unwrap_or(0) - 1022;
+    (f64::from_bits(bits & !(0x7ff << 52) | 1022 << 52), exponent)
+}
+
+/// Multiplies by a power of two in steps that are exact until the result leaves the range.
+fn scaled(number: f64, shift: i64) -> f64 {
+    let step = i32::try_from(shift.clamp(-3_000, 3_000)).unwrap_or(0);
+    let half = step / 2;
+    let quarter = half / 2;
+    number * 2_f64.powi(quarter) * 2_f64.powi(half - quarter) * 2_f64.powi(step - half)
+}
 
 /// Returns whether a value is an integer or a text that reads as one.
 fn is_integer(value: &Value) -> bool {

@@ -8,6 +8,7 @@ mod coll;
 mod compare;
 mod conv;
 mod crypto;
+mod csv;
 mod data;
 mod json;
 mod math;
@@ -16,6 +17,7 @@ mod refused;
 mod regexp;
 mod strings;
 mod test;
+mod uuid;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -57,6 +59,8 @@ pub(super) enum Parameter {
     Integer,
     /// A map that may hold anything.
     Map,
+    /// Anything but a field: gomplate does not look into it there.
+    Position,
 }
 
 /// What a function reads of its arguments.
@@ -92,6 +96,8 @@ pub(super) enum Special {
     Or,
     /// `datasource`, `ds`
     DataSource,
+    /// `tpl`
+    Inline,
 }
 
 impl Function {
@@ -121,12 +127,13 @@ const fn variadic(
     Function { name, aliases, parameters, rest: Some(Parameter::Any), reading: Reading::Whole, body }
 }
 
-/// Groups with their functions; what `path` and `filepath` share stands in both.
-const GROUPS: [(&str, &[Function]); 12] = [
+/// Groups with their functions; a group may stand here twice.
+const GROUPS: [(&str, &[Function]); 14] = [
     ("base64", base64::FUNCTIONS),
     ("coll", coll::FUNCTIONS),
     ("conv", conv::FUNCTIONS),
     ("crypto", crypto::FUNCTIONS),
+    ("data", csv::FUNCTIONS),
     ("data", data::FUNCTIONS),
     ("filepath", path::FUNCTIONS),
     ("filepath", path::FILES),
@@ -135,6 +142,7 @@ const GROUPS: [(&str, &[Function]); 12] = [
     ("regexp", regexp::FUNCTIONS),
     ("strings", strings::FUNCTIONS),
     ("test", test::FUNCTIONS),
+    ("uuid", uuid::FUNCTIONS),
 ];
 
 static TABLE: LazyLock<BTreeMap<&'static str, Known>> = LazyLock::new(|| {
@@ -143,6 +151,8 @@ static TABLE: LazyLock<BTreeMap<&'static str, Known>> = LazyLock::new(|| {
         ("or", Known::Special(Special::Or)),
         ("datasource", Known::Special(Special::DataSource)),
         ("ds", Known::Special(Special::DataSource)),
+        ("tmpl", Known::Group("tmpl")),
+        ("tpl", Known::Special(Special::Inline)),
     ]);
     for functions in [builtins::FUNCTIONS, compare::FUNCTIONS, strings::LEGACY] {
         table.extend(functions.iter().map(|function| (function.name, Known::Function(function))));

@@ -8,7 +8,7 @@ use super::conv::{to_int, to_text};
 use super::{Function, Parameter, at, fixed, variadic};
 use crate::template::failure::Failure;
 use crate::template::limits::{Budget, MAX_PATTERN_BYTES, MAX_PATTERN_PROGRAM_BYTES};
-use crate::template::value::Value;
+use crate::template::value::{Element, List, Value};
 
 const TWO: &[Parameter] = &[Parameter::Any, Parameter::Any];
 const THREE: &[Parameter] = &[Parameter::Any, Parameter::Any, Parameter::Any];
@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let (pattern, count, text) = with_count("FindAll", values, budget)?;
         let found: Vec<_> = pattern.find_iter(&text).take(count).map(|found| found.as_str()).collect();
         budget.elements(found.len())?;
-        Ok(Value::texts(found))
+        Ok(if found.is_empty() { Value::List(List::nil(Element::Text)) } else { Value::texts(found) })
     }),
     fixed("Match", &[], TWO, |values, budget| {
         let text = to_text(at(values, 1), budget)?;
@@ -140,7 +140,7 @@ fn with_count(name: &str, values: &[Value], budget: &mut Budget) -> Result<(Rege
 fn split(values: &[Value], budget: &mut Budget) -> Result<Value, Failure> {
     let (pattern, count, text) = with_count("Split", values, budget)?;
     if count == 0 {
-        return Ok(Value::texts(Vec::<&str>::new()));
+        return Ok(Value::List(List::nil(Element::Text)));
     }
     if !pattern.as_str().is_empty() && text.is_empty() {
         return Ok(Value::texts([""]));

@@ -7,7 +7,7 @@ use super::{Function, Parameter, at, fixed, integer_at, text_at, variadic};
 use crate::template::failure::Failure;
 use crate::template::limits::Budget;
 use crate::template::quote::{Charset, quote};
-use crate::template::value::{Element, Value};
+use crate::template::value::{Element, List, Value};
 
 mod letters;
 mod words;
@@ -126,7 +126,7 @@ fn trimmed<'a>(text: &'a str, characters: &str, sides: Sides) -> &'a str {
 /// Splits as Go does: an empty separator splits into characters, no count means all, zero means none.
 fn split_text(text: &str, separator: &str, count: i64, budget: &mut Budget) -> Result<Value, Failure> {
     if count == 0 {
-        return Ok(Value::texts(Vec::<&str>::new()));
+        return Ok(Value::List(List::nil(Element::Text)));
     }
     let limit = usize::try_from(count).unwrap_or(usize::MAX);
     budget.scan(text.len())?;

@@ -382,12 +382,21 @@ fn is_timestamp(text: &str) -> bool {
     let mut parts = date.splitn(3, '-');
     let (year, month, day) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
     let year_fits = year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit());
-    let month = ranged(month, 1, 12);
-    let days = year.parse::<i16>().ok().zip(month).and_then(|(year, month)| {
-        jiff::civil::Date::new(year, i8::try_from(month).ok()?, 1).ok().map(|date| date.days_in_month())
-    });
-    let day_fits = days.and_then(|days| ranged(day, 1, u32::try_from(days).ok()?)).is_some();
+    let day_fits = ranged(month, 1, 12)
+        .zip(year.parse().ok())
+        .and_then(|(month, year)| ranged(day, 1, days(year, month)))
+        .is_some();
     year_fits && day_fits && (time.is_empty() || is_time(time))
+}
+
+fn days(year: u32, month: u32) -> u32 {
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
 }
 
 /// Checks ` 15:04:05.9` or `T15:04:05.9Z`, which needs a zone.
