@@ -7,11 +7,38 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::parts::{Gomplate, is_recording};
+use crate::parts::{Gomplate, is_recording, kustomize, part};
 
 /// Templates, one case a line: `{name, template, context, output}`, or `"error": true` in place of the output. The first line names
 /// tool and version.
 const TEMPLATES: &str = "fixtures/template";
+
+/// Kustomizations, one directory a case; `expected.yaml` holds what `kustomize build` prints below a line with tool and version.
+const KUSTOMIZATIONS: &str = "fixtures/kustomize";
+/// First line of every recorded build.
+const BUILT_BY: &str = "# kustomize v5.8.1 build\n";
+
+#[test]
+fn kustomize_builds_of_every_recorded_directory_what_is_recorded() {
+    if part("kustomize").is_none() {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(KUSTOMIZATIONS);
+    let mut cases: Vec<PathBuf> = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.sort();
+    assert!(!cases.is_empty(), "{} holds no case", root.display());
+    let mut wrong = Vec::new();
+    for case in cases {
+        let now = format!("{BUILT_BY}{}", kustomize(&case).unwrap().unwrap_or_else(|why| why));
+        let expected = case.join("expected.yaml");
+        if is_recording() {
+            std::fs::write(&expected, now).unwrap();
+        } else if std::fs::read_to_string(&expected).unwrap() != now {
+            wrong.push(format!("{}:\n{now}", expected.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
 
 #[test]
 fn gomplate_says_of_every_recorded_template_what_is_recorded() {

@@ -165,8 +165,7 @@ pub(crate) const FUNCTION_SIZES: &[(&str, &str, usize, &str)] = &[];
 pub(crate) const BANNED_SUFFIXES: &[&str] = &["Manager", "Helper", "Helpers", "Util", "Utils", "Info", "Data", "Impl"];
 
 /// No module is called these.
-pub(crate) const BANNED_MODULES: &[&str] =
-    &["util", "utils", "helper", "helpers", "common", "misc", "shared", "manager", "types", "prelude"];
+pub(crate) const BANNED_MODULES: &[&str] = &["util", "utils", "helper", "helpers", "common", "misc"];
 
 /// No function begins with these.
 pub(crate) const BANNED_VERBS: &[&str] = &["handle_", "process_", "do_", "perform_"];
