@@ -301,6 +301,9 @@ fn sort(values: &[Value], budget: &mut Budget) -> Result<Value, Failure> {
         return Ok(Value::List(List::nil(Element::Any)));
     }
     let mut items = to_items(list)?;
+    if matches!(items.first(), Some(Value::Nil)) {
+        return Err(Failure::call("the first item is nothing, which has no type to sort by"));
+    }
     let kinds_agree = items.windows(2).all(|pair| at(pair, 0).kind() == at(pair, 1).kind());
     if !kinds_agree {
         return Ok(list.clone());

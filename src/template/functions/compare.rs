@@ -46,6 +46,7 @@ fn equal(left: &Value, right: &Value) -> Result<bool, Failure> {
         (Value::Text(a), Value::Text(b)) => Ok(a == b),
         (Value::Nil, Value::Nil) => Ok(true),
         (Value::Nil, Value::List(list)) | (Value::List(list), Value::Nil) => Ok(list.is_nil()),
+        (Value::List(a), Value::List(b)) if a.is_nil() || b.is_nil() => Ok(a.is_nil() == b.is_nil()),
         (Value::Nil, _) | (_, Value::Nil) => Ok(false),
         _ => Err(incomparable(left, right)),
     }
