@@ -113,15 +113,16 @@ impl Instance {
         (self.clock)()
     }
 
-    /// Returns an operation that has not begun.
-    pub fn operation(&self, verb: &str, app: Option<&AppName>, request: Option<Request>, actor: &str, trigger: &str) -> Operation {
+    /// Returns an operation that has not begun: of a request and who asked for it, or of a pass that nobody asked for.
+    pub fn operation(&self, verb: &str, app: Option<&AppName>, asked: Option<(Request, &str)>) -> Operation {
         let now = self.now();
+        let (request, actor) = asked.map_or((None, "wild"), |(request, actor)| (Some(request), actor));
         Operation {
             id: OperationId::new(verb, app, now),
             verb: verb.to_owned(),
             app: app.cloned(),
+            trigger: if request.is_some() { "request" } else { "reconcile" }.to_owned(),
             request,
-            trigger: trigger.to_owned(),
             actor: actor.to_owned(),
             commit: None,
             state: OperationState::Waiting,
@@ -136,7 +137,7 @@ impl Instance {
     /// Stores a request and returns its operation: from here on it is carried out, also after a crash.
     pub async fn accept(&self, request: Request, actor: &str) -> Result<Operation, Error> {
         let app = request.app().cloned();
-        let operation = self.operation(request.verb(), app.as_ref(), Some(request), actor, "request");
+        let operation = self.operation(request.verb(), app.as_ref(), Some((request, actor)));
         self.store.insert_operation(&self.id, &operation).await?;
         Ok(operation)
     }

@@ -275,7 +275,7 @@ async fn deploy(instance: &Instance, app: &AppName, committed: &Committed, opera
     let mut applied = Applied::default();
     let mut ended = None;
     if !plan.actions.is_empty() || operation.is_some() {
-        let operation = operation.unwrap_or_else(|| instance.operation("reconcile", Some(app), None, "wild", "reconcile"));
+        let operation = operation.unwrap_or_else(|| instance.operation("reconcile", Some(app), None));
         state::tell_applying(instance, &snapshot, &plan, &operation).await?;
         let recording = record::open(&instance.store, &instance.id, &snapshot, &plan, operation).await?;
         fault::point("apply");

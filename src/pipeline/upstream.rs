@@ -102,7 +102,7 @@ pub async fn fetch_directories(instance: &Instance, scratch: &Path, allow: &[Str
 
 async fn fetch(instance: &Instance, directory: &Upstream, scratch: &Path, allow: &[String]) -> Result<Moved, git::Error> {
     // An address that only this host may allow (plain http, a local path) must be written out in its settings.
-    let local = allow.iter().any(|allowed| *allowed == directory.url);
+    let local = allow.contains(&directory.url);
     let allowed = if local { Allowed::Local } else { Allowed::Network };
     let url = RemoteUrl::parse(&directory.url, allowed).map_err(|error| git::Error::Unusable {
         attempt: format!("fetch the directory {}", directory.name),

@@ -80,6 +80,7 @@ impl Store {
         .bind(operation.commit.as_ref().map_or("", CommitId::as_str))
         .bind(&operation.message)
         .bind(operation.ended.map_or(0, |time| time.0))
+        .bind(refusal_text(operation.refusal.as_ref())?)
         .execute(&self.pool)
         .await
         .map_err(attempt("update an operation"))?;

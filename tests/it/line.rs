@@ -1,0 +1,50 @@
+//! The main line from end to end on the sandbox.
+
+use rewild::model::{DataFate, Deploy, PackageName, Request};
+use serde_json::json;
+
+use crate::world::{World, app};
+
+fn add(package: &str, bindings: &[(&str, &str)]) -> Request {
+    Request::Add {
+        package: PackageName::parse(package).unwrap(),
+        app: app(package),
+        bindings: bindings.iter().map(|(reference, bound)| ((*reference).to_owned(), app(bound))).collect(),
+        values: Default::default(),
+        version: None,
+        deploy: Deploy::Later,
+    }
+}
+
+fn deploy(name: &str) -> Request {
+    Request::Deploy { app: app(name), approve: None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_added_app_waits_until_it_is_deployed_and_is_deleted_with_its_volumes_kept() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    world.done(add("stonedb", &[])).await;
+    assert_eq!(world.state("stonedb").await.unwrap().intent, "added");
+    assert_eq!(world.get("/api/v1/namespaces/stonedb").await, None);
+    world.done(deploy("stonedb")).await;
+    world.healthy("stonedb").await;
+    assert!(world.get("/apis/apps/v1/namespaces/stonedb/statefulsets/stonedb").await.is_some());
+    world.done(Request::Delete { app: app("stonedb"), data: DataFate::Keep }).await;
+    world.until("the app is gone", async || world.state("stonedb").await.is_none()).await;
+    assert_eq!(world.get("/apis/apps/v1/namespaces/stonedb/statefulsets/stonedb").await, None);
+    assert!(world.get("/api/v1/namespaces/stonedb").await.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_field_is_put_back() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    world.done(add("stonedb", &[])).await;
+    world.done(deploy("stonedb")).await;
+    world.healthy("stonedb").await;
+    let path = "/apis/apps/v1/namespaces/stonedb/statefulsets/stonedb";
+    world.patch(path, json!({"spec": {"replicas": 3}})).await;
+    world
+        .until("the field is put back", async || world.get(path).await.unwrap().pointer("/spec/replicas") == Some(&json!(1)))
+        .await;
+    world.healthy("stonedb").await;
+}

@@ -1,0 +1,4 @@
+//! Tests of several modules together, in one program because linking is dear.
+
+mod line;
+mod world;

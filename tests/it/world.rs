@@ -1,0 +1,229 @@
+//! A whole instance in a private directory: upstream with history, instance repository, sandbox cluster, daemon in process.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rewild::base::{RepoPath, Timestamp};
+use rewild::daemon::{Daemon, Handle, Options};
+use rewild::git::{self, Layout, NewCommit, Repository};
+use rewild::model::{AppName, AppState, Author, CommitId, File, FileTree, Operation, OperationState, Request};
+use rewild::package;
+use rewild::sandbox::{self, Sandbox};
+use rewild::settings::{DaemonSettings, StateDirectory};
+use rewild::target::Access;
+
+/// How long a condition is waited for before the world is shown and the test fails.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// The world of one test.
+pub(crate) struct World {
+    pub(crate) daemon: Daemon,
+    pub(crate) handle: Handle,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) repository: Repository,
+    pub(crate) upstream: Repository,
+    settings: DaemonSettings,
+    root: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+/// The real clock, because the sandbox writes real times.
+pub(crate) fn clock() -> Timestamp {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    Timestamp(i64::try_from(now.as_micros()).unwrap())
+}
+
+fn person() -> Author {
+    Author { name: "alice".into(), email: "alice@example.org".into() }
+}
+
+/// Commits files over the head of a branch.
+pub(crate) async fn commit(repository: &Repository, branch: &str, message: &str, changes: &[(&str, Option<&str>)]) -> CommitId {
+    let head = repository.head(branch).await.unwrap();
+    let changes = changes.iter().map(|(path, text)| (RepoPath::parse(path).unwrap(), text.map(File::text))).collect();
+    let new = NewCommit {
+        reference: format!("refs/heads/{branch}"),
+        expected: head.clone(),
+        base_tree: head.clone(),
+        changes,
+        parents: head.into_iter().collect(),
+        author: person(),
+        committer: person(),
+        message: message.into(),
+        time: clock(),
+    };
+    repository.commit(new).await.unwrap()
+}
+
+async fn commit_tree(repository: &Repository, message: &str, files: &FileTree) {
+    let head = repository.head("main").await.unwrap();
+    let new = NewCommit {
+        reference: "refs/heads/main".into(),
+        expected: head.clone(),
+        base_tree: None,
+        changes: files.iter().map(|(path, file)| (path.clone(), Some(file.clone()))).collect(),
+        parents: head.into_iter().collect(),
+        author: person(),
+        committer: person(),
+        message: message.into(),
+        time: clock(),
+    };
+    repository.commit(new).await.unwrap();
+}
+
+impl World {
+    /// Starts a world whose upstream stands before the first commit that names one of these versions.
+    pub(crate) async fn start(before: &[&str]) -> Self {
+        git::set_options().unwrap();
+        let _ = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_test_writer().try_init();
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().to_owned();
+        let upstream = Repository::init(&root.join("directory.git"), Layout::Bare, "main").await.unwrap();
+        for commit in package::history() {
+            if before.iter().any(|version| commit.message.starts_with(version)) {
+                break;
+            }
+            commit_tree(&upstream, &commit.message, &commit.files).await;
+        }
+        let repository = Repository::init(&root.join("home.git"), Layout::Bare, "main").await.unwrap();
+        let url = root.join("directory.git").display().to_string();
+        let settings = format!(
+            "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: k3f7q2m5xd\ndirectories:\n- name: sample\n  url: {url}\n  branch: main\n"
+        );
+        let config = "operator:\n  email: alice@example.org\ncloud:\n  domain: cloud.example.org\ncluster:\n  name: sandbox\napps: {}\n";
+        commit(&repository, "main", "start", &[("config.yaml", Some(config)), (".wild/config.yaml", Some(&settings))]).await;
+        let sandbox = Sandbox::start(sandbox::Options::default()).await.unwrap();
+        let settings = format!(
+            "instances: [{{name: home, path: {}}}]\negress: {{allow: [\"{url}\"]}}\n",
+            root.join("home.git").display()
+        );
+        let settings = DaemonSettings::parse("daemon.yaml", &settings).unwrap();
+        let daemon = open(&settings, &root, &sandbox).await;
+        let handle = daemon.instance("home").unwrap();
+        let world = Self { daemon, handle, sandbox, repository, upstream, settings, root, _directory: directory };
+        world.fetch().await;
+        world
+    }
+
+    /// Stops the daemon and starts another on the same state.
+    pub(crate) async fn restart(&mut self) {
+        self.daemon.stop().await;
+        self.daemon = open(&self.settings, &self.root, &self.sandbox).await;
+        self.handle = self.daemon.instance("home").unwrap();
+    }
+
+    /// Adds the next commits of the upstream's history up to the one that begins with this text, and fetches them.
+    pub(crate) async fn publish(&self, upto: &str) {
+        let done = self.upstream.log(&self.upstream.head("main").await.unwrap().unwrap(), 1_000, None).await.unwrap().len();
+        for commit in package::history().into_iter().skip(done) {
+            commit_tree(&self.upstream, &commit.message, &commit.files).await;
+            if commit.message.starts_with(upto) {
+                break;
+            }
+        }
+        self.fetch().await;
+    }
+
+    /// Fetches the upstream.
+    pub(crate) async fn fetch(&self) {
+        let want = self.upstream.head("main").await.unwrap();
+        self.handle.fetch();
+        self.until("the upstream is fetched", async || {
+            self.repository.read_ref("refs/wild/upstream/sample/main").await.unwrap() == want
+        })
+        .await;
+    }
+
+    /// Waits until a condition holds.
+    pub(crate) async fn until(&self, what: &str, condition: impl AsyncFn() -> bool) {
+        let mut tick = tokio::time::interval(Duration::from_millis(20));
+        let met = async {
+            loop {
+                tick.tick().await;
+                if condition().await {
+                    return;
+                }
+            }
+        };
+        if tokio::time::timeout(DEADLINE, met).await.is_err() {
+            panic!("{what}: not within {} s\n{}", DEADLINE.as_secs(), self.show().await);
+        }
+    }
+
+    /// Asks and waits for the end of the operation.
+    pub(crate) async fn ask(&self, request: Request) -> Operation {
+        let asked = self.handle.ask(request, "alice").await.unwrap();
+        let instance = self.handle.instance();
+        self.until(&format!("{} ends", asked.id), async || {
+            let now = instance.store.operation(&instance.id, &asked.id).await.unwrap().unwrap();
+            !matches!(now.state, OperationState::Waiting | OperationState::Running)
+        })
+        .await;
+        instance.store.operation(&instance.id, &asked.id).await.unwrap().unwrap()
+    }
+
+    /// Asks and expects that it is done.
+    pub(crate) async fn done(&self, request: Request) -> Operation {
+        let ended = self.ask(request).await;
+        assert_eq!(ended.state, OperationState::Succeeded, "{ended:#?}\n{}", self.show().await);
+        ended
+    }
+
+    /// Returns what is known of an app.
+    pub(crate) async fn state(&self, app: &str) -> Option<AppState> {
+        let instance = self.handle.instance();
+        instance.store.app_states(&instance.id).await.unwrap().into_iter().find(|state| state.name.as_str() == app)
+    }
+
+    /// Waits until an app is applied and healthy.
+    pub(crate) async fn healthy(&self, app: &str) {
+        self.until(&format!("{app} is healthy"), async || {
+            self.state(app).await.is_some_and(|state| state.intent == "applied" && state.health == "healthy")
+        })
+        .await;
+    }
+
+    /// Reads an object from the cluster without our code.
+    pub(crate) async fn get(&self, path: &str) -> Option<serde_json::Value> {
+        let answer = reqwest::Client::new().get(format!("{}{path}", self.sandbox.url())).send().await.unwrap();
+        if answer.status() == 404 { None } else { Some(answer.json().await.unwrap()) }
+    }
+
+    /// Changes an object in the cluster as a person would.
+    pub(crate) async fn patch(&self, path: &str, body: serde_json::Value) {
+        let answer = reqwest::Client::new()
+            .patch(format!("{}{path}?fieldManager=kubectl-edit", self.sandbox.url()))
+            .header("Content-Type", "application/merge-patch+json")
+            .body(body.to_string())
+            .send()
+            .await
+            .unwrap();
+        assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
+    }
+
+    /// Returns a file at the head of a branch.
+    pub(crate) async fn file(&self, branch: &str, path: &str) -> Option<String> {
+        let head = self.repository.head(branch).await.unwrap()?;
+        self.repository.read_tree(&head, &[path]).await.unwrap().text(path).map(str::to_owned)
+    }
+
+    async fn show(&self) -> String {
+        let instance = self.handle.instance();
+        let states = instance.store.app_states(&instance.id).await.unwrap();
+        let operations = instance.store.operations(&instance.id, &Default::default()).await.unwrap();
+        let events = instance.store.events(&instance.id, None, 50).await.unwrap();
+        format!("{states:#?}\n{operations:#?}\n{events:#?}")
+    }
+}
+
+async fn open(settings: &DaemonSettings, root: &std::path::Path, sandbox: &Sandbox) -> Daemon {
+    let state = StateDirectory::open(&root.join("state")).unwrap();
+    let options = Options { state, clock, access: Some(Access::Text(sandbox.kubeconfig())) };
+    Daemon::start(settings.clone(), options).await.unwrap()
+}
+
+/// Returns an app's name.
+pub(crate) fn app(name: &str) -> AppName {
+    AppName::parse(name).unwrap()
+}
