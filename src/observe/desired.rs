@@ -96,7 +96,11 @@ fn secret_needs(source: &Source<'_>, directory: &str) -> Result<Option<SecretNee
 }
 
 /// Returns the values of the Secret's keys and the paths that have none. A copy follows its source.
-fn values(needs: &SecretNeeds, keys: &[(String, String)], secrets: &Secrets) -> (BTreeMap<String, SecretValue>, Vec<String>) {
+fn values(
+    needs: &SecretNeeds,
+    keys: &[(String, String)],
+    secrets: &Secrets,
+) -> (BTreeMap<String, SecretValue>, Vec<String>) {
     let sources: BTreeMap<String, String> =
         needs.copies.iter().map(|copy| (format!("apps.{}.{}", needs.app, copy.copy_key()), copy.source())).collect();
     let mut values = BTreeMap::new();
@@ -128,7 +132,8 @@ fn app_secret(app: &AppName, namespace: &str, values: &BTreeMap<String, SecretVa
 /// Returns the values of a Secret that stands in the repository itself, encoded as the API wants them.
 fn committed_values(object: &Object) -> BTreeMap<String, SecretValue> {
     let entries = |key: &str| object.0.get(key).and_then(Value::as_object).into_iter().flatten();
-    let data = entries("data").filter_map(|(key, value)| Some((key.clone(), SecretValue::new(value.as_str()?.to_owned()))));
+    let data =
+        entries("data").filter_map(|(key, value)| Some((key.clone(), SecretValue::new(value.as_str()?.to_owned()))));
     let plain = entries("stringData").filter_map(|(key, value)| Some((key.clone(), encoded(value.as_str()?))));
     data.chain(plain).collect()
 }
@@ -146,7 +151,8 @@ fn is_secret(object: &Object) -> bool {
 fn namespace<'a>(app: &AppName, objects: impl Iterator<Item = &'a Object>) -> String {
     let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
     for object in objects {
-        let name = if object.kind() == "Namespace" && object.group().is_empty() { object.name() } else { object.namespace() };
+        let name =
+            if object.kind() == "Namespace" && object.group().is_empty() { object.name() } else { object.namespace() };
         if !name.is_empty() {
             *counted.entry(name).or_default() += 1;
         }

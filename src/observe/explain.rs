@@ -92,8 +92,10 @@ fn steps(path: &str) -> Vec<Step> {
                 inside = true;
             }
             (true, ']') => {
-                let pairs: Option<Vec<_>> =
-                    key.split(',').map(|pair| pair.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect();
+                let pairs: Option<Vec<_>> = key
+                    .split(',')
+                    .map(|pair| pair.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned())))
+                    .collect();
                 steps.push(match pairs {
                     Some(pairs) => Step::Item(pairs),
                     None => Step::Key(key.clone()),
@@ -133,7 +135,10 @@ mod tests {
         .unwrap();
         assert_eq!(at(&object, "spec.replicas"), Some(json!(3)));
         assert_eq!(at(&object, "spec.containers[name=web].image"), Some(json!("w:1")));
-        assert_eq!(at(&object, "spec.containers[name=web].ports[containerPort=80,protocol=TCP].containerPort"), Some(json!(80)));
+        assert_eq!(
+            at(&object, "spec.containers[name=web].ports[containerPort=80,protocol=TCP].containerPort"),
+            Some(json!(80))
+        );
         assert_eq!(at(&object, "metadata.labels[a.b/c]"), Some(json!("x")));
         assert_eq!(at(&object, "spec.containers[name=db].image"), None);
     }

@@ -38,7 +38,8 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
             snapshot.live.insert(id.clone(), from_metadata(&id, &object));
         } else {
             let owner = {
-                let identity = Identity { instance: &snapshot.instance, app: &snapshot.app, apply_set: &snapshot.apply_set };
+                let identity =
+                    Identity { instance: &snapshot.instance, app: &snapshot.app, apply_set: &snapshot.apply_set };
                 owner::owner_of(&object, identity)
             };
             let uid = text(&object, "uid");
@@ -151,7 +152,8 @@ async fn fill_neighbours(snapshot: &mut Snapshot, target: &dyn Target) -> Result
     if snapshot.presence != Presence::RemovedWithData || snapshot.namespace_state != NamespaceState::Active {
         return Ok(());
     }
-    let neighbours = target.contents(&snapshot.namespace).await?.into_iter().filter(|object| !is_own_or_system(snapshot, object));
+    let neighbours =
+        target.contents(&snapshot.namespace).await?.into_iter().filter(|object| !is_own_or_system(snapshot, object));
     snapshot.neighbours = Some(neighbours.map(|object| object.id().short()).collect());
     Ok(())
 }
@@ -160,10 +162,13 @@ async fn fill_neighbours(snapshot: &mut Snapshot, target: &dyn Target) -> Result
 fn is_own_or_system(snapshot: &Snapshot, object: &Object) -> bool {
     let ours = object.label("rewild.dev/instance") == Some(snapshot.instance.as_str())
         && object.label("rewild.dev/app") == Some(snapshot.app.as_str());
-    let owned = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).is_some_and(|owners| !owners.is_empty());
+    let owned =
+        object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).is_some_and(|owners| !owners.is_empty());
     let system = matches!(
         (object.kind(), object.name()),
-        ("ServiceAccount", "default") | ("ConfigMap", "kube-root-ca.crt") | ("Event" | "Endpoints" | "EndpointSlice" | "Lease", _)
+        ("ServiceAccount", "default")
+            | ("ConfigMap", "kube-root-ca.crt")
+            | ("Event" | "Endpoints" | "EndpointSlice" | "Lease", _)
     );
     ours || owned || system
 }

@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, CommitId, Diagnostic, FileTree, InstanceId, Inventory, OwnEntry, RecordState, SecretPayloads, Secrets, Settings,
+    AppName, CommitId, Diagnostic, FileTree, InstanceId, Inventory, OwnEntry, RecordState, SecretPayloads, Secrets,
+    Settings,
 };
 use crate::plan::apply_set;
 use crate::plan::{Ask, Desired, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState};
@@ -72,7 +73,8 @@ pub struct Observed {
 
 /// Makes the snapshot of one app.
 pub async fn observe(observation: Observation<'_>) -> Observed {
-    let Observation { instance, app, commit, files, presence, settings, secrets, hash_key, inventory, .. } = &observation;
+    let Observation { instance, app, commit, files, presence, settings, secrets, hash_key, inventory, .. } =
+        &observation;
     let built = desired::build(&desired::Source { app, files, secrets, hash_key });
     let parent = apply_set::parent_id(instance, &settings.cluster.control_namespace);
     let mut snapshot = Snapshot {

@@ -142,7 +142,8 @@ fn make_secrets(instance: &Instance, proposal: &Proposal) -> Result<Vec<String>,
     }
     let existing = instance.secrets.read()?;
     let mut source = System { failure: None };
-    let made = package::generate(&proposal.needs, &existing, &mut source).map_err(|diagnostics| Error::Refused(missing(diagnostics)))?;
+    let made = package::generate(&proposal.needs, &existing, &mut source)
+        .map_err(|diagnostics| Error::Refused(missing(diagnostics)))?;
     if let Some(failure) = source.failure {
         return Err(failure.into());
     }
@@ -173,7 +174,12 @@ impl Entropy for System {
     }
 }
 
-async fn generate(instance: &Instance, app: &AppName, new: &NewGeneration, tip: Option<CommitId>) -> Result<CommitId, Error> {
+async fn generate(
+    instance: &Instance,
+    app: &AppName,
+    new: &NewGeneration,
+    tip: Option<CommitId>,
+) -> Result<CommitId, Error> {
     let changes = new.files.iter().map(|(path, file)| (path.clone(), Some(file.clone()))).collect();
     let commit = NewCommit {
         reference: generated_ref(app),
@@ -223,7 +229,12 @@ struct Waiting<'a> {
 }
 
 /// Commits to the update branch. A branch that is made anew takes its old tip as a further parent, so that nothing is ever force-pushed.
-async fn wait(instance: &Instance, app: &AppName, waiting: Waiting<'_>, operation: Option<&Operation>) -> Result<(), Error> {
+async fn wait(
+    instance: &Instance,
+    app: &AppName,
+    waiting: Waiting<'_>,
+    operation: Option<&Operation>,
+) -> Result<(), Error> {
     let Waiting { read, edit, generation, old } = waiting;
     let mut parents = vec![read.head.clone()];
     parents.extend(generation.clone());
@@ -256,7 +267,12 @@ fn author(instance: &Instance, operation: Option<&Operation>) -> Author {
 }
 
 /// Returns the message: subject, body, trailers in the order that readers rely on.
-fn message(edit: &TreeEdit, operation: Option<&Operation>, base: Option<&CommitId>, generation: Option<&CommitId>) -> String {
+fn message(
+    edit: &TreeEdit,
+    operation: Option<&Operation>,
+    base: Option<&CommitId>,
+    generation: Option<&CommitId>,
+) -> String {
     let mut trailers = edit.trailers.clone();
     if let Some(operation) = operation {
         trailers.push(("Wild-Operation".to_owned(), operation.id.to_string()));

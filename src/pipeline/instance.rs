@@ -11,7 +11,8 @@ use crate::broadcast::Bus;
 use crate::compile;
 use crate::git::{Remote, Repository};
 use crate::model::{
-    AppName, Author, InstanceId, InstanceName, Operation, OperationId, OperationState, RefusalText, Request, SETTINGS_VERSION,
+    AppName, Author, InstanceId, InstanceName, Operation, OperationId, OperationState, RefusalText, Request,
+    SETTINGS_VERSION,
 };
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
 use crate::store::Store;
@@ -71,7 +72,13 @@ impl Instance {
         let repository = Repository::open(&path).await?;
         let refused = |because: String, remedy: &str| {
             let what = format!("open the instance {}", path.display());
-            Error::Refused(Box::new(RefusalText { code: 2, what, because, remedy: remedy.to_owned(), diagnostics: Vec::new() }))
+            Error::Refused(Box::new(RefusalText {
+                code: 2,
+                what,
+                because,
+                remedy: remedy.to_owned(),
+                diagnostics: Vec::new(),
+            }))
         };
         let Some(head) = repository.head(&branch).await? else {
             return Err(refused(format!("its branch {branch} has no commit"), "wild init"));
@@ -105,7 +112,22 @@ impl Instance {
         let hash_key = own.hash_key()?;
         let commits = tokio::sync::Mutex::new(());
         store.interrupt_running(&id, clock()).await?;
-        Ok(Self { name, id, branch, repository, remote, store, target, secrets, hash_key, bus, committer, clock, commits, _lock: lock })
+        Ok(Self {
+            name,
+            id,
+            branch,
+            repository,
+            remote,
+            store,
+            target,
+            secrets,
+            hash_key,
+            bus,
+            committer,
+            clock,
+            commits,
+            _lock: lock,
+        })
     }
 
     /// Returns the present.

@@ -29,6 +29,7 @@ pub use commit::Committed;
 pub use instance::{Instance, Opening};
 pub use read::{Overview, Read, changed_apps, conflicts, overview, settings};
 pub use remote::sync_remote;
+use state::Change;
 pub use state::{conflict_texts, wait_state};
 pub use statuses::seen;
 pub use upstream::{DirectoryState, directories, fetch_directories};
@@ -83,9 +84,15 @@ pub struct Passed {
 }
 
 /// Walks the line for one app: because of a stored request, or because something may have changed.
-pub async fn pass(instance: &Instance, app: &AppName, why: Reason, request: Option<Operation>) -> Result<Passed, Error> {
+pub async fn pass(
+    instance: &Instance,
+    app: &AppName,
+    why: Reason,
+    request: Option<Operation>,
+) -> Result<Passed, Error> {
     fault::point("read");
-    let read = read::read(instance, app, request.as_ref().and_then(|operation| operation.request.as_ref()), why).await?;
+    let read =
+        read::read(instance, app, request.as_ref().and_then(|operation| operation.request.as_ref()), why).await?;
     fault::point("merge");
     let proposal = match propose(app, &read, why, request.as_ref()) {
         Ok(proposal) => proposal,
@@ -238,9 +245,10 @@ async fn settle(
         ended: Some(instance.now()),
         ..operation.clone()
     };
-    instance.store.update_operation(&ended).await?;
     let state = state::of_repository(instance, app, committed, None).await?;
-    state::tell(instance, state.as_ref(), Some(&ended)).await?;
+    let before = state::put(instance, app, state.as_ref()).await?;
+    instance.store.update_operation(&ended).await?;
+    state::tell(instance, Change { app, before, state: state.as_ref(), ended: Some(&ended) }).await?;
     Ok(Some(Passed { made: committed.made.clone(), state, ..Passed::default() }))
 }
 
@@ -258,10 +266,16 @@ async fn follow_up(
 }
 
 /// The second half of the line: observe, plan, apply, record, broadcast.
-async fn deploy(instance: &Instance, app: &AppName, committed: &Committed, operation: Option<Operation>) -> Result<Passed, Error> {
+async fn deploy(
+    instance: &Instance,
+    app: &AppName,
+    committed: &Committed,
+    operation: Option<Operation>,
+) -> Result<Passed, Error> {
     let Some(target) = &instance.target else {
         let state = state::of_repository(instance, app, committed, None).await?;
-        state::tell(instance, state.as_ref(), operation.as_ref()).await?;
+        let before = state::put(instance, app, state.as_ref()).await?;
+        state::tell(instance, Change { app, before, state: state.as_ref(), ended: operation.as_ref() }).await?;
         return Ok(Passed { made: committed.made.clone(), state, ..Passed::default() });
     };
     fault::point("observe");
@@ -273,20 +287,25 @@ async fn deploy(instance: &Instance, app: &AppName, committed: &Committed, opera
     record::settle(&instance.store, &instance.id, &snapshot, &plan).await?;
     let drift = observe::explain(&snapshot, &plan.drift, target.as_ref()).await;
     let mut applied = Applied::default();
-    let mut ended = None;
+    let mut recording = None;
     if !plan.actions.is_empty() || operation.is_some() {
         let operation = operation.unwrap_or_else(|| instance.operation("reconcile", Some(app), None));
         state::tell_applying(instance, &snapshot, &plan, &operation).await?;
-        let recording = record::open(&instance.store, &instance.id, &snapshot, &plan, operation).await?;
+        let opened = record::open(&instance.store, &instance.id, &snapshot, &plan, operation).await?;
         fault::point("apply");
-        applied = apply::apply(&plan, &marks_of(instance, app), target.as_ref(), &payloads, &recording).await;
-        fault::point("record");
-        ended = Some(recording.close(&applied, &plan, instance.now()).await?);
+        applied = apply::apply(&plan, &marks_of(instance, app), target.as_ref(), &payloads, &opened).await;
+        recording = Some(opened);
     }
-    fault::point("broadcast");
+    fault::point("record");
     let facts = state::Facts { snapshot: &snapshot, plan: &plan, applied: &applied, drift, committed };
     let state = state::of_pass(instance, facts).await?;
-    state::tell(instance, state.as_ref(), ended.as_ref()).await?;
+    let before = state::put(instance, app, state.as_ref()).await?;
+    let ended = match recording {
+        Some(recording) => Some(recording.close(&applied, &plan, instance.now()).await?),
+        None => None,
+    };
+    fault::point("broadcast");
+    state::tell(instance, Change { app, before, state: state.as_ref(), ended: ended.as_ref() }).await?;
     Ok(passed(&plan, &applied, committed, state))
 }
 
@@ -305,7 +324,13 @@ fn passed(plan: &Plan, applied: &Applied, committed: &Committed, state: Option<A
 }
 
 /// The observe step.
-async fn look(instance: &Instance, app: &AppName, committed: &Committed, target: &dyn Target, ask: Ask) -> Result<Observed, Error> {
+async fn look(
+    instance: &Instance,
+    app: &AppName,
+    committed: &Committed,
+    target: &dyn Target,
+    ask: Ask,
+) -> Result<Observed, Error> {
     let sight = read::desired(instance, app, &committed.head).await?;
     let requirements = requirements::of(instance, app, &sight.files).await?;
     let dependents = requirements::dependents(instance, app).await?;

@@ -58,14 +58,30 @@ pub(super) async fn head(instance: &Instance) -> Result<CommitId, Error> {
 }
 
 /// Reads what a pass of one app may compile.
-pub(super) async fn read(instance: &Instance, app: &AppName, request: Option<&Request>, why: Reason) -> Result<Read, Error> {
+pub(super) async fn read(
+    instance: &Instance,
+    app: &AppName,
+    request: Option<&Request>,
+    why: Reason,
+) -> Result<Read, Error> {
     let head = head(instance).await?;
     let record = compile::record_path(app);
-    let compiles = request.is_some() || matches!(why, Reason::Push | Reason::File | Reason::Scheduled | Reason::Upstream);
-    let own = instance.repository.read_tree(&head, &["config.yaml", ".wild/config.yaml", &record, &format!("apps/{app}")]).await?;
+    let compiles =
+        request.is_some() || matches!(why, Reason::Push | Reason::File | Reason::Scheduled | Reason::Upstream);
+    let own = instance
+        .repository
+        .read_tree(&head, &["config.yaml", ".wild/config.yaml", &record, &format!("apps/{app}")])
+        .await?;
     let compiled = own.contains(&record);
-    let mut sources =
-        Sources { head: head.clone(), files: own, base: None, tip: None, packages: Vec::new(), update: None, past: None };
+    let mut sources = Sources {
+        head: head.clone(),
+        files: own,
+        base: None,
+        tip: None,
+        packages: Vec::new(),
+        update: None,
+        past: None,
+    };
     if !compiles || (request.is_none() && !compiled) {
         return Ok(Read { head, sources, compiled });
     }
@@ -73,7 +89,8 @@ pub(super) async fn read(instance: &Instance, app: &AppName, request: Option<&Re
     (sources.base, sources.tip) = generations(instance, app, &head).await?;
     sources.update = update(instance, app, &head).await?;
     if let Some(Request::Rollback { to, .. }) = request {
-        sources.past = Some(instance.repository.read_tree(to, &["config.yaml", &record, &format!("apps/{app}")]).await?);
+        sources.past =
+            Some(instance.repository.read_tree(to, &["config.yaml", &record, &format!("apps/{app}")]).await?);
     }
     if let Ok(settings) = compile::settings_of(&sources.files) {
         let package = match request {
@@ -99,13 +116,19 @@ fn wanted_version(request: Option<&Request>) -> Option<&str> {
 /// Reads what is installed: the manifest and the record of every app.
 async fn others(instance: &Instance, head: &CommitId) -> Result<FileTree, Error> {
     let mut paths: Vec<String> = vec![".wild/generated".to_owned()];
-    paths.extend(instance.repository.list_directories(head, "apps").await?.iter().map(|app| format!("apps/{app}/manifest.yaml")));
+    paths.extend(
+        instance.repository.list_directories(head, "apps").await?.iter().map(|app| format!("apps/{app}/manifest.yaml")),
+    );
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
     Ok(instance.repository.read_tree(head, &paths).await?)
 }
 
 /// Returns the newest generation in the branch's history and the newest of all.
-async fn generations(instance: &Instance, app: &AppName, head: &CommitId) -> Result<(Option<Generation>, Option<Generation>), Error> {
+async fn generations(
+    instance: &Instance,
+    app: &AppName,
+    head: &CommitId,
+) -> Result<(Option<Generation>, Option<Generation>), Error> {
     let repository = &instance.repository;
     let Some(tip) = repository.read_ref(&generated_ref(app)).await? else { return Ok((None, None)) };
     let tip_files = repository.read_tree(&tip, &[]).await?;
@@ -166,7 +189,13 @@ async fn packages(
                 Some(version) => older(instance, &commit, &place, version).await?,
             };
             let commit = commit.clone();
-            found.push(UpstreamPackage { directory: directory.clone(), commit, name: package.clone(), files, versions });
+            found.push(UpstreamPackage {
+                directory: directory.clone(),
+                commit,
+                name: package.clone(),
+                files,
+                versions,
+            });
         }
     }
     Ok(found)
@@ -272,7 +301,8 @@ pub async fn overview(instance: &Instance) -> Result<Overview, Error> {
 pub(super) async fn whole(instance: &Instance) -> Result<Read, Error> {
     let head = head(instance).await?;
     let files = instance.repository.read_tree(&head, &["config.yaml", ".wild/config.yaml"]).await?;
-    let sources = Sources { head: head.clone(), files, base: None, tip: None, packages: Vec::new(), update: None, past: None };
+    let sources =
+        Sources { head: head.clone(), files, base: None, tip: None, packages: Vec::new(), update: None, past: None };
     Ok(Read { head, sources, compiled: false })
 }
 

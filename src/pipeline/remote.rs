@@ -54,7 +54,11 @@ pub async fn sync_remote(instance: &Instance) -> Result<bool, Error> {
         trouble(instance, "").await?;
         return Ok(false);
     }
-    trouble(instance, &format!("the remote is at {} and we are at {}, on different histories", there.new.short(), here.short())).await?;
+    trouble(
+        instance,
+        &format!("the remote is at {} and we are at {}, on different histories", there.new.short(), here.short()),
+    )
+    .await?;
     Ok(false)
 }
 
@@ -94,7 +98,10 @@ async fn push_all(instance: &Instance, head: &CommitId) -> Result<bool, git::Err
             tracing::debug!(instance = %instance.name, reference = other.name, reason, "the remote did not take a ref");
         }
     }
-    Ok(pushed.iter().filter(|pushed| pushed.name == branch).all(|pushed| !matches!(pushed.result, Pushed::Rejected { .. })))
+    Ok(pushed
+        .iter()
+        .filter(|pushed| pushed.name == branch)
+        .all(|pushed| !matches!(pushed.result, Pushed::Rejected { .. })))
 }
 
 async fn forward(instance: &Instance, here: &CommitId, there: &CommitId) -> Result<(), Error> {

@@ -16,7 +16,9 @@ pub(super) async fn of(instance: &Instance, app: &AppName, files: &FileTree) -> 
         return Ok(Vec::new());
     }
     let states = instance.store.app_states(&instance.id).await?;
-    let required = manifest.requires.iter().filter(|requirement| requirement.need == package::Need::Required || bindings.contains_key(requirement.reference()));
+    let required = manifest.requires.iter().filter(|requirement| {
+        requirement.need == package::Need::Required || bindings.contains_key(requirement.reference())
+    });
     Ok(required
         .map(|requirement| {
             let bound = bindings.get(requirement.reference()).cloned();

@@ -26,7 +26,9 @@ pub(super) struct Facts<'a> {
 /// Returns the state of an app after a pass over its cluster; nothing once it is gone from git and from the cluster.
 pub(super) async fn of_pass(instance: &Instance, facts: Facts<'_>) -> Result<Option<AppState>, Error> {
     let Facts { snapshot, plan, applied, drift, committed } = facts;
-    let Some(mut state) = of_repository(instance, &snapshot.app, committed, Some(snapshot)).await? else { return Ok(None) };
+    let Some(mut state) = of_repository(instance, &snapshot.app, committed, Some(snapshot)).await? else {
+        return Ok(None);
+    };
     let gone = matches!(snapshot.presence, Presence::RemovedKeepingData | Presence::RemovedWithData);
     if gone && plan.actions.is_empty() && plan.leaving.is_empty() && plan.blocked.is_empty() {
         return Ok(None);
@@ -102,7 +104,12 @@ pub(super) async fn of_repository(
     if instance.target.is_none() && state.intent == "waiting" {
         "no cluster is known yet".clone_into(&mut state.health_reason);
     }
-    if snapshot.is_none() && conflicts == 0 && state.applied.is_some() && state.intent == "waiting" && committed.made.is_none() {
+    if snapshot.is_none()
+        && conflicts == 0
+        && state.applied.is_some()
+        && state.intent == "waiting"
+        && committed.made.is_none()
+    {
         // Nothing about the app moved, so what was applied still is.
         "applied".clone_into(&mut state.intent);
     }
@@ -221,7 +228,12 @@ pub async fn wait_state(instance: &Instance, app: &AppName) -> Result<(), Error>
 }
 
 /// Tells that the first write of a revision is about to go out.
-pub(super) async fn tell_applying(instance: &Instance, snapshot: &Snapshot, plan: &Plan, operation: &Operation) -> Result<(), Error> {
+pub(super) async fn tell_applying(
+    instance: &Instance,
+    snapshot: &Snapshot,
+    plan: &Plan,
+    operation: &Operation,
+) -> Result<(), Error> {
     if plan.actions.is_empty() {
         return Ok(());
     }
@@ -245,20 +257,36 @@ pub(super) async fn tell_applying(instance: &Instance, snapshot: &Snapshot, plan
     Ok(())
 }
 
-/// Stores the state of an app, tells what changed of it, and sets the statuses of the head.
-pub(super) async fn tell(instance: &Instance, state: Option<&AppState>, ended: Option<&Operation>) -> Result<(), Error> {
-    let states = instance.store.app_states(&instance.id).await?;
-    let app = state.map(|state| &state.name).or_else(|| ended.and_then(|operation| operation.app.as_ref()));
-    let before = states.iter().find(|known| Some(&known.name) == app);
-    match (state, app) {
-        (Some(state), _) => instance.store.put_app_state(&instance.id, state).await?,
-        (None, Some(app)) => instance.store.remove_app_state(&instance.id, app).await?,
-        (None, None) => {}
+/// Stores the state of an app, or that it is gone, and returns the state before. Comes before an operation is closed, so that whoever
+/// waited for its end finds the state that it led to.
+pub(super) async fn put(
+    instance: &Instance,
+    app: &AppName,
+    state: Option<&AppState>,
+) -> Result<Option<AppState>, Error> {
+    let before = instance.store.app_states(&instance.id).await?.into_iter().find(|known| known.name == *app);
+    match state {
+        Some(state) => instance.store.put_app_state(&instance.id, state).await?,
+        None => instance.store.remove_app_state(&instance.id, app).await?,
     }
-    for (kind, detail) in changes(before, state, ended) {
+    Ok(before)
+}
+
+/// What changed of an app, and the operation that changed it.
+pub(super) struct Change<'a> {
+    pub(super) app: &'a AppName,
+    pub(super) before: Option<AppState>,
+    pub(super) state: Option<&'a AppState>,
+    pub(super) ended: Option<&'a Operation>,
+}
+
+/// Tells what changed of an app, and sets the statuses of the head.
+pub(super) async fn tell(instance: &Instance, change: Change<'_>) -> Result<(), Error> {
+    let Change { app, before, state, ended } = change;
+    for (kind, detail) in changes(before.as_ref(), state, ended) {
         let event = Event {
             time: instance.now(),
-            app: app.cloned(),
+            app: Some(app.clone()),
             operation: ended.map(|operation| operation.id.clone()),
             commit: state.and_then(|state| state.commit.clone()),
             kind,
@@ -286,7 +314,9 @@ fn changes(before: Option<&AppState>, after: Option<&AppState>, ended: Option<&O
             _ => {}
         }
     }
-    if after.intent == "blocked" && (was(|state| &state.intent) != "blocked" || was(|state| &state.needs_you) != after.needs_you) {
+    if after.intent == "blocked"
+        && (was(|state| &state.intent) != "blocked" || was(|state| &state.needs_you) != after.needs_you)
+    {
         told.push((EventKind::Blocked, after.needs_you.clone()));
     }
     if ended.is_some_and(|operation| operation.state == OperationState::Failed) {

@@ -116,7 +116,9 @@ fn deploy_verdict(states: &[AppState]) -> Said {
     if let Some(state) = find(|state| state.intent == "blocked") {
         return Said { state: StatusState::Pending, description: message::blocked(&state.name, &state.needs_you) };
     }
-    if let Some(state) = find(|state| state.intent != "applied" || !matches!(state.health.as_str(), "healthy" | "stopped")) {
+    if let Some(state) =
+        find(|state| state.intent != "applied" || !matches!(state.health.as_str(), "healthy" | "stopped"))
+    {
         let health = Health::progressing(state.health_reason.clone());
         return Said { state: StatusState::Pending, description: message::waiting(&state.name, &health) };
     }

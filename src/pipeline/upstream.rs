@@ -84,7 +84,11 @@ fn state(directory: &Upstream, commit: Option<CommitId>, listing: &Listing, erro
 }
 
 /// Fetches every upstream and returns whether any moved. One that does not answer is remembered and stops no other.
-pub async fn fetch_directories(instance: &Instance, scratch: &Path, allow: &[String]) -> Result<Vec<(String, Result<Moved, git::Error>)>, Error> {
+pub async fn fetch_directories(
+    instance: &Instance,
+    scratch: &Path,
+    allow: &[String],
+) -> Result<Vec<(String, Result<Moved, git::Error>)>, Error> {
     let settings = settings(instance).await?;
     let mut results = Vec::new();
     for directory in &settings.directories {
@@ -100,7 +104,12 @@ pub async fn fetch_directories(instance: &Instance, scratch: &Path, allow: &[Str
     Ok(results)
 }
 
-async fn fetch(instance: &Instance, directory: &Upstream, scratch: &Path, allow: &[String]) -> Result<Moved, git::Error> {
+async fn fetch(
+    instance: &Instance,
+    directory: &Upstream,
+    scratch: &Path,
+    allow: &[String],
+) -> Result<Moved, git::Error> {
     // An address that only this host may allow (plain http, a local path) must be written out in its settings.
     let local = allow.contains(&directory.url);
     let allowed = if local { Allowed::Local } else { Allowed::Network };

@@ -23,9 +23,10 @@ pub(crate) fn canonical(object: &Value, kind: &Kind) -> Result<Canonical, String
     let mut walk = Walk { unknown: Vec::new(), path: Vec::new() };
     let Value::Object(map) = object else { return Err("json: cannot unmarshal into an object".to_owned()) };
     let mut result = Map::new();
+    let content = walk.structure(Some(map), structure.get())?;
     result.insert("kind".to_owned(), Value::from(kind.kind));
     result.insert("apiVersion".to_owned(), Value::from(kind.api_version()));
-    result.extend(walk.structure(Some(map), structure.get())?);
+    result.extend(content.into_iter().filter(|(key, _)| key != "kind" && key != "apiVersion"));
     Ok(Canonical { object: Value::Object(result), unknown: walk.unknown })
 }
 
@@ -50,8 +51,7 @@ impl Walk {
     ) -> Result<Map<String, Value>, String> {
         let mut result = Map::new();
         for (key, _) in map.into_iter().flatten() {
-            let identity = self.path.is_empty() && (key == "kind" || key == "apiVersion");
-            if structure.field(key).is_none() && !identity {
+            if structure.field(key).is_none() {
                 self.unknown.push(self.at(key));
             }
         }

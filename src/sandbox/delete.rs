@@ -24,7 +24,7 @@ const KEPT_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// What a deletion asks for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Options {
+pub(crate) struct Wish {
     uid: Option<String>,
     version: Option<String>,
     policy: String,
@@ -32,13 +32,13 @@ pub(crate) struct Options {
     dry_run: bool,
 }
 
-impl Options {
-    /// Returns the options of a deletion by a controller.
+impl Wish {
+    /// Returns the wish of a deletion by a controller.
     pub(crate) fn background() -> Self {
         Self { policy: "Background".to_owned(), ..Self::default() }
     }
 
-    /// Returns the options of a deletion that waits for nothing but finalizers.
+    /// Returns the wish of a deletion that waits for nothing but finalizers.
     pub(crate) fn at_once() -> Self {
         Self { grace: Some(0), ..Self::background() }
     }
@@ -78,9 +78,9 @@ pub(crate) enum Deleted {
 
 /// Answers a DELETE of one object.
 pub(crate) fn delete(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
-    let options = Options::read(call, body)?;
+    let wish = Wish::read(call, body)?;
     let key = Key::of(call.kind, &call.namespace, &call.name);
-    match delete_object(store, call.kind, &key, &options)? {
+    match delete_object(store, call.kind, &key, &wish)? {
         Deleted::Gone(object) if returns_object(call.kind) => Ok(Answer::Json(200, shown(&object, call.form))),
         Deleted::Gone(object) => {
             let mut details = json!({"name": call.name});
@@ -101,7 +101,7 @@ pub(crate) fn delete(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answ
 
 /// Answers a DELETE of a whole kind.
 pub(crate) fn delete_many(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
-    let options = Options::read(call, body)?;
+    let wish = Wish::read(call, body)?;
     let query = &call.query;
     let selector = Selector::parse(query.text("labelSelector"), query.text("fieldSelector"), call.kind)?;
     let list = super::read::list(store, call)?;
@@ -111,7 +111,7 @@ pub(crate) fn delete_many(store: &mut Store, call: &Call, body: &[u8]) -> Result
         .map(|(key, _)| key.clone())
         .collect();
     for key in keys {
-        delete_object(store, call.kind, &key, &options)?;
+        delete_object(store, call.kind, &key, &wish)?;
     }
     Ok(Answer::Json(200, list))
 }
@@ -140,12 +140,12 @@ pub(crate) fn delete_object(
     store: &mut Store,
     kind: &'static Kind,
     key: &Key,
-    options: &Options,
+    wish: &Wish,
 ) -> Result<Deleted, Failure> {
     let sort = Sort::of(kind);
     let live = store.get(sort, key).ok_or_else(|| Failure::not_found(kind, &key.name))?;
     let live = (**live).clone();
-    check_preconditions(kind, key, &live, options)?;
+    check_preconditions(kind, key, &live, wish)?;
     let namespace = kind.group.is_empty() && kind.kind == "Namespace";
     if namespace && KEPT_NAMESPACES.contains(&key.name.as_str()) {
         return Err(Failure::forbidden(kind, &key.name, "this namespace may not be deleted"));
@@ -156,10 +156,10 @@ pub(crate) fn delete_object(
         return Err(Failure::conflict(kind, &key.name, why));
     }
     let mut object = live.clone();
-    set_finalizers(&mut object, kind, &options.policy);
-    let grace = grace_of(&live, kind, options);
+    set_finalizers(&mut object, kind, &wish.policy);
+    let grace = grace_of(&live, kind, wish);
     if grace == 0 && is_free(&object) {
-        if options.dry_run {
+        if wish.dry_run {
             return Ok(Deleted::Gone(object));
         }
         store.delete(sort, key);
@@ -180,13 +180,13 @@ pub(crate) fn delete_object(
         child_mut(&mut object, "status").insert("phase".to_owned(), json!("Terminating"));
     }
     let object = order_metadata(object, kind);
-    if options.dry_run || object == live {
+    if wish.dry_run || object == live {
         return Ok(Deleted::Waiting(object));
     }
     Ok(Deleted::Waiting((*store.put(sort, key, object)).clone()))
 }
 
-fn check_preconditions(kind: &Kind, key: &Key, live: &Value, options: &Options) -> Result<(), Failure> {
+fn check_preconditions(kind: &Kind, key: &Key, live: &Value, wish: &Wish) -> Result<(), Failure> {
     let refuse = |why: String| {
         let mut failure = Failure::conflict(kind, &key.name, &why);
         // These two name the kind, not its plural.
@@ -198,12 +198,12 @@ fn check_preconditions(kind: &Kind, key: &Key, live: &Value, options: &Options) 
         Err(failure)
     };
     let (uid, version) = (metadata_text(live, "uid"), metadata_text(live, "resourceVersion"));
-    if let Some(asked) = options.uid.as_deref().filter(|asked| *asked != uid) {
+    if let Some(asked) = wish.uid.as_deref().filter(|asked| *asked != uid) {
         return refuse(format!(
             "the UID in the precondition ({asked}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
         ));
     }
-    if let Some(asked) = options.version.as_deref().filter(|asked| *asked != version) {
+    if let Some(asked) = wish.version.as_deref().filter(|asked| *asked != version) {
         return refuse(format!(
             "the ResourceVersion in the precondition ({asked}) does not match the ResourceVersion in record ({version}). The object might have been modified"
         ));
@@ -240,7 +240,7 @@ fn set_finalizers(object: &mut Value, kind: &Kind, policy: &str) {
 }
 
 /// Returns how many seconds an object has before it is removed. Only pods that run somewhere have any.
-fn grace_of(object: &Value, kind: &Kind, options: &Options) -> i64 {
+fn grace_of(object: &Value, kind: &Kind, wish: &Wish) -> i64 {
     if kind.kind != "Pod" || !kind.group.is_empty() {
         return 0;
     }
@@ -249,14 +249,14 @@ fn grace_of(object: &Value, kind: &Kind, options: &Options) -> i64 {
         return 0;
     }
     let own = object.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
-    options.grace.or(own).unwrap_or(30)
+    wish.grace.or(own).unwrap_or(30)
 }
 
 /// Returns whether nothing holds back the removal of an object.
 fn is_free(object: &Value) -> bool {
     let empty = |pointer: &str| object.pointer(pointer).and_then(Value::as_array).is_none_or(Vec::is_empty);
     let namespace = object.get("kind") == Some(&json!("Namespace"));
-    empty("/metadata/finalizers") && !(namespace && !empty("/spec/finalizers"))
+    empty("/metadata/finalizers") && (!namespace || empty("/spec/finalizers"))
 }
 
 /// Returns whether a change leaves nothing that holds back the removal of an object being deleted.

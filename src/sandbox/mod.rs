@@ -8,6 +8,7 @@
 mod admission;
 mod call;
 mod canon;
+mod cluster;
 mod controllers;
 mod defaults;
 mod delete;
@@ -22,7 +23,7 @@ mod rules;
 mod scale;
 mod selector;
 mod server;
-mod shared;
+
 mod store;
 mod validate;
 mod watch;
@@ -38,20 +39,20 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::base::Timestamp;
-use shared::Shared;
+use cluster::Cluster;
 use store::Store;
 
 pub use controllers::Controller;
 pub use store::Clock;
 
-/// Most bytes of objects, unless the options say otherwise.
+/// Most bytes of objects, unless the settings say otherwise.
 const MAX_OBJECT_BYTES: usize = 64 * 1024 * 1024;
 /// How long open connections have to end when the sandbox stops.
 const STOP_DEADLINE: Duration = Duration::from_secs(2);
 
 /// How a sandbox is made.
 #[derive(Clone)]
-pub struct Options {
+pub struct Settings {
     /// Port on loopback; 0 takes a free one.
     pub port: u16,
     /// Where times come from.
@@ -64,7 +65,7 @@ pub struct Options {
     pub max_object_bytes: usize,
 }
 
-impl Default for Options {
+impl Default for Settings {
     fn default() -> Self {
         Self {
             port: 0,
@@ -98,30 +99,30 @@ pub enum Error {
 /// A running cluster. It ends when it is stopped or dropped.
 pub struct Sandbox {
     url: String,
-    shared: Arc<Shared>,
+    cluster: Arc<Cluster>,
     server: JoinHandle<()>,
     controllers: JoinHandle<()>,
 }
 
 impl Sandbox {
     /// Starts a cluster with the namespaces that every cluster has.
-    pub async fn start(options: Options) -> Result<Self, Error> {
-        let refused = |source| Error::Listen { port: options.port, source };
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
+    pub async fn start(settings: Settings) -> Result<Self, Error> {
+        let refused = |source| Error::Listen { port: settings.port, source };
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let mut store = Store::new(options.seed, options.clock, options.max_object_bytes);
+        let mut store = Store::new(settings.seed, settings.clock, settings.max_object_bytes);
         controllers::found_cluster(&mut store);
-        store.running = options.controllers;
-        let shared = Arc::new(Shared::new(store));
-        let router = server::router(Arc::clone(&shared), address.to_string());
-        let stop = shared.stop.clone();
+        store.running = settings.controllers;
+        let cluster = Arc::new(Cluster::new(store));
+        let router = server::router(Arc::clone(&cluster), address.to_string());
+        let stop = cluster.stop.clone();
         let server = tokio::spawn(async move {
             // Serving ends by the stop signal alone: a failed connection ends only itself.
             let _ = axum::serve(listener, router).with_graceful_shutdown(async move { stop.cancelled().await }).await;
         });
-        let controllers = tokio::spawn(controllers::run(Arc::clone(&shared)));
-        Ok(Self { url: format!("http://{address}"), shared, server, controllers })
+        let controllers = tokio::spawn(controllers::run(Arc::clone(&cluster)));
+        Ok(Self { url: format!("http://{address}"), cluster, server, controllers })
     }
 
     /// Returns the address of the API.
@@ -139,39 +140,39 @@ impl Sandbox {
 
     /// Makes the workloads and pods of a name unready, now and until they are released. An empty name means the whole namespace.
     pub fn hold_ready(&self, namespace: &str, name: &str) {
-        self.shared.change(|store| store.hold(namespace, name));
-        self.shared.wake();
+        self.cluster.change(|store| store.hold(namespace, name));
+        self.cluster.wake();
     }
 
     /// Lets workloads and pods of a name become ready again.
     pub fn release_ready(&self, namespace: &str, name: &str) {
-        self.shared.change(|store| store.release(namespace, name));
-        self.shared.wake();
+        self.cluster.change(|store| store.release(namespace, name));
+        self.cluster.wake();
     }
 
     /// Stops one controller.
     pub fn stop_controller(&self, controller: Controller) {
-        self.shared.change(|store| store.running.remove(&controller));
+        self.cluster.change(|store| store.running.remove(&controller));
     }
 
     /// Starts one controller again; it catches up with what happened meanwhile.
     pub fn start_controller(&self, controller: Controller) {
-        self.shared.change(|store| {
+        self.cluster.change(|store| {
             store.running.insert(controller);
             store.touch_all();
         });
-        self.shared.wake();
+        self.cluster.wake();
     }
 
     /// Forgets all past changes, so that watches and lists from an older version are answered with 410.
     pub fn compact(&self) {
-        self.shared.change(Store::compact);
-        self.shared.wake();
+        self.cluster.change(Store::compact);
+        self.cluster.wake();
     }
 
     /// Ends watches and connections and waits until the port is free.
     pub async fn stop(mut self) {
-        self.shared.stop.cancel();
+        self.cluster.stop.cancel();
         let _ = timeout(STOP_DEADLINE, &mut self.server).await;
         let _ = timeout(STOP_DEADLINE, &mut self.controllers).await;
     }
@@ -179,7 +180,7 @@ impl Sandbox {
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
-        self.shared.stop.cancel();
+        self.cluster.stop.cancel();
         self.server.abort();
         self.controllers.abort();
     }

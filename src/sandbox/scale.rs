@@ -8,20 +8,20 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::sandbox::call::Call;
+use crate::sandbox::cluster::Cluster;
 use crate::sandbox::failure::{Cause, Failure};
 use crate::sandbox::fields;
 use crate::sandbox::patch;
 use crate::sandbox::server::Answer;
-use crate::sandbox::shared::Shared;
 use crate::sandbox::store::{Key, Sort, Store, child_mut};
 use crate::sandbox::write::{Write, finish_update, metadata_text};
 use crate::schema::{Kind, kind};
 
 /// Answers a request for a scale.
-pub(crate) fn answer(shared: &Arc<Shared>, method: &Method, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
+pub(crate) fn answer(cluster: &Arc<Cluster>, method: &Method, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
     match *method {
-        Method::GET => live(&shared.lock(), call).map(|object| Answer::Json(200, scale_of(&object))),
-        Method::PUT | Method::PATCH => shared.change(|store| change(store, method, call, body)),
+        Method::GET => live(&cluster.lock(), call).map(|object| Answer::Json(200, scale_of(&object))),
+        Method::PUT | Method::PATCH => cluster.change(|store| change(store, method, call, body)),
         _ => Err(Failure::no_such_method()),
     }
 }

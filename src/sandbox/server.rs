@@ -12,8 +12,8 @@ use http::{Method, Response, StatusCode};
 use serde_json::Value;
 
 use crate::sandbox::call::{Call, Place, Query, form, place};
+use crate::sandbox::cluster::Cluster;
 use crate::sandbox::failure::Failure;
-use crate::sandbox::shared::Shared;
 use crate::sandbox::{delete, discovery, read, scale, watch, write};
 
 /// Largest body of a request, as the API server's own limit.
@@ -27,17 +27,17 @@ pub(crate) enum Answer {
 }
 
 /// Returns the routes: one handler, because the paths come from the table of kinds.
-pub(crate) fn router(shared: Arc<Shared>, address: String) -> Router {
-    Router::new().fallback(handle).with_state(Server { shared, address: address.into() })
+pub(crate) fn router(cluster: Arc<Cluster>, address: String) -> Router {
+    Router::new().fallback(serve).with_state(Server { cluster, address: address.into() })
 }
 
 #[derive(Clone)]
 struct Server {
-    shared: Arc<Shared>,
+    cluster: Arc<Cluster>,
     address: Arc<str>,
 }
 
-async fn handle(State(server): State<Server>, request: Request) -> Response<Body> {
+async fn serve(State(server): State<Server>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let answer = match to_bytes(body, MAX_BODY_BYTES).await {
         Ok(body) => answer(&server, &parts.method, (parts.uri.path(), parts.uri.query()), &parts.headers, &body),
@@ -77,34 +77,34 @@ fn answer(
         user_agent: header(USER_AGENT).to_owned(),
         content_type: header(CONTENT_TYPE).split(';').next().unwrap_or("").trim().to_owned(),
     };
-    dispatch(&server.shared, method, &call, body)
+    dispatch(&server.cluster, method, &call, body)
 }
 
-fn dispatch(shared: &Arc<Shared>, method: &Method, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
+fn dispatch(cluster: &Arc<Cluster>, method: &Method, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
     let known = ["", "status", "finalize", "scale"].contains(&call.subresource.as_str());
     let has = call.subresource.is_empty() || call.kind.subresources.contains(&call.subresource.as_str());
     if !known || !has {
         return Err(Failure::no_such_path());
     }
     if call.subresource == "scale" {
-        return scale::answer(shared, method, call, body);
+        return scale::answer(cluster, method, call, body);
     }
     match (method, call.name.is_empty()) {
         (&Method::GET, true) if call.query.is_true("watch") => {
-            watch::open(shared, call).map(|watch| Answer::Watch(Box::new(watch)))
+            watch::open(cluster, call).map(|watch| Answer::Watch(Box::new(watch)))
         }
-        (&Method::GET, true) => read::list(&shared.lock(), call).map(|list| Answer::Json(200, list)),
-        (&Method::GET, false) => read::get(&shared.lock(), call).map(|object| Answer::Json(200, object)),
-        (&Method::POST, true) => shared.change(|store| write::create(store, call, body)),
-        (&Method::PUT, false) => shared.change(|store| write::update(store, call, body)),
+        (&Method::GET, true) => read::list(&cluster.lock(), call).map(|list| Answer::Json(200, list)),
+        (&Method::GET, false) => read::get(&cluster.lock(), call).map(|object| Answer::Json(200, object)),
+        (&Method::POST, true) => cluster.change(|store| write::create(store, call, body)),
+        (&Method::PUT, false) => cluster.change(|store| write::update(store, call, body)),
         (&Method::PATCH, false) if call.subresource != "finalize" => {
-            shared.change(|store| write::patch(store, call, body))
+            cluster.change(|store| write::patch(store, call, body))
         }
         (&Method::DELETE, false) if call.subresource.is_empty() => {
-            shared.change(|store| delete::delete(store, call, body))
+            cluster.change(|store| delete::delete(store, call, body))
         }
         (&Method::DELETE, true) if call.kind.plural != "namespaces" => {
-            shared.change(|store| delete::delete_many(store, call, body))
+            cluster.change(|store| delete::delete_many(store, call, body))
         }
         _ => Err(Failure::no_such_method()),
     }

@@ -13,10 +13,10 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::sandbox::call::{Call, Form};
+use crate::sandbox::cluster::Cluster;
 use crate::sandbox::failure::{Cause, Failure};
 use crate::sandbox::read::shown;
 use crate::sandbox::selector::Selector;
-use crate::sandbox::shared::Shared;
 use crate::sandbox::store::{Change, Event, Sort, Store};
 use crate::schema::Kind;
 
@@ -40,13 +40,13 @@ pub(crate) struct Watch {
     ended: bool,
     end: Instant,
     next_bookmark: Instant,
-    shared: Arc<Shared>,
+    cluster: Arc<Cluster>,
     changed: Receiver<u64>,
     stop: CancellationToken,
 }
 
 /// Opens a watch.
-pub(crate) fn open(shared: &Arc<Shared>, call: &Call) -> Result<Watch, Failure> {
+pub(crate) fn open(cluster: &Arc<Cluster>, call: &Call) -> Result<Watch, Failure> {
     let query = &call.query;
     let selector = Selector::parse(query.text("labelSelector"), query.text("fieldSelector"), call.kind)?;
     let bookmarks = query.is_true("allowWatchBookmarks");
@@ -55,7 +55,7 @@ pub(crate) fn open(shared: &Arc<Shared>, call: &Call) -> Result<Watch, Failure> 
     let life = query.number("timeoutSeconds")?.map_or(WATCH_LIFE, Duration::from_secs);
     let from = query.number("resourceVersion")?.filter(|version| *version > 0);
     let now = Instant::now();
-    let store = shared.lock();
+    let store = cluster.lock();
     let mut watch = Watch {
         kind: call.kind,
         namespace: call.namespace.clone(),
@@ -68,9 +68,9 @@ pub(crate) fn open(shared: &Arc<Shared>, call: &Call) -> Result<Watch, Failure> 
         end: now + life,
         // A watch shorter than that needs no bookmark before its end.
         next_bookmark: now + if life > LAST_BOOKMARK { BOOKMARK_PERIOD.min(life - LAST_BOOKMARK) } else { WATCH_LIFE },
-        shared: Arc::clone(shared),
-        changed: shared.changes(),
-        stop: shared.stop.clone(),
+        cluster: Arc::clone(cluster),
+        changed: cluster.changes(),
+        stop: cluster.stop.clone(),
     };
     // Without a version a watch begins with what there is; with one only if it asks for that.
     if initial || (from.is_none() && !query.is_set("sendInitialEvents")) {
@@ -112,8 +112,8 @@ impl Watch {
                 return None;
             }
             self.changed.mark_unchanged();
-            let shared = Arc::clone(&self.shared);
-            self.take_changes(&shared.lock());
+            let cluster = Arc::clone(&self.cluster);
+            self.take_changes(&cluster.lock());
             if !self.frames.is_empty() || self.ended {
                 continue;
             }

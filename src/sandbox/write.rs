@@ -8,7 +8,7 @@ use crate::sandbox::call::{Call, Persistence, Strictness};
 use crate::sandbox::canon::{blank, canonical};
 use crate::sandbox::defaults::set_defaults;
 use crate::sandbox::failure::{Cause, Failure};
-use crate::sandbox::fields::{self, Applied, FieldSet, Refused, same_but_for_times};
+use crate::sandbox::fields::{self, Applied, Conflicts, FieldSet, Refused, same_but_for_times};
 use crate::sandbox::read::shown;
 use crate::sandbox::rules;
 use crate::sandbox::server::Answer;
@@ -79,7 +79,7 @@ pub(crate) fn create(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answ
     let object = read_body(call, body)?;
     check_identity(call, &object, None)?;
     let mut object = canonical_or_refuse(call, &object)?;
-    if metadata_text(&object, "resourceVersion") != "" {
+    if !metadata_text(&object, "resourceVersion").is_empty() {
         return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
     }
     set_defaults(&mut object, call.kind);
@@ -162,9 +162,10 @@ fn apply(store: &mut Store, call: &Call, write: &Write<'_>, body: &[u8]) -> Resu
         return Err(Failure::not_found(call.kind, &call.name));
     }
     let before = live.clone().unwrap_or_else(|| write.blank.clone());
-    let applied = fields::apply(&before, &config, write.applied(), call.query.is_true("force"));
+    let conflicts = if call.query.is_true("force") { Conflicts::Force } else { Conflicts::Refuse };
+    let applied = fields::apply(&before, &config, write.applied(), conflicts);
     let applied = applied.map_err(|refused| match refused {
-        Refused::Conflicts(conflicts) => Failure::apply_conflict(&conflicts),
+        Refused::Owned(conflicts) => Failure::apply_conflict(&conflicts),
         Refused::Mistyped(wrong) => mistyped(&config, &wrong),
     })?;
     check_identity(call, &config, Some(&call.name))?;

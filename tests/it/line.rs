@@ -44,7 +44,9 @@ async fn a_changed_field_is_put_back() {
     let path = "/apis/apps/v1/namespaces/stonedb/statefulsets/stonedb";
     world.patch(path, json!({"spec": {"replicas": 3}})).await;
     world
-        .until("the field is put back", async || world.get(path).await.unwrap().pointer("/spec/replicas") == Some(&json!(1)))
+        .until("the field is put back", async || {
+            world.get(path).await.unwrap().pointer("/spec/replicas") == Some(&json!(1))
+        })
         .await;
     world.healthy("stonedb").await;
 }

@@ -38,7 +38,12 @@ fn person() -> Author {
 }
 
 /// Commits files over the head of a branch.
-pub(crate) async fn commit(repository: &Repository, branch: &str, message: &str, changes: &[(&str, Option<&str>)]) -> CommitId {
+pub(crate) async fn commit(
+    repository: &Repository,
+    branch: &str,
+    message: &str,
+    changes: &[(&str, Option<&str>)],
+) -> CommitId {
     let head = repository.head(branch).await.unwrap();
     let changes = changes.iter().map(|(path, text)| (RepoPath::parse(path).unwrap(), text.map(File::text))).collect();
     let new = NewCommit {
@@ -92,8 +97,9 @@ impl World {
             "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: k3f7q2m5xd\ndirectories:\n- name: sample\n  url: {url}\n  branch: main\n"
         );
         let config = "operator:\n  email: alice@example.org\ncloud:\n  domain: cloud.example.org\ncluster:\n  name: sandbox\napps: {}\n";
-        commit(&repository, "main", "start", &[("config.yaml", Some(config)), (".wild/config.yaml", Some(&settings))]).await;
-        let sandbox = Sandbox::start(sandbox::Options::default()).await.unwrap();
+        commit(&repository, "main", "start", &[("config.yaml", Some(config)), (".wild/config.yaml", Some(&settings))])
+            .await;
+        let sandbox = Sandbox::start(sandbox::Settings::default()).await.unwrap();
         let settings = format!(
             "instances: [{{name: home, path: {}}}]\negress: {{allow: [\"{url}\"]}}\n",
             root.join("home.git").display()
@@ -115,7 +121,8 @@ impl World {
 
     /// Adds the next commits of the upstream's history up to the one that begins with this text, and fetches them.
     pub(crate) async fn publish(&self, upto: &str) {
-        let done = self.upstream.log(&self.upstream.head("main").await.unwrap().unwrap(), 1_000, None).await.unwrap().len();
+        let done =
+            self.upstream.log(&self.upstream.head("main").await.unwrap().unwrap(), 1_000, None).await.unwrap().len();
         for commit in package::history().into_iter().skip(done) {
             commit_tree(&self.upstream, &commit.message, &commit.files).await;
             if commit.message.starts_with(upto) {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::sandbox::controllers::replica_set::{PODS, Pods, is_active, is_ready, pod_of};
 use crate::sandbox::controllers::stateful_set::{record_revision, revision_of};
 use crate::sandbox::controllers::{NODE, controlled, create, is_deleting, number, set_status, text};
-use crate::sandbox::delete::{Options, delete_object};
+use crate::sandbox::delete::{Wish, delete_object};
 use crate::sandbox::failure::Failure;
 use crate::sandbox::store::{Key, Sort, Store, child_mut, metadata_child_mut};
 use crate::schema::kind;
@@ -33,7 +33,7 @@ pub(super) fn reconcile(store: &mut Store, key: &Key) -> Result<(), Failure> {
     }
     let rolling = text(&live, "/spec/updateStrategy/type") == "RollingUpdate";
     for (pod, _) in pods.iter().filter(|(_, pod)| rolling && !is_deleting(pod) && revision_of(pod) != hash) {
-        delete_object(store, pod_kind, pod, &Options::background())?;
+        delete_object(store, pod_kind, pod, &Wish::background())?;
     }
     let pods = controlled(store, &live, PODS);
     set_status(store, own, key, |status| set_numbers(status, &live, &pods, &hash))

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::sandbox::controllers::{change, is_deleting, owner_place, owners};
-use crate::sandbox::delete::{FOREGROUND, ORPHAN, Options, delete_object};
+use crate::sandbox::delete::{FOREGROUND, ORPHAN, Wish, delete_object};
 use crate::sandbox::failure::Failure;
 use crate::sandbox::store::{Key, Sort, Store, metadata_mut};
 use crate::sandbox::write::metadata_text;
@@ -38,7 +38,7 @@ fn drop_orphan(store: &mut Store, kind: &'static Kind, key: &Key, object: &Value
             return Ok(());
         }
     }
-    delete_object(store, kind, key, &Options::background()).map(|_| ())
+    delete_object(store, kind, key, &Wish::background()).map(|_| ())
 }
 
 /// Ends the waiting of an object for its dependents, when there is nothing left to wait for.
@@ -59,7 +59,7 @@ fn release(store: &mut Store, kind: &'static Kind, key: &Key, object: &Value) ->
         let Some(found) = store.get(sort, &dependent).cloned() else { continue };
         let Some(kind) = kinds().iter().find(|kind| Sort::of(kind) == sort) else { continue };
         if !is_deleting(&found) {
-            delete_object(store, kind, &dependent, &Options::background())?;
+            delete_object(store, kind, &dependent, &Wish::background())?;
         }
         let uid = metadata_text(object, "uid");
         let blocks = owners(&found)

@@ -26,11 +26,8 @@ pub(super) fn reconcile(store: &mut Store, key: &Key) -> Result<(), Failure> {
     let (succeeded, failed) = (to_number(count("Succeeded")), to_number(count("Failed")));
     let active = to_number(pods.values().filter(|pod| is_active(pod)).count());
     let ready = to_number(pods.values().filter(|pod| is_active(pod) && is_ready(pod)).count());
-    let wanted = match live.pointer("/spec/completions").and_then(Value::as_i64) {
-        Some(wanted) => wanted,
-        // Without a number the first success is enough.
-        None => 1,
-    };
+    // Without a number the first success is enough.
+    let wanted = live.pointer("/spec/completions").and_then(Value::as_i64).unwrap_or(1);
     let missing = (wanted - succeeded).min(number(&live, "/spec/parallelism")) - active;
     if !suspended {
         for _ in 0..missing.max(0) {

@@ -18,9 +18,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::sandbox::call::Persistence;
+use crate::sandbox::cluster::Cluster;
 use crate::sandbox::defaults::set_defaults;
 use crate::sandbox::failure::Failure;
-use crate::sandbox::shared::Shared;
 use crate::sandbox::store::{Key, Sort, Store, child_mut};
 use crate::sandbox::write::{self, Write, metadata_text};
 use crate::sandbox::{admission, canon, fields};
@@ -75,15 +75,15 @@ impl Controller {
 }
 
 /// Runs the controllers until the cluster stops.
-pub(crate) async fn run(shared: Arc<Shared>) {
-    let mut changes = shared.changes();
+pub(crate) async fn run(cluster: Arc<Cluster>) {
+    let mut changes = cluster.changes();
     loop {
         changes.mark_unchanged();
-        while shared.change(step) {
+        while cluster.change(step) {
             tokio::task::yield_now().await;
         }
         tokio::select! {
-            () = shared.stop.cancelled() => return,
+            () = cluster.stop.cancelled() => return,
             changed = changes.changed() => if changed.is_err() { return },
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::sandbox::controllers::{Controller, change, create, is_deleting, set_condition, set_status};
-use crate::sandbox::delete::{Options, delete_object};
+use crate::sandbox::delete::{Wish, delete_object};
 use crate::sandbox::failure::Failure;
 use crate::sandbox::store::{Key, Sort, Store, child_mut, metadata_mut};
 use crate::schema::{Kind, Scope, kind, kinds};
@@ -55,7 +55,7 @@ fn empty(store: &mut Store, namespace_kind: &'static Kind, key: &Key) -> Result<
         for object in keys {
             let deleting = store.get(sort, &object).is_some_and(|it| is_deleting(it));
             if !deleting {
-                delete_object(store, kind, &object, &Options::background())?;
+                delete_object(store, kind, &object, &Wish::background())?;
             }
             let Some(rest) = store.get(sort, &object) else { continue };
             let group = if kind.group.is_empty() { String::new() } else { kind.group.to_owned() };

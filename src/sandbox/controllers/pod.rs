@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::sandbox::controllers::{
     Controller, NODE, change, is_deleting, owners, set_condition, set_status, text, wake_owner,
 };
-use crate::sandbox::delete::{Options, delete_object};
+use crate::sandbox::delete::{Wish, delete_object};
 use crate::sandbox::failure::Failure;
 use crate::sandbox::store::{Key, Sort, Store, child_mut};
 use crate::schema::{Kind, kind};
@@ -21,7 +21,7 @@ pub(super) fn react(store: &mut Store, key: &Key) -> Result<(), Failure> {
     let (true, Some(kind)) = (store.running.contains(&Controller::Pod), kind("", "Pod")) else { return Ok(()) };
     if is_deleting(&live) {
         // The node has stopped it; only finalizers may hold it now.
-        return delete_object(store, kind, key, &Options::at_once()).map(|_| ());
+        return delete_object(store, kind, key, &Wish::at_once()).map(|_| ());
     }
     if matches!(text(&live, "/status/phase"), "Succeeded" | "Failed") {
         return Ok(());

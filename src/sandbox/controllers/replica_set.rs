@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::sandbox::controllers::{
     Controller, controlled, create, is_deleting, number, owner_reference, set_status, wake_owner,
 };
-use crate::sandbox::delete::{Options, delete_object};
+use crate::sandbox::delete::{Wish, delete_object};
 use crate::sandbox::failure::Failure;
 use crate::sandbox::store::{Key, Sort, Store};
 use crate::sandbox::write::metadata_text;
@@ -67,7 +67,7 @@ fn fill(store: &mut Store, kinds: (&'static Kind, &'static Kind), live: &Value, 
     }
     let surplus = usize::try_from(count - wanted).unwrap_or(0);
     for key in active.into_iter().take(surplus) {
-        delete_object(store, pod, key, &Options::background())?;
+        delete_object(store, pod, key, &Wish::background())?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::sandbox::controllers::replica_set::{PODS, Pods, is_active, is_ready, 
 use crate::sandbox::controllers::{
     controlled, create, is_deleting, number, owner_reference, set_status, template_hash, text,
 };
-use crate::sandbox::delete::{Options, delete_object};
+use crate::sandbox::delete::{Wish, delete_object};
 use crate::sandbox::failure::Failure;
 use crate::sandbox::store::{Key, Sort, Store, child_mut, metadata_child_mut};
 use crate::sandbox::write::metadata_text;
@@ -84,7 +84,7 @@ fn step(
         }
     }
     if let Some(last) = pods.keys().filter(|key| ordinal(key) >= wanted).max_by_key(|key| ordinal(key)) {
-        delete_object(store, pod_kind, last, &Options::background())?;
+        delete_object(store, pod_kind, last, &Wish::background())?;
         return Ok(());
     }
     // Pods of an old template go from the last to the first, one at a time, when all others are ready.
@@ -93,7 +93,7 @@ fn step(
     let outdated = pods.iter().filter(|(key, pod)| ordinal(key) >= partition && old(pod));
     let rolling = text(live, "/spec/updateStrategy/type") == "RollingUpdate";
     if let (true, Some((key, _))) = (rolling, outdated.max_by_key(|(key, _)| ordinal(key))) {
-        delete_object(store, pod_kind, key, &Options::background())?;
+        delete_object(store, pod_kind, key, &Wish::background())?;
     }
     Ok(())
 }

@@ -31,9 +31,18 @@ pub(crate) struct Conflict {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Refused {
     /// Others own fields, and force was not asked for.
-    Conflicts(Vec<Conflict>),
+    Owned(Vec<Conflict>),
     /// The applied object does not fit its type.
     Mistyped(Vec<String>),
+}
+
+/// What happens to fields that others own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Conflicts {
+    /// The apply is refused.
+    Refuse,
+    /// They are taken.
+    Force,
 }
 
 /// The write that ownership is computed for.
@@ -53,7 +62,7 @@ pub(crate) struct Applied<'a> {
 /// Applies a configuration to the live object and returns the new one, with `managedFields`.
 ///
 /// An empty live object stands for one that is to be created. The result may hold nulls and lack defaults.
-pub(crate) fn apply(live: &Value, config: &Value, write: Applied<'_>, force: bool) -> Result<Value, Refused> {
+pub(crate) fn apply(live: &Value, config: &Value, write: Applied<'_>, conflicts: Conflicts) -> Result<Value, Refused> {
     let wrong = check(config, write.shape);
     if !wrong.is_empty() {
         return Err(Refused::Mistyped(wrong));
@@ -75,7 +84,7 @@ pub(crate) fn apply(live: &Value, config: &Value, write: Applied<'_>, force: boo
         Some(last) => prune(&merged, &managers, &last.set, write.shape),
         None => merged,
     };
-    take_over(&live, &new, &mut managers, (&key, write), force)?;
+    take_over(&live, &new, &mut managers, (&key, write), conflicts)?;
     strip(&mut managers, &key);
     let mut result = if new == live {
         live
@@ -174,7 +183,7 @@ fn take_over(
     new: &Value,
     managers: &mut Managers,
     by: (&ManagerKey, Applied<'_>),
-    force: bool,
+    policy: Conflicts,
 ) -> Result<Comparison, Refused> {
     let (key, write) = by;
     let mut found = compare(live, new, write.shape);
@@ -189,8 +198,8 @@ fn take_over(
             conflicts.insert(other.clone(), both);
         }
     }
-    if !force && !conflicts.is_empty() {
-        return Err(Refused::Conflicts(name_conflicts(&conflicts)));
+    if policy == Conflicts::Refuse && !conflicts.is_empty() {
+        return Err(Refused::Owned(name_conflicts(&conflicts)));
     }
     for (other, owned) in managers.iter_mut().filter(|(other, _)| *other != key) {
         if let Some(lost) = conflicts.get(other) {
@@ -221,7 +230,7 @@ fn name_conflicts(conflicts: &BTreeMap<ManagerKey, FieldSet>) -> Vec<Conflict> {
 fn update_managers(before: &Value, after: &Value, managers: &mut Managers, write: Applied<'_>) {
     // The write owns its changes under a key of its own first, so that it also takes them from its own older entry.
     let current = ManagerKey::new("", Operation::Update, "", "current-operation");
-    let Ok(found) = take_over(before, after, managers, (&current, write), true) else { return };
+    let Ok(found) = take_over(before, after, managers, (&current, write), Conflicts::Force) else { return };
     let set = found.modified.union(&found.added).without(write.reset);
     let key = ManagerKey::new(write.manager, Operation::Update, write.api_version, write.subresource);
     let mut own = Managers::new();

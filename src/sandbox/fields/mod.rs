@@ -7,6 +7,6 @@ mod managers;
 mod set;
 mod typed;
 
-pub(crate) use apply::{Applied, Conflict, Refused, apply, track_update};
+pub(crate) use apply::{Applied, Conflict, Conflicts, Refused, apply, track_update};
 pub(crate) use managers::same_but_for_times;
 pub(crate) use set::FieldSet;

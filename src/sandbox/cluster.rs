@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use crate::sandbox::store::Store;
 
 /// The cluster behind one lock, and the signal that it changed.
-pub(crate) struct Shared {
+pub(crate) struct Cluster {
     store: Mutex<Store>,
     changed: watch::Sender<u64>,
     pub(crate) stop: CancellationToken,
 }
 
-impl Shared {
+impl Cluster {
     pub(crate) fn new(store: Store) -> Self {
         let (changed, _) = watch::channel(store.version());
         Self { store: Mutex::new(store), changed, stop: CancellationToken::new() }

@@ -1,0 +1,111 @@
+//! The text form of a script of API requests.
+//!
+//! Steps are separated by empty lines; lines that begin with `#` are for people. The first line of a step says what it does:
+//!
+//! ```text
+//! PATCH /api/v1/namespaces/$ns/configmaps/a?fieldManager=wild     a request; `type: apply` and a JSON body follow
+//! NAMESPACE                                                       makes the namespace $ns of this script
+//! WATCH name /api/v1/…?watch=true                                 opens a watch under a name
+//! EVENTS name 3                                                   takes so many events of it
+//! UNTIL /api/v1/…/object /status/phase=Bound                      waits until the object is so, then shows it
+//! UNTIL /api/v1/…/object gone                                     waits until the object is gone
+//! QUIET                                                           the next step's answer is not recorded
+//! ```
+//!
+//! `$ns` is the script's namespace; `$name.uid` and `$name.rv` are those that the last answer with that metadata.name had.
+//!
+//! Not here: how a step is done (`player.rs`).
+
+/// A script.
+pub(crate) struct Script {
+    pub(crate) steps: Vec<Step>,
+}
+
+/// One step.
+pub(crate) struct Step {
+    /// The line as written.
+    pub(crate) line: String,
+    pub(crate) act: Act,
+    pub(crate) quiet: bool,
+}
+
+/// What a step does.
+pub(crate) enum Act {
+    Request { method: String, path: String, headers: Vec<(String, String)>, body: String },
+    Watch { name: String, path: String, accept: Option<String> },
+    Events { name: String, count: usize },
+    Until { path: String, wish: Wish },
+}
+
+/// What a step waits for.
+pub(crate) enum Wish {
+    Value(String, String),
+    Gone,
+}
+
+const TYPES: [(&str, &str); 5] = [
+    ("apply", "application/apply-patch+yaml"),
+    ("merge", "application/merge-patch+json"),
+    ("strategic", "application/strategic-merge-patch+json"),
+    ("jsonpatch", "application/json-patch+json"),
+    ("json", "application/json"),
+];
+const PARTIAL: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const PARTIAL_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+impl Script {
+    /// Reads a script.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let text: String = text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+        let blocks = text.split("\n\n").map(str::trim).filter(|block| !block.is_empty());
+        Ok(Self { steps: blocks.map(parse_step).collect::<Result<_, _>>()? })
+    }
+}
+
+fn parse_step(block: &str) -> Result<Step, String> {
+    let (quiet, block) = match block.strip_prefix("QUIET\n") {
+        Some(rest) => (true, rest),
+        None => (false, block),
+    };
+    let (line, rest) = block.split_once('\n').unwrap_or((block, ""));
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let act = match words.as_slice() {
+        ["NAMESPACE"] => request("POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"$ns\"}}")?,
+        ["WATCH", name, path] => Act::Watch {
+            name: (*name).to_owned(),
+            path: (*path).to_owned(),
+            accept: rest.contains("accept: partial").then(|| PARTIAL.to_owned()),
+        },
+        ["EVENTS", name, count] => {
+            Act::Events { name: (*name).to_owned(), count: count.parse().map_err(|_| format!("{line}: no number"))? }
+        }
+        ["UNTIL", path, "gone"] => Act::Until { path: (*path).to_owned(), wish: Wish::Gone },
+        ["UNTIL", path, wish] => {
+            let (pointer, value) = wish.split_once('=').ok_or_else(|| format!("{line}: no value"))?;
+            Act::Until { path: (*path).to_owned(), wish: Wish::Value(pointer.to_owned(), value.to_owned()) }
+        }
+        [method @ ("GET" | "POST" | "PUT" | "PATCH" | "DELETE"), path] => request(method, path, rest)?,
+        _ => return Err(format!("{line}: not understood")),
+    };
+    let line = if line == "NAMESPACE" { "POST /api/v1/namespaces".to_owned() } else { line.to_owned() };
+    Ok(Step { line, act, quiet })
+}
+
+fn request(method: &str, path: &str, rest: &str) -> Result<Act, String> {
+    let mut headers = Vec::new();
+    let mut body = Vec::new();
+    for line in rest.lines() {
+        match line.split_once(": ").filter(|_| body.is_empty() && !line.starts_with(['{', '['])) {
+            Some(("type", sort)) => {
+                let known = TYPES.iter().find(|(name, _)| *name == sort).map_or(sort, |(_, full)| full);
+                headers.push(("content-type".to_owned(), known.to_owned()));
+            }
+            Some(("accept", "partial")) => headers.push(("accept".to_owned(), PARTIAL.to_owned())),
+            Some(("accept", "partial list")) => headers.push(("accept".to_owned(), PARTIAL_LIST.to_owned())),
+            Some(("agent", agent)) => headers.push(("user-agent".to_owned(), agent.to_owned())),
+            Some(_) => return Err(format!("{line}: unknown header")),
+            None => body.push(line),
+        }
+    }
+    Ok(Act::Request { method: method.to_owned(), path: path.to_owned(), headers, body: body.join("\n") })
+}
