@@ -1,8 +1,7 @@
-//! Pure in spirit: every sentence that statuses say, in one place.
+//! Every sentence that statuses say on forges and in git notes, in one place.
 //!
 //! Not here: sentences of the command line (`cli`) and of pages (`http`).
 
-use crate::health::{Health, HealthState};
 use crate::model::AppName;
 
 /// Returns the context under which the state of a commit is shown.
@@ -13,18 +12,6 @@ pub fn deploy_context(instance: &str) -> String {
 /// Returns the context under which differences of the cluster from a commit are shown.
 pub fn drift_context(instance: &str) -> String {
     format!("wild/drift ({instance})")
-}
-
-/// Returns the word for health that people read.
-pub fn health_word(state: HealthState) -> &'static str {
-    match state {
-        HealthState::Healthy => "healthy",
-        HealthState::Progressing => "starting",
-        HealthState::Degraded | HealthState::Missing => "failing",
-        HealthState::Suspended => "stopped",
-        HealthState::Terminating => "deleting",
-        HealthState::Unknown => "unknown",
-    }
 }
 
 /// Returns the sentence for a commit that was just seen.
@@ -41,13 +28,9 @@ pub fn healthy(apps: usize) -> String {
     }
 }
 
-/// Returns the sentence for a commit with apps that are not there yet.
-pub fn waiting(app: &AppName, health: &Health) -> String {
-    if health.reason.is_empty() {
-        format!("{app} is {}.", health_word(health.state))
-    } else {
-        format!("{app} is {}: {}.", health_word(health.state), health.reason)
-    }
+/// Returns the sentence for a commit with an app that is not there yet.
+pub fn waiting(app: &AppName, reason: &str) -> String {
+    if reason.is_empty() { format!("{app} is starting.") } else { format!("{app} is starting: {reason}.") }
 }
 
 /// Returns the sentence for an app that is held back.

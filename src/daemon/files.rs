@@ -8,6 +8,9 @@ use std::path::Path;
 use notify::{RecursiveMode, Watcher};
 use tokio::sync::watch;
 
+/// Hints before the first one; the channel holds one number, the newest.
+const NO_HINTS: u64 = 0;
+
 /// A watch of one directory; ends when dropped.
 pub(super) struct FileWatch {
     _watcher: Option<notify::RecommendedWatcher>,
@@ -18,7 +21,7 @@ pub(super) struct FileWatch {
 impl FileWatch {
     /// Watches the directory of a file for changes of files with that name.
     pub(super) fn of(path: &Path) -> Self {
-        let (sender, hints) = watch::channel(0_u64);
+        let (sender, hints) = watch::channel(NO_HINTS);
         let keep = sender.clone();
         let name = path.file_name().map(std::ffi::OsStr::to_owned);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {

@@ -34,6 +34,20 @@ pub enum HealthState {
     Healthy,
 }
 
+impl HealthState {
+    /// Returns the word that people read.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Healthy => "healthy",
+            Self::Progressing => "starting",
+            Self::Degraded | Self::Missing => "failing",
+            Self::Suspended => "stopped",
+            Self::Terminating => "deleting",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// A state with its reason.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Health {

@@ -4,7 +4,6 @@
 
 use super::{Committed, Error, Instance, read, statuses};
 use crate::apply::Applied;
-use crate::broadcast::message;
 use crate::compile;
 use crate::health::{Health, HealthState};
 use crate::merge::Conflict;
@@ -42,7 +41,7 @@ pub(super) async fn of_pass(instance: &Instance, facts: Facts<'_>) -> Result<Opt
     } else {
         plan.health.clone()
     };
-    state.health = message::health_word(health.state).to_owned();
+    state.health = health.state.word().to_owned();
     state.health_reason = health.reason;
     state.objects = objects(snapshot);
     if snapshot.presence == Presence::Added {
@@ -147,7 +146,7 @@ fn objects(snapshot: &Snapshot) -> Vec<ObjectState> {
                 Some(live) if live.terminating => ("deleting", String::new()),
                 Some(live) => match &live.health {
                     None => ("healthy", String::new()),
-                    Some(health) => (message::health_word(health.state), health.reason.clone()),
+                    Some(health) => (health.state.word(), health.reason.clone()),
                 },
             };
             ObjectState { object: record.id.clone(), health: health.to_owned(), reason }

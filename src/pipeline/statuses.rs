@@ -6,7 +6,6 @@
 use super::{Error, Instance, read};
 use crate::broadcast::message;
 use crate::forge::StatusState;
-use crate::health::Health;
 use crate::model::{AppState, CommitId, Event, EventKind};
 use crate::store::StoredStatus;
 
@@ -119,8 +118,7 @@ fn deploy_verdict(states: &[AppState]) -> Said {
     if let Some(state) =
         find(|state| state.intent != "applied" || !matches!(state.health.as_str(), "healthy" | "stopped"))
     {
-        let health = Health::progressing(state.health_reason.clone());
-        return Said { state: StatusState::Pending, description: message::waiting(&state.name, &health) };
+        return Said { state: StatusState::Pending, description: message::waiting(&state.name, &state.health_reason) };
     }
     Said { state: StatusState::Success, description: message::healthy(deployed.len()) }
 }

@@ -13,15 +13,18 @@ const EVENT_CAPACITY: i64 = 10_000;
 impl Store {
     /// Stores an event and returns its position.
     pub async fn add_event(&self, instance: &InstanceId, event: &Event) -> Result<i64, Error> {
-        let done = sqlx::query("INSERT INTO events (instance, app, time, body) VALUES ($1, $2, $3, $4)")
-            .bind(instance.as_str())
-            .bind(event.app.as_ref().map_or("", AppName::as_str))
-            .bind(event.time.0)
-            .bind(serde_json::to_string(event).map_err(row("events"))?)
-            .execute(&self.pool)
-            .await
-            .map_err(attempt("store an event"))?;
-        let position = done.last_insert_rowid();
+        let stored = sqlx::query(
+            "INSERT INTO events (position, instance, app, time, body)
+             VALUES ((SELECT COALESCE(MAX(position), 0) + 1 FROM events), $1, $2, $3, $4) RETURNING position",
+        )
+        .bind(instance.as_str())
+        .bind(event.app.as_ref().map_or("", AppName::as_str))
+        .bind(event.time.0)
+        .bind(serde_json::to_string(event).map_err(row("events"))?)
+        .fetch_one(&self.pool)
+        .await
+        .map_err(attempt("store an event"))?;
+        let position: i64 = stored.try_get("position").map_err(row("events"))?;
         sqlx::query("DELETE FROM events WHERE instance = $1 AND position <= $2")
             .bind(instance.as_str())
             .bind(position.saturating_sub(EVENT_CAPACITY))

@@ -5,6 +5,7 @@
 
 mod cluster;
 mod refusal;
+use refusal::Quoting;
 
 use std::collections::BTreeSet;
 use std::future::Future;

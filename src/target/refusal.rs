@@ -49,6 +49,15 @@ pub enum RefusalKind {
     Settings,
 }
 
+/// Whether an answer may be quoted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Quoting {
+    /// It may.
+    Allowed,
+    /// It is about a Secret, and servers quote values.
+    Forbidden,
+}
+
 /// A field that another manager owns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FieldConflict {
@@ -92,7 +101,7 @@ impl Refusal {
     /// Reads a `Status` answer.
     ///
     /// `attempt` says what was attempted on what. Of a Secret only status, reason and field paths are kept, because a server quotes values.
-    pub(super) fn from_status(attempt: &str, code: u16, status: &Value, secret: bool) -> Self {
+    pub(super) fn from_status(attempt: &str, code: u16, status: &Value, quoting: Quoting) -> Self {
         let text = |key: &str| status.get(key).and_then(Value::as_str).unwrap_or("");
         let (reason, message) = (text("reason"), text("message"));
         let causes: Vec<&Value> = status
@@ -102,7 +111,11 @@ impl Refusal {
             .map(|causes| causes.iter().collect())
             .unwrap_or_default();
         let kind = kind_of(code, reason, message, &causes);
-        let shown = if secret { format!("{reason} {}", fields(&causes).join(", ")) } else { message.to_owned() };
+        let shown = if quoting == Quoting::Forbidden {
+            format!("{reason} {}", fields(&causes).join(", "))
+        } else {
+            message.to_owned()
+        };
         Self::new(kind, format!("{attempt}: the server answered {code}: {}", shown.trim()))
     }
 }
@@ -151,10 +164,10 @@ fn fields(causes: &[&Value]) -> Vec<String> {
 mod tests {
     use serde_json::json;
 
-    use super::{FieldConflict, Refusal, RefusalKind};
+    use super::{FieldConflict, Quoting, Refusal, RefusalKind};
 
     fn check(code: u16, status: &serde_json::Value, expected: &RefusalKind) {
-        assert_eq!(&Refusal::from_status("apply x", code, status, false).kind, expected);
+        assert_eq!(&Refusal::from_status("apply x", code, status, Quoting::Allowed).kind, expected);
     }
 
     #[test]
@@ -189,7 +202,7 @@ mod tests {
     #[test]
     fn what_a_server_says_about_a_secret_is_not_quoted() {
         let status = json!({"reason": "Invalid", "message": "data: Invalid value: \"hunter2\"", "details": {"causes": [{"field": "data"}]}});
-        let refusal = Refusal::from_status("apply Secret/x", 422, &status, true);
+        let refusal = Refusal::from_status("apply Secret/x", 422, &status, Quoting::Forbidden);
         assert!(!refusal.message.contains("hunter2") && refusal.message.contains("data"), "{refusal}");
     }
 }

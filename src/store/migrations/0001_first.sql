@@ -42,7 +42,7 @@ CREATE TABLE app_states (
 );
 
 CREATE TABLE events (
-    position INTEGER NOT NULL PRIMARY KEY,
+    position BIGINT NOT NULL PRIMARY KEY,
     instance TEXT NOT NULL,
     app TEXT NOT NULL,
     time BIGINT NOT NULL,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::call::{Call, Form, GET_DEADLINE, WRITE_DEADLINE};
 use super::{Inner, Kind};
 use crate::base::sha256;
-use crate::target::{Refusal, RefusalKind};
+use crate::target::{Quoting, Refusal, RefusalKind};
 
 /// How often a parent that somebody else writes at the same time is read again.
 const WRITE_ROUNDS: usize = 3;
@@ -135,7 +135,7 @@ impl Inner {
             path,
             body: Some((body, "application/json")),
             form: Form::Full,
-            secret: false,
+            quoting: Quoting::Allowed,
             deadline: WRITE_DEADLINE,
         };
         let version = live.and_then(|live| live.get("metadata")?.get("resourceVersion").cloned());
@@ -165,7 +165,7 @@ impl Inner {
                 path: "/api/v1/namespaces?fieldManager=wild-apply-set".to_owned(),
                 body: Some((&body, "application/json")),
                 form: Form::Full,
-                secret: false,
+                quoting: Quoting::Allowed,
                 deadline: WRITE_DEADLINE,
             })
             .await;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Inner, Kind};
 use crate::model::{Object, ObjectId};
-use crate::target::{Refusal, RefusalKind};
+use crate::target::{Quoting, Refusal, RefusalKind};
 
 /// How long reading one object may take.
 pub(super) const GET_DEADLINE: Duration = Duration::from_secs(10);
@@ -46,8 +46,8 @@ pub(super) struct Call<'a> {
     pub(super) body: Option<(&'a Value, &'static str)>,
     /// What form the answer has.
     pub(super) form: Form,
-    /// Whether the answer may quote a secret.
-    pub(super) secret: bool,
+    /// Whether the answer may be quoted.
+    pub(super) quoting: Quoting,
     /// How long it may take, answer included.
     pub(super) deadline: Duration,
 }
@@ -61,7 +61,7 @@ impl Call<'_> {
             path,
             body: None,
             form: Form::Full,
-            secret: false,
+            quoting: Quoting::Allowed,
             deadline,
         }
     }
@@ -84,7 +84,7 @@ impl Inner {
     }
 
     async fn exchange(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
-        let Call { attempt, method, path, body, form, secret, deadline: _ } = call;
+        let Call { attempt, method, path, body, form, quoting, deadline: _ } = call;
         let broken = |what: &str| Refusal::new(RefusalKind::Server, format!("{attempt}: {what}"));
         let mut request = Request::builder().method(method).uri(path);
         if form == Form::Metadata {
@@ -113,7 +113,7 @@ impl Inner {
         if (200..300).contains(&code) {
             return if value.is_null() { Err(broken("the answer is no JSON")) } else { Ok((code, value)) };
         }
-        Err(Refusal::from_status(&attempt, code, &value, secret))
+        Err(Refusal::from_status(&attempt, code, &value, quoting))
     }
 
     /// Asks for the version of the server, which needs no permission and costs it nothing.
@@ -130,7 +130,7 @@ impl Inner {
             other => other?,
         };
         let _permit = self.reads.acquire().await;
-        let call = Call { form, secret: is_secret(id), ..Call::get(format!("read {id}"), path, GET_DEADLINE) };
+        let call = Call { form, quoting: quoting(id), ..Call::get(format!("read {id}"), path, GET_DEADLINE) };
         match self.call(call).await {
             Ok((_, value)) => Ok(Object::from_value(value)),
             Err(refusal) if refusal.kind == RefusalKind::NotFound => Ok(None),
@@ -139,7 +139,7 @@ impl Inner {
     }
 }
 
-/// Returns whether an object holds secret values.
-pub(super) fn is_secret(id: &ObjectId) -> bool {
-    id.group.is_empty() && id.kind == "Secret"
+/// Returns whether answers about an object may be quoted: not those about a Secret.
+pub(super) fn quoting(id: &ObjectId) -> Quoting {
+    if id.group.is_empty() && id.kind == "Secret" { Quoting::Forbidden } else { Quoting::Allowed }
 }

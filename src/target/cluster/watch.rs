@@ -18,7 +18,7 @@ use super::call::{Call, Form, METADATA_FORM};
 use super::{Inner, Kind};
 use crate::health;
 use crate::model::{Object, ObjectId};
-use crate::target::{Refusal, RefusalKind};
+use crate::target::{Quoting, Refusal, RefusalKind};
 
 /// How long a stream is kept before the server closes it; shorter than the five minutes after which proxies do.
 const STREAM_SECONDS: u32 = 290;
@@ -175,7 +175,7 @@ impl Stream {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(kube::Error::Api(status))) => {
                 let value = serde_json::to_value(&status).unwrap_or(Value::Null);
-                Err(Refusal::from_status(&attempt, status.code, &value, false))
+                Err(Refusal::from_status(&attempt, status.code, &value, Quoting::Allowed))
             }
             Ok(Err(error)) => {
                 Err(Refusal::new(RefusalKind::Unreachable, format!("{attempt}: {}", crate::base::chain(&error))))

@@ -5,7 +5,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::call::{Call, DELETE_DEADLINE, Form, GET_DEADLINE, WRITE_DEADLINE, is_secret};
+use super::call::{Call, DELETE_DEADLINE, Form, GET_DEADLINE, WRITE_DEADLINE, quoting};
 use super::{Inner, Kind};
 use crate::model::{MANAGER, Object, Observed, OwnEntry};
 use crate::target::{
@@ -42,7 +42,7 @@ impl Inner {
                 path: path.clone(),
                 body: Some((body, "application/apply-patch+yaml")),
                 form: Form::Full,
-                secret: is_secret(id),
+                quoting: quoting(id),
                 deadline: WRITE_DEADLINE,
             })
         };
@@ -108,7 +108,7 @@ impl Inner {
                     path: path.clone(),
                     body: Some((&body, "application/json")),
                     form: Form::Full,
-                    secret: is_secret(id),
+                    quoting: quoting(id),
                     deadline: DELETE_DEADLINE,
                 })
                 .await;
@@ -177,7 +177,7 @@ impl Inner {
             path: format!("{path}?fieldManager=wild-released"),
             body: Some((&body, "application/merge-patch+json")),
             form: Form::Full,
-            secret: is_secret(id),
+            quoting: quoting(id),
             deadline: WRITE_DEADLINE,
         })
         .await?;
