@@ -133,6 +133,15 @@ impl Item {
         self.former.push(former);
     }
 
+    /// Forgets all former identities. kustomize keeps them in annotations, so they go when a patch deletes all annotations.
+    pub(super) fn forget(&mut self) {
+        self.former.clear();
+        self.prefixes.clear();
+        self.suffixes.clear();
+        self.hashed = false;
+        self.behavior = Behavior::Create;
+    }
+
     /// Removes annotations that hold nothing. kustomize does so where it kept notes of its own among them.
     pub(super) fn drop_empty_annotations(&mut self) {
         let annotations = self.object.at(&["metadata", "annotations"]);

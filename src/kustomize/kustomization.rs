@@ -12,26 +12,23 @@ use super::{Refusal, refuse};
 use crate::yaml::{Dialect, load_one};
 
 /// Fields that need programs, the network or other builds; with id and what to do instead.
-const REFUSED: [(&str, &str, &str); 15] = [
+const REFUSED: [(&str, &str, &str); 12] = [
     ("helmCharts", "K133", "render the chart once and list its output under resources"),
     ("helmGlobals", "K133", "render the chart once and list its output under resources"),
     ("helmChartInflationGenerator", "K133", "render the chart once and list its output under resources"),
     ("generators", "K134", "list the generated objects under resources"),
     ("transformers", "K134", "use the built-in fields of the kustomization"),
     ("validators", "K134", "validate outside of the build"),
-    ("inventory", "K134", "remove it, the inventory is kept elsewhere"),
     ("configurations", "K135", "name the places in fields of labels, or use patches"),
     ("openapi", "K136", "use a JSON patch for lists of custom resources"),
     ("crds", "K136", "list CustomResourceDefinitions under resources"),
     ("vars", "K137", "use a patch that writes the value"),
     ("buildMetadata", "K138", "remove it, origins are shown by the app's diagnostics"),
     ("replacements", "K139", "use a patch that writes the value"),
-    ("commonLabelsFieldSpecs", "K135", "name the places in fields of labels"),
-    ("plugins", "K134", "use the built-in fields of the kustomization"),
 ];
 
 /// Fields that are built.
-const KNOWN: [&str; 25] = [
+const KNOWN: [&str; 22] = [
     "apiVersion",
     "kind",
     "metadata",
@@ -54,9 +51,6 @@ const KNOWN: [&str; 25] = [
     "secretGenerator",
     "generatorOptions",
     "sortOptions",
-    "openapi",
-    "crds",
-    "vars",
 ];
 
 /// Whether a directory stands on its own or changes the objects of the one that names it.

@@ -3,7 +3,7 @@
 //! Not here: how a patch changes an object (`strategic.rs`, `json_patch.rs`).
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::item::{Id, Item};
 use super::json_patch::{self, Operation};
@@ -148,16 +148,44 @@ fn apply_objects(
         return refuse("K141", site.file, site.line, "a strategic patch with a target is one document");
     };
     let positions = selected(builder, site, target, items)?;
+    let object = with_plain_metadata(builder, site, &object.object);
     let mut kept = Vec::with_capacity(items.len());
     for (position, item) in std::mem::take(items).into_iter().enumerate() {
         if positions.contains(&position) {
-            kept.extend(patched(site, item, &object.object, patch.allowed)?);
+            kept.extend(patched(site, item, &object, patch.allowed)?);
         } else {
             kept.push(item);
         }
     }
     *items = kept;
     Ok(())
+}
+
+/// Returns a patch with a target as kustomize takes it: its labels and annotations are texts, also a null, and none of
+/// them is the same as no field. So such a patch deletes no label.
+fn with_plain_metadata(builder: &mut Builder<'_>, site: &Site<'_>, patch: &Object) -> Object {
+    let mut patch = patch.clone();
+    for field in ["labels", "annotations"] {
+        let texts: Option<Map<String, Value>> = patch.at(&["metadata", field]).and_then(Value::as_object).map(|map| {
+            let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            map.iter().map(|(key, value)| (key.clone(), Value::from(text(value)))).collect()
+        });
+        let had_null = patch
+            .at(&["metadata", field])
+            .and_then(Value::as_object)
+            .is_some_and(|map| map.values().any(Value::is_null));
+        if had_null {
+            let message = format!("null in {field} of a patch with a target writes the text null");
+            let warning = Diagnostic::warning("K147", site.file, site.line, message);
+            builder.diagnostics.push(warning.with_hint("remove it with a JSON patch, or with a patch without target"));
+        }
+        let metadata = patch.metadata_mut();
+        match texts.filter(|texts| !texts.is_empty()) {
+            Some(texts) => metadata.insert(field.to_owned(), Value::Object(texts)),
+            None => metadata.shift_remove(field),
+        };
+    }
+    patch
 }
 
 /// Applies a strategic patch to the one object that is or was called as the patch says.
@@ -179,7 +207,10 @@ fn apply_to_named(
         };
         return refuse("K142", site.file, site.line, message);
     };
-    let item = items.remove(*position);
+    let mut item = items.remove(*position);
+    if patch.object.at(&["metadata", "annotations"]).is_some_and(Value::is_null) {
+        item.forget();
+    }
     if let Some(item) = patched(site, item, &patch.object, allowed)? {
         items.insert(*position, item);
     }
@@ -217,6 +248,7 @@ fn patched(site: &Site<'_>, mut item: Item, patch: &Object, allowed: Allowed) ->
         Some(namespace) => metadata.insert("namespace".to_owned(), namespace.clone()),
         None => metadata.shift_remove("namespace"),
     };
+    item.drop_empty_annotations();
     Ok(Some(item))
 }
 

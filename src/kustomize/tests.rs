@@ -220,6 +220,10 @@ fn changes_that_find_nothing_or_do_not_fit_are_reported() {
     );
     check(&with("patches:\n- patch: '{kind: ConfigMap, apiVersion: v1, metadata: {name: c, labels: [a]}}'\n"), "");
     check(
+        &with("patches:\n- target: {name: c}\n  patch: '{kind: X, metadata: {name: x, labels: {a: null}}}'\n"),
+        "kustomization.yaml:3: K147: null in labels of a patch with a target writes the text null",
+    );
+    check(
         &with("patches:\n- patch: '{kind: ConfigMap, apiVersion: v1, metadata: [c], x: 1}'\n"),
         "kustomization.yaml:1: Y113: the ConfigMap has no metadata.name",
     );
