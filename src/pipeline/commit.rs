@@ -118,6 +118,7 @@ pub(super) async fn commit(
     let old = read.sources.update.as_ref().map(|update| update.tip.clone());
     if let Some(edit) = &proposal.update {
         wait(instance, app, Waiting { read, edit, generation, old }, operation).await?;
+        remote::publish_branches(instance, &committed.head).await;
     } else if let (Fate::Drop, Some(old)) = (proposal.update_branch, old) {
         instance.repository.delete_ref(&update_ref(app), &old).await?;
     }

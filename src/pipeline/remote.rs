@@ -82,6 +82,13 @@ pub(super) async fn publish(instance: &Instance, before: &CommitId, made: &Commi
     }
 }
 
+/// Pushes what changed beside the deployed branch. What the remote does not take now it gets with the next commit or poll.
+pub(super) async fn publish_branches(instance: &Instance, head: &CommitId) {
+    if let Err(error) = push_all(instance, head).await {
+        tracing::warn!(instance = %instance.name, error = crate::base::chain(&error), "a branch was not pushed and will be later");
+    }
+}
+
 /// Pushes the deployed branch, update branches, generations and notes; returns whether the deployed branch was taken.
 async fn push_all(instance: &Instance, head: &CommitId) -> Result<bool, git::Error> {
     let Some(remote) = &instance.remote else { return Ok(true) };

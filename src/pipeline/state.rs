@@ -5,7 +5,7 @@
 use super::{Committed, Error, Instance, read, statuses};
 use crate::apply::Applied;
 use crate::compile;
-use crate::health::{Health, HealthState};
+use crate::health::Health;
 use crate::merge::Conflict;
 use crate::model::{
     AppName, AppState, DriftPolicy, DriftState, Event, EventKind, ObjectState, Operation, OperationState, PackageName,
@@ -36,13 +36,12 @@ pub(super) async fn of_pass(instance: &Instance, facts: Facts<'_>) -> Result<Opt
     // What this pass has just put back is no longer drift; what it failed to put back still is.
     state.drift = if corrects && applied.is_complete() { Vec::new() } else { drift };
     state.namespace.clone_from(&snapshot.namespace);
-    let health = if applied.changed() && plan.health.state == HealthState::Healthy {
-        Health::progressing("just applied")
-    } else {
-        plan.health.clone()
-    };
+    // The plan saw the objects as they were before this pass wrote them.
+    let health = if applied.changed() { Health::progressing("just applied") } else { plan.health.clone() };
     state.health = health.state.word().to_owned();
     state.health_reason = health.reason;
+    state.needs_you.clear();
+    state.hint.clear();
     state.objects = objects(snapshot);
     if snapshot.presence == Presence::Added {
         state.health = "unknown".to_owned();

@@ -18,3 +18,4 @@ mod forge;
 mod oracle;
 mod parts;
 mod starter;
+mod story;
