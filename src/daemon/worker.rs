@@ -135,9 +135,9 @@ struct Worker {
     asked: bool,
 }
 
-/// The end of one app's pass.
+/// The end of one app's pass, or of the requests that are about no app.
 struct Ended {
-    app: AppName,
+    app: Option<AppName>,
     result: Result<Passed, Error>,
     took: Duration,
 }
@@ -260,8 +260,7 @@ impl Worker {
             let _ = self.passes.spawn(async move {
                 let begun = Instant::now();
                 let result = requests_of_instance(&shared.instance).await;
-                let app = AppName::parse("instance").unwrap_or_else(|_| unreachable!("the word is a name"));
-                Ended { app, result, took: begun.elapsed() }
+                Ended { app: None, result, took: begun.elapsed() }
             });
         }
         loop {
@@ -273,7 +272,7 @@ impl Worker {
                     let handle = self.passes.spawn(async move {
                         let begun = Instant::now();
                         let result = walk(&instance, &app, &reasons).await;
-                        Ended { app, result, took: begun.elapsed() }
+                        Ended { app: Some(app), result, took: begun.elapsed() }
                     });
                     self.apps.insert(handle.id(), name);
                 }
@@ -419,14 +418,27 @@ impl Worker {
         let failed = match &result {
             Ok(passed) => passed.failed,
             Err(error) => {
-                tracing::error!(instance = name, %app, error = chain(error), "a pass could not go on");
+                tracing::error!(
+                    instance = name,
+                    app = app.as_ref().map(AppName::as_str),
+                    error = chain(error),
+                    "a pass could not go on"
+                );
                 Some(error.class())
             }
         };
-        self.queue.ended(now, &app, failed, jitter());
         self.shared.metrics.passed(&name, if failed.is_some() { "error" } else { "success" }, took);
-        if let Ok(passed) = result {
-            self.follow(now, app, passed);
+        match (app, result) {
+            (Some(app), result) => {
+                self.queue.ended(now, &app, failed, jitter());
+                if let Ok(passed) = result {
+                    self.follow(now, app, passed);
+                }
+            }
+            // A directory that was just added is fetched at once.
+            (None, Ok(passed)) if passed.made.is_some() => self.shared.fetch.notify_one(),
+            (None, Ok(passed)) => self.asked = passed.lost,
+            (None, Err(_)) => {}
         }
     }
 
@@ -549,10 +561,12 @@ async fn walk(instance: &Instance, app: &AppName, reasons: &BTreeSet<Reason>) ->
 async fn requests_of_instance(instance: &Instance) -> Result<Passed, Error> {
     let mut waiting = instance.store.operations_in(&instance.id, OperationState::Waiting).await?;
     waiting.retain(|operation| operation.app.is_none());
+    let mut last = Passed::default();
     for operation in waiting {
-        pipeline::pass_instance(instance, operation).await?;
+        let passed = pipeline::pass_instance(instance, operation).await?;
+        last = Passed { made: passed.made.or(last.made), lost: passed.lost || last.lost, ..Passed::default() };
     }
-    Ok(Passed::default())
+    Ok(last)
 }
 
 /// Returns a share between 0 and 1 that spreads retries of many apps.
