@@ -16,6 +16,7 @@ mod cluster;
 mod directory;
 mod forge;
 mod oracle;
+mod ownership;
 mod parts;
 mod starter;
 mod story;

@@ -39,9 +39,20 @@ impl Api {
         sent.is_ok_and(|answer| answer.status().is_success())
     }
 
-    /// Sends a body, or none, and returns the answer.
+    /// Sends a body, or none, and returns the answer; a PATCH merges.
     pub(crate) async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, String> {
         let kind = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        self.send_as(method, path, kind, body).await
+    }
+
+    /// Sends a body of a content type, or none, and returns the answer.
+    pub(crate) async fn send_as(
+        &self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, String> {
         let attempt = format!("{method} {path}");
         let mut request = self.client.request(method, format!("{}{path}", self.base)).timeout(CALL_DEADLINE);
         if let Some(body) = body {

@@ -181,6 +181,11 @@ impl ControlPlane {
         self.processes.iter().find(|process| process.name() == name)
     }
 
+    /// Sends one request to the API server, which is quicker than kubectl; not from within a runtime.
+    pub(crate) fn send(&self, method: Method, path: &str, kind: &str, body: Option<&Value>) -> Result<Value, String> {
+        self.block_on(self.api.send_as(method, path, kind, body))
+    }
+
     /// Runs the real kubectl and returns what it prints, or what it says on standard error.
     pub(crate) fn kubectl(&self, args: &[&str]) -> Result<String, String> {
         self.kubectl_with(args, "")
