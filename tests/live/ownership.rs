@@ -106,12 +106,13 @@ fn edited(plane: &ControlPlane, edit: &str, payload: &Value) -> Result<String, S
     plane.kubectl(&args)
 }
 
-/// Returns managed fields without their times.
-fn timeless(fields: &Value) -> Value {
-    let mut fields = fields.clone();
-    for entry in fields.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+/// Returns managed fields without their times, and in an order that does not come from times, as the server's does.
+fn timeless(fields: &Value) -> Vec<Value> {
+    let mut fields = fields.as_array().cloned().unwrap_or_default();
+    for entry in fields.iter_mut().filter_map(Value::as_object_mut) {
         entry.shift_remove("time");
     }
+    fields.sort_by_key(|entry| format!("{} {} {}", entry["manager"], entry["operation"], entry["subresource"]));
     fields
 }
 

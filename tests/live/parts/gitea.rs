@@ -88,8 +88,9 @@ impl Gitea {
             &scratch,
             &["generate-access-token", "--username", USER, "--token-name", "test", "--scopes", "all", "--raw"],
         )?;
-        // As root the first line warns about that.
-        let token = said.lines().last().unwrap_or("").trim().to_owned();
+        // As root, and at any line, it warns about that.
+        let is_token = |line: &&str| line.len() == 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let token = said.lines().map(str::trim).find(is_token).ok_or("gitea admin gave no token")?.to_owned();
         Ok(Self { process, _scratch: scratch, port, token, client })
     }
 
