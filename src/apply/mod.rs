@@ -13,8 +13,10 @@ use futures::{StreamExt, stream};
 
 use crate::base::limits::MAX_MESSAGE_CHARS;
 use crate::model::{Effect, ErrorClass, Outcome, SecretPayloads};
-use crate::plan::{Action, Force, Plan, Propagation, Verb};
-use crate::target::{ApplyRequest, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Refusal, Target};
+use crate::plan::{Action, ConflictVerdict, Force, Plan, Propagation, Verb, conflict_verdict};
+use crate::target::{
+    ApplyRequest, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Refusal, RefusalKind, Target, Written,
+};
 
 /// Calls of one stage that are prepared side by side; the target has a limit of its own over all apps.
 const STAGE_WIDTH: usize = 16;
@@ -30,6 +32,11 @@ impl Applied {
     /// Returns the outcomes that failed.
     pub fn failed(&self) -> impl Iterator<Item = &Outcome> {
         self.outcomes.iter().filter(|outcome| outcome.effect == Effect::Failed)
+    }
+
+    /// Returns the outcomes that are held back by the owner of fields that the target named.
+    pub fn blocked(&self) -> impl Iterator<Item = &Outcome> {
+        self.outcomes.iter().filter(|outcome| outcome.effect == Effect::Blocked)
     }
 
     /// Returns whether every action did what it should.
@@ -151,14 +158,7 @@ async fn send<'a>(
                 mode: Mode::Write,
                 hash: action.hash.clone(),
             };
-            target.apply(&request).await.map(|written| {
-                let effect = match (written.created, written.unchanged) {
-                    (true, _) => Effect::Created,
-                    (false, true) => Effect::Unchanged,
-                    (false, false) => Effect::Configured,
-                };
-                Outcome { observed: Some(written.observed), ..outcome(action, effect, String::new()) }
-            })
+            write(action, request, target).await
         }
         Verb::Delete { propagation } => {
             let dependents = match propagation {
@@ -181,11 +181,54 @@ async fn send<'a>(
     match answer {
         Ok(outcome) => (action, outcome, None),
         Err(refusal) => {
-            let message: String = refusal.message.chars().take(MAX_MESSAGE_CHARS).collect();
-            let failed = Outcome { error: Some(refusal.class()), ..outcome(action, Effect::Failed, message) };
+            let failed = outcome(action, Effect::Failed, short(&refusal.message));
+            let failed = Outcome { error: Some(refusal.class()), ..failed };
             (action, failed, Some(refusal))
         }
     }
+}
+
+/// Sends an apply. Where fields belong to others, the plan's rule about managers says whether it is sent once more with force.
+async fn write(action: &Action, request: ApplyRequest, target: &dyn Target) -> Result<Outcome, Refusal> {
+    let refusal = match target.apply(&request).await {
+        Ok(answer) => return Ok(written(action, answer, String::new())),
+        Err(refusal) => refusal,
+    };
+    let managers: BTreeSet<&str> = match &refusal.kind {
+        RefusalKind::Conflict(fields) if request.ownership == Ownership::Respect => {
+            fields.iter().map(|field| field.manager.as_str()).collect()
+        }
+        _ => BTreeSet::new(),
+    };
+    if managers.is_empty() {
+        return Err(refusal);
+    }
+    match conflict_verdict(managers.iter().copied()) {
+        ConflictVerdict::TakeOver => {
+            let names: Vec<&str> = managers.into_iter().collect();
+            let note = format!("takes fields over from {}", names.join(", "));
+            let answer = target.apply(&ApplyRequest { ownership: Ownership::Take, ..request }).await?;
+            Ok(written(action, answer, short(&note)))
+        }
+        ConflictVerdict::ForeignOwner { tool } => {
+            let message = format!("{} belongs to {tool}, which owns fields of it", action.object.short());
+            let blocked = outcome(action, Effect::Blocked, short(&message));
+            Ok(Outcome { error: Some(ErrorClass::User), ..blocked })
+        }
+    }
+}
+
+fn written(action: &Action, answer: Written, message: String) -> Outcome {
+    let effect = match (answer.created, answer.unchanged) {
+        (true, _) => Effect::Created,
+        (false, true) => Effect::Unchanged,
+        (false, false) => Effect::Configured,
+    };
+    Outcome { observed: Some(answer.observed), ..outcome(action, effect, message) }
+}
+
+fn short(message: &str) -> String {
+    message.chars().take(MAX_MESSAGE_CHARS).collect()
 }
 
 fn delete_request(action: &Action, marks: &[(String, String)], dependents: Dependents) -> DeleteRequest {
@@ -199,10 +242,76 @@ fn delete_request(action: &Action, marks: &[(String, String)], dependents: Depen
 }
 
 fn skipped(action: &Action, why: &str) -> Outcome {
-    let message: String = why.chars().take(MAX_MESSAGE_CHARS).collect();
-    Outcome { error: Some(ErrorClass::System), ..outcome(action, Effect::Skipped, message) }
+    Outcome { error: Some(ErrorClass::System), ..outcome(action, Effect::Skipped, short(why)) }
 }
 
 fn outcome(action: &Action, effect: Effect, message: String) -> Outcome {
     Outcome { object: action.object.clone(), effect, error: None, message, observed: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::{Object, ObjectId, Observed};
+    use crate::target::FieldConflict;
+    use crate::target::scripted::Scripted;
+
+    fn action(force: Force) -> Action {
+        let payload = Object::from_value(json!({"kind": "Deployment", "metadata": {"name": "a"}})).unwrap();
+        Action {
+            id: 0,
+            verb: Verb::Apply { payload, force },
+            object: ObjectId::new("apps", "Deployment", "n", "a"),
+            api_version: "apps/v1".into(),
+            wave: 0,
+            stage: 0,
+            after: Vec::new(),
+            reason: String::new(),
+            uid: None,
+            hash: String::new(),
+            source: String::new(),
+        }
+    }
+
+    fn conflict(manager: &str) -> Result<Written, Refusal> {
+        let field = FieldConflict { field: ".spec.replicas".into(), manager: manager.into() };
+        Err(Refusal::new(RefusalKind::Conflict(vec![field]), "apply Deployment/a: conflict"))
+    }
+
+    fn accepted() -> Result<Written, Refusal> {
+        let [uid, resource_version, fields, time, hash] = ["u", "2", "f", "t", "h"].map(str::to_owned);
+        let observed = Observed { uid, resource_version, generation: 1, fields, time, hash };
+        Ok(Written { observed, created: false, unchanged: false, object: Object::default() })
+    }
+
+    async fn check(
+        force: Force,
+        answers: Vec<Result<Written, Refusal>>,
+        expected: (Effect, &str),
+        expected_sent: &[Ownership],
+    ) {
+        let target = Scripted { applies: std::sync::Mutex::new(answers.into()), ..Scripted::default() };
+        let (_, outcome, _) = send(&action(force), &[], &target, &SecretPayloads::default()).await;
+        assert_eq!((outcome.effect, outcome.message.as_str()), expected);
+        assert_eq!(*target.sent.lock().unwrap(), expected_sent);
+    }
+
+    #[tokio::test]
+    async fn fields_of_people_are_taken_over_with_a_note_and_those_of_tools_are_left() {
+        use Ownership::{Respect, Take};
+        let note = "takes fields over from kubectl-edit";
+        check(Force::No, vec![conflict("kubectl-edit"), accepted()], (Effect::Configured, note), &[Respect, Take])
+            .await;
+        let flux = "Deployment/a belongs to Flux, which owns fields of it";
+        check(Force::No, vec![conflict("kustomize-controller")], (Effect::Blocked, flux), &[Respect]).await;
+        check(Force::No, vec![accepted()], (Effect::Configured, ""), &[Respect]).await;
+    }
+
+    #[tokio::test]
+    async fn a_conflict_of_a_forced_apply_is_a_failure() {
+        let failed = (Effect::Failed, "apply Deployment/a: conflict");
+        check(Force::Yes, vec![conflict("kubectl-edit")], failed, &[Ownership::Take]).await;
+    }
 }

@@ -167,6 +167,10 @@ fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Comm
         state.reason.clone_from(&blocked.reason);
         state.needs_you.clone_from(&blocked.message);
         state.hint.clone_from(&blocked.hint);
+    } else if let Some(held) = applied.blocked().next() {
+        "blocked".clone_into(&mut state.intent);
+        "ForeignOwner".clone_into(&mut state.reason);
+        state.needs_you.clone_from(&held.message);
     } else if applied.is_complete() {
         "applied".clone_into(&mut state.intent);
         state.applied = Some(committed.head.clone());

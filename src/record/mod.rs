@@ -72,7 +72,8 @@ impl Recording<'_> {
             return Err(failure);
         }
         let failed = applied.failed().count();
-        let (state, outcome) = match (failed, plan.blocked.is_empty(), applied.changed()) {
+        let free = plan.blocked.is_empty() && applied.blocked().next().is_none();
+        let (state, outcome) = match (failed, free, applied.changed()) {
             (1.., _, _) => (OperationState::Failed, OperationOutcome::Changed),
             (0, false, _) => (OperationState::Succeeded, OperationOutcome::Blocked),
             (0, true, true) => (OperationState::Succeeded, OperationOutcome::Changed),
@@ -184,8 +185,9 @@ fn sentence(applied: &Applied, plan: &Plan) -> String {
             .collect();
     let unchanged = plan.unchanged.len() + count(Effect::Unchanged);
     parts.push(format!("{unchanged} unchanged"));
-    match plan.blocked.first() {
-        Some(blocked) => format!("{}; blocked: {}.", parts.join(", "), blocked.message),
+    let held = applied.blocked().map(|outcome| &outcome.message);
+    match plan.blocked.iter().map(|blocked| &blocked.message).chain(held).next() {
+        Some(message) => format!("{}; blocked: {message}.", parts.join(", ")),
         None => format!("{}.", parts.join(", ")),
     }
 }

@@ -5,6 +5,8 @@
 
 mod cluster;
 mod refusal;
+#[cfg(test)]
+pub(crate) mod scripted;
 use refusal::Quoting;
 
 use std::collections::BTreeSet;

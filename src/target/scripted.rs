@@ -1,0 +1,91 @@
+//! A target for unit tests: answers as it was told to and keeps what it was asked.
+//!
+//! Not here: a cluster that behaves (`sandbox`).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::pin::Pin;
+use std::sync::Mutex;
+
+use super::{
+    Answer, ApplyRequest, DeleteRequest, Deletion, Kind, LiveObject, Ownership, Reachability, Refusal, Target,
+    TargetEvent, WatchState, Written,
+};
+use crate::model::{Object, ObjectId, OwnEntry};
+
+/// The target.
+#[derive(Default)]
+pub(crate) struct Scripted {
+    /// Answers to applies, in order.
+    pub(crate) applies: Mutex<VecDeque<Result<Written, Refusal>>>,
+    /// How each apply treated the fields of others.
+    pub(crate) sent: Mutex<Vec<Ownership>>,
+    /// What reads of an object answer; nothing is there otherwise.
+    pub(crate) objects: BTreeMap<ObjectId, Result<Object, Refusal>>,
+    /// What the watches know.
+    pub(crate) live: BTreeMap<ObjectId, LiveObject>,
+    /// What opening the watches answers.
+    pub(crate) watching: Option<Refusal>,
+}
+
+fn ready<'a, T: Send + 'a>(answer: Result<T, Refusal>) -> Answer<'a, T> {
+    Box::pin(std::future::ready(answer))
+}
+
+impl Target for Scripted {
+    fn apply<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, Written> {
+        self.sent.lock().unwrap().push(request.ownership);
+        ready(self.applies.lock().unwrap().pop_front().unwrap())
+    }
+
+    fn delete<'a>(&'a self, _request: &'a DeleteRequest) -> Answer<'a, Deletion> {
+        ready(Ok(Deletion::Gone))
+    }
+
+    fn release<'a>(&'a self, _request: &'a DeleteRequest) -> Answer<'a, ()> {
+        ready(Ok(()))
+    }
+
+    fn get<'a>(&'a self, id: &'a ObjectId, _api_version: &'a str) -> Answer<'a, Option<Object>> {
+        ready(self.objects.get(id).cloned().transpose())
+    }
+
+    fn metadata<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>> {
+        self.get(id, api_version)
+    }
+
+    fn contents<'a>(&'a self, _namespace: &'a str) -> Answer<'a, Vec<Object>> {
+        ready(Ok(Vec::new()))
+    }
+
+    fn watch<'a>(&'a self, _kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
+        ready(self.watching.clone().map_or(Ok(()), Err))
+    }
+
+    fn grow_apply_set<'a>(&'a self, _kinds: &'a BTreeSet<Kind>, _namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
+        ready(Ok(()))
+    }
+
+    fn live(&self, id: &ObjectId) -> Option<LiveObject> {
+        self.live.get(id).cloned()
+    }
+
+    fn watch_state(&self, _group: &str, _kind: &str) -> WatchState {
+        if self.watching.is_some() { WatchState::Stale } else { WatchState::Fresh }
+    }
+
+    fn expect(&self, _id: &ObjectId, _uid: &str, _own: &OwnEntry) {}
+
+    fn forget(&self, _id: &ObjectId) {}
+
+    fn events(&self) -> Pin<Box<dyn Future<Output = BTreeSet<TargetEvent>> + Send + '_>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn reachability(&self) -> Reachability {
+        Reachability::Reachable
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        ready(Ok(()))
+    }
+}
