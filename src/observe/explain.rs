@@ -65,7 +65,11 @@ fn at(object: &Object, path: &str) -> Option<Value> {
             Step::Key(key) => value.get(&key)?.clone(),
             Step::Item(pairs) => {
                 let fits = |item: &&Value| {
-                    pairs.iter().all(|(key, wanted)| item.get(key).is_some_and(|found| text(found) == *wanted))
+                    pairs.iter().all(|(key, wanted)| match item.get(key) {
+                        Some(found) => text(found) == *wanted,
+                        // The server names the protocol of every port; a file may leave it to its default.
+                        None => key == "protocol" && wanted == "TCP",
+                    })
                 };
                 value.as_array()?.iter().find(fits)?.clone()
             }
@@ -131,7 +135,7 @@ mod tests {
     fn readable_paths_find_values() {
         let object = Object::from_value(json!({
             "metadata": {"labels": {"a.b/c": "x"}},
-            "spec": {"replicas": 3, "containers": [{"name": "web", "image": "w:1", "ports": [{"containerPort": 80, "protocol": "TCP"}]}]}}))
+            "spec": {"replicas": 3, "ports": [{"name": "udp", "port": 53, "protocol": "UDP"}, {"name": "left", "port": 53}], "containers": [{"name": "web", "image": "w:1", "ports": [{"containerPort": 80, "protocol": "TCP"}]}]}}))
         .unwrap();
         assert_eq!(at(&object, "spec.replicas"), Some(json!(3)));
         assert_eq!(at(&object, "spec.containers[name=web].image"), Some(json!("w:1")));
@@ -140,6 +144,9 @@ mod tests {
             Some(json!(80))
         );
         assert_eq!(at(&object, "metadata.labels[a.b/c]"), Some(json!("x")));
+        assert_eq!(at(&object, "spec.ports[port=53,protocol=TCP].name"), Some(json!("left")));
+        assert_eq!(at(&object, "spec.ports[port=53,protocol=UDP].name"), Some(json!("udp")));
+        assert_eq!(at(&object, "spec.ports[port=54,protocol=UDP].name"), None);
         assert_eq!(at(&object, "spec.containers[name=db].image"), None);
     }
 }

@@ -10,7 +10,7 @@ use crate::health::{self, Health, HealthState};
 use crate::model::{Object, ObjectId, OwnEntry, RecordState};
 use crate::plan::marks::Identity;
 use crate::plan::{Desired, Existing, Freshness, Live, NamespaceState, Presence, Snapshot, TargetState, owner};
-use crate::target::{LiveObject, Reachability, Refusal, Target, WatchState};
+use crate::target::{LiveObject, Reachability, Refusal, RefusalKind, Target, WatchState};
 
 /// Fills in freshness, live objects, owners of unknown ones, and the namespace.
 pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
@@ -32,18 +32,22 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
         if !worth_a_look(snapshot, &id) {
             continue;
         }
-        let Some(object) = target.metadata(&id, &api_version).await? else { continue };
-        if snapshot.inventory.get(&id).is_some_and(|record| record.state != RecordState::Intended) {
+        let object = match seen(target.metadata(&id, &api_version).await)? {
+            Seen::Answer(Some(object)) => object,
+            Seen::Answer(None) => continue,
+            Seen::Refused(why) => {
+                snapshot.unseen.insert(id, why);
+                continue;
+            }
+        };
+        let record = snapshot.inventory.get(&id).filter(|record| record.state != RecordState::Intended);
+        let known = record.is_some_and(|record| record.uid == text(&object, "uid"));
+        if record.is_some() {
             // Our instance label is gone, so the watch lost it; the object is there all the same.
             snapshot.live.insert(id.clone(), from_metadata(&id, &object));
-        } else {
-            let owner = {
-                let identity =
-                    Identity { instance: &snapshot.instance, app: &snapshot.app, apply_set: &snapshot.apply_set };
-                owner::owner_of(&object, identity)
-            };
-            let uid = text(&object, "uid");
-            snapshot.existing.insert(id, Existing { uid, owner, managed: managed(&object) });
+        }
+        if !known {
+            note_owner(snapshot, id, &object);
         }
     }
     // An object of ours that the watch shows and no record knows: the store was lost.
@@ -59,12 +63,36 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
 async fn recover(snapshot: &mut Snapshot, target: &dyn Target, id: ObjectId) -> Result<(), Refusal> {
     let api_version = ids(snapshot).into_iter().find(|(wanted, _)| *wanted == id).map(|(_, version)| version);
     let Some(api_version) = api_version else { return Ok(()) };
-    let Some(object) = target.metadata(&id, &api_version).await? else { return Ok(()) };
-    let identity = Identity { instance: &snapshot.instance, app: &snapshot.app, apply_set: &snapshot.apply_set };
-    let owner = owner::owner_of(&object, identity);
-    let uid = text(&object, "uid");
-    snapshot.existing.insert(id, Existing { uid, owner, managed: managed(&object) });
+    match seen(target.metadata(&id, &api_version).await)? {
+        Seen::Answer(Some(object)) => note_owner(snapshot, id, &object),
+        Seen::Answer(None) => {}
+        Seen::Refused(why) => _ = snapshot.unseen.insert(id, why),
+    }
     Ok(())
+}
+
+/// Notes an object that is there and is not the one that we remember, with who owns it.
+fn note_owner(snapshot: &mut Snapshot, id: ObjectId, object: &Object) {
+    let identity = Identity { instance: &snapshot.instance, app: &snapshot.app, apply_set: &snapshot.apply_set };
+    let owner = owner::owner_of(object, identity);
+    snapshot.existing.insert(id, Existing { uid: text(object, "uid"), owner, managed: managed(object) });
+}
+
+/// What came of looking at one thing.
+enum Seen<T> {
+    /// The target answered.
+    Answer(T),
+    /// It answers and refuses this one look, such as by its access rules.
+    Refused(String),
+}
+
+/// Tells a refusal of one look from a target that does not answer or is too busy to.
+fn seen<T>(answer: Result<T, Refusal>) -> Result<Seen<T>, Refusal> {
+    match answer {
+        Ok(answer) => Ok(Seen::Answer(answer)),
+        Err(refusal) if refusal.is_unreachable() || refusal.kind == RefusalKind::Busy => Err(refusal),
+        Err(refusal) => Ok(Seen::Refused(refusal.message)),
+    }
 }
 
 /// Returns all wanted and remembered objects with the `apiVersion` to ask with.
@@ -100,7 +128,15 @@ async fn fill_namespace(snapshot: &mut Snapshot, target: &dyn Target) -> Result<
             snapshot.namespace_state = NamespaceState::Active;
             return Ok(());
         }
-        Some(_) | None => target.get(&id, "v1").await?,
+        Some(_) | None => match seen(target.get(&id, "v1").await)? {
+            Seen::Answer(answer) => answer,
+            Seen::Refused(why) => {
+                // Who may not look at the namespace may still work in it; if it is missing, every write says so.
+                snapshot.unseen.insert(id, why);
+                snapshot.namespace_state = NamespaceState::Active;
+                return Ok(());
+            }
+        },
     };
     snapshot.namespace_state = match live {
         None => NamespaceState::Missing,
@@ -152,8 +188,8 @@ async fn fill_neighbours(snapshot: &mut Snapshot, target: &dyn Target) -> Result
     if snapshot.presence != Presence::RemovedWithData || snapshot.namespace_state != NamespaceState::Active {
         return Ok(());
     }
-    let neighbours =
-        target.contents(&snapshot.namespace).await?.into_iter().filter(|object| !is_own_or_system(snapshot, object));
+    let Seen::Answer(contents) = seen(target.contents(&snapshot.namespace).await)? else { return Ok(()) };
+    let neighbours = contents.into_iter().filter(|object| !is_own_or_system(snapshot, object));
     snapshot.neighbours = Some(neighbours.map(|object| object.id().short()).collect());
     Ok(())
 }
@@ -176,3 +212,6 @@ fn is_own_or_system(snapshot: &Snapshot, object: &Object) -> bool {
 fn text(object: &Object, key: &str) -> String {
     object.at(&["metadata", key]).and_then(Value::as_str).unwrap_or("").to_owned()
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,6 +88,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         inventory: inventory.clone(),
         live: Default::default(),
         existing: Default::default(),
+        unseen: Default::default(),
         freshness: Default::default(),
         namespace_state: NamespaceState::Missing,
         neighbours: None,
@@ -109,7 +110,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         return Observed { snapshot, payloads: built.payloads };
     }
     if let Err(refusal) = look(&mut snapshot, observation.target).await {
-        unreachable_or_unknown(&mut snapshot, observation.target, &refusal);
+        note_unreachable(&mut snapshot, observation.target, &refusal);
     }
     Observed { snapshot, payloads: built.payloads }
 }
@@ -120,7 +121,12 @@ async fn look(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusa
         let own = OwnEntry { fields: record.fields.clone(), time: record.time.clone() };
         target.expect(&record.id, &record.uid, &own);
     }
-    target.watch(&kinds(snapshot)).await?;
+    if let Err(refusal) = target.watch(&kinds(snapshot)).await
+        && target.reachability() != Reachability::Reachable
+    {
+        return Err(refusal);
+    }
+    // One watch that does not open on a target that answers is doubt about one kind, which plan knows how to treat.
     live::fill(snapshot, target).await
 }
 
@@ -141,9 +147,8 @@ fn kinds(snapshot: &Snapshot) -> BTreeSet<Kind> {
     kinds
 }
 
-/// Notes that the target did not answer. A refusal of one call while the target as a whole answers leaves kinds unwatched, which plan knows
-/// how to doubt.
-fn unreachable_or_unknown(snapshot: &mut Snapshot, target: &dyn Target, refusal: &Refusal) {
+/// Notes that the target did not answer.
+fn note_unreachable(snapshot: &mut Snapshot, target: &dyn Target, refusal: &Refusal) {
     match target.reachability() {
         Reachability::Unreachable { since, why } => snapshot.target = TargetState::Unreachable { since, why },
         Reachability::Reachable => {

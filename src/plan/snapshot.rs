@@ -39,6 +39,8 @@ pub struct Snapshot {
     ///
     /// The app's own Namespace (`namespace::id`) counts as wanted also where the package renders none.
     pub existing: BTreeMap<ObjectId, Existing>,
+    /// Objects that the target did not let us look at, with what it said. Nothing is known about them.
+    pub unseen: BTreeMap<ObjectId, String>,
     /// Whether the watch of a kind, as (group, kind), can be trusted.
     pub freshness: BTreeMap<(String, String), Freshness>,
     /// The app's namespace.

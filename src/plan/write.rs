@@ -49,6 +49,9 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
     if snapshot.freshness_of(id) == Freshness::UnknownKind {
         return (unknown_kind(wanted), Vec::new());
     }
+    if let Some(why) = snapshot.unseen.get(id) {
+        return (unseen(wanted, why), Vec::new());
+    }
     let live = snapshot.live.get(id);
     if live.is_some_and(|live| live.terminating) {
         return (leaving(wanted), Vec::new());
@@ -142,6 +145,20 @@ fn unknown_kind(wanted: &Wanted) -> Decision {
         hint: String::new(),
     };
     Decision::Block(blocked, Some(WakeOn::Kind { group, kind }))
+}
+
+/// Decides about an object that nobody could look at: it may be somebody else's.
+fn unseen(wanted: &Wanted, why: &str) -> Decision {
+    if wanted.is_derived_namespace() {
+        return Decision::Leave;
+    }
+    let blocked = Blocked {
+        object: Some(wanted.id.clone()),
+        reason: "NotReadable".into(),
+        message: format!("{} cannot be looked at: {why}", wanted.id.short()),
+        hint: format!("kubectl auth can-i get {}", wanted.id.kind.to_lowercase()),
+    };
+    Decision::Block(blocked, None)
 }
 
 fn leaving(wanted: &Wanted) -> Decision {

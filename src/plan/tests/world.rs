@@ -149,6 +149,7 @@ impl World {
                 inventory: Inventory::default(),
                 live: BTreeMap::new(),
                 existing: BTreeMap::new(),
+                unseen: BTreeMap::new(),
                 freshness: BTreeMap::new(),
                 namespace_state: NamespaceState::Missing,
                 neighbours: None,

@@ -32,6 +32,7 @@ pub(super) struct Cache {
 struct Watched {
     synced: bool,
     unknown: bool,
+    refused: bool,
     last: Option<Instant>,
     objects: BTreeMap<ObjectId, LiveObject>,
 }
@@ -63,7 +64,9 @@ impl Cache {
 
     /// Returns whether the first list of a kind is in, or will not come.
     pub(super) fn settled(&self, group: &str, kind: &str) -> bool {
-        self.kinds.get(&(group.to_owned(), kind.to_owned())).is_some_and(|watched| watched.synced || watched.unknown)
+        self.kinds
+            .get(&(group.to_owned(), kind.to_owned()))
+            .is_some_and(|watched| watched.synced || watched.unknown || watched.refused)
     }
 
     /// Returns whether the watch of a kind can be trusted.
@@ -71,6 +74,7 @@ impl Cache {
         match self.kinds.get(&(group.to_owned(), kind.to_owned())) {
             None => WatchState::Closed,
             Some(watched) if watched.unknown => WatchState::UnknownKind,
+            Some(watched) if watched.refused => WatchState::Closed,
             Some(watched) if watched.synced && watched.last.is_some_and(|last| last.elapsed() < FRESH_LIMIT) => {
                 WatchState::Fresh
             }
@@ -83,6 +87,7 @@ impl Cache {
         if let Some(watched) = self.watched(group, kind) {
             watched.last = Some(Instant::now());
             watched.unknown = false;
+            watched.refused = false;
         }
     }
 
@@ -91,6 +96,13 @@ impl Cache {
         if let Some(watched) = self.watched(group, kind) {
             watched.unknown = true;
             watched.synced = false;
+        }
+    }
+
+    /// Notes that we may not watch a kind. What was seen of it before is doubted, not gone.
+    pub(super) fn refused(&mut self, group: &str, kind: &str) {
+        if let Some(watched) = self.watched(group, kind) {
+            watched.refused = true;
         }
     }
 

@@ -1,0 +1,111 @@
+//! Tests of `live`: what a snapshot says about objects that no watch shows.
+//!
+//! Not here: what follows from it (`plan`).
+
+use serde_json::json;
+
+use crate::base::Timestamp;
+use crate::model::{
+    AppName, CommitId, File, FileTree, InstanceId, Inventory, Object, ObjectId, Record, RecordState, Secrets, Settings,
+};
+use crate::observe::{Observation, observe};
+use crate::plan::{Ask, Owner, Presence, Snapshot, TargetState};
+use crate::target::scripted::Scripted;
+use crate::target::{Refusal, RefusalKind};
+
+const SETTINGS: &str = r#"{"apiVersion": "rewild.dev/v1", "instanceId": "k3f7q2m5xd"}"#;
+const KUSTOMIZATION: &str = "namespace: blog\nresources: [deployment.yaml]\n";
+const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: blog}\nspec: {}\n";
+
+fn web() -> ObjectId {
+    ObjectId::new("apps", "Deployment", "blog", "web")
+}
+
+fn namespace() -> (ObjectId, Result<Object, Refusal>) {
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "blog", "uid": "n"}});
+    (ObjectId::new("", "Namespace", "", "blog"), Ok(Object::from_value(object).unwrap()))
+}
+
+fn deployment(uid: &str) -> Object {
+    let metadata =
+        json!({"name": "web", "namespace": "blog", "uid": uid, "annotations": {"meta.helm.sh/release-name": "r"}});
+    Object::from_value(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata})).unwrap()
+}
+
+fn record(uid: &str) -> Record {
+    Record {
+        id: web(),
+        api_version: "apps/v1".into(),
+        state: RecordState::Applied,
+        uid: uid.into(),
+        hash: "h".into(),
+        fields: "f".into(),
+        time: "t".into(),
+        generation: 1,
+        created: true,
+        commit: None,
+    }
+}
+
+async fn snapshot(target: &Scripted, inventory: Inventory) -> Snapshot {
+    let mut files = FileTree::new();
+    for (path, text) in [("kustomization.yaml", KUSTOMIZATION), ("deployment.yaml", DEPLOYMENT)] {
+        files.insert(crate::base::RepoPath::parse(&format!("apps/blog/{path}")).unwrap(), File::text(text));
+    }
+    let settings: Settings = serde_json::from_str(SETTINGS).unwrap();
+    observe(Observation {
+        instance: &InstanceId::parse("k3f7q2m5xd").unwrap(),
+        app: &AppName::parse("blog").unwrap(),
+        commit: &CommitId::parse(&"a".repeat(40)).unwrap(),
+        files: &files,
+        presence: Presence::Kept,
+        settings: &settings,
+        secrets: &Secrets::new(),
+        hash_key: &[0; 32],
+        inventory,
+        requirements: Vec::new(),
+        dependents: Vec::new(),
+        ask: Ask::default(),
+        target,
+        now: Timestamp(0),
+    })
+    .await
+    .snapshot
+}
+
+#[tokio::test]
+async fn another_incarnation_without_our_label_has_its_owner() {
+    let target = Scripted { objects: [namespace(), (web(), Ok(deployment("new")))].into(), ..Scripted::default() };
+    let seen = snapshot(&target, Inventory::new([record("old")])).await;
+    assert_eq!(seen.live.get(&web()).map(|live| live.uid.as_str()), Some("new"));
+    assert!(matches!(&seen.existing[&web()].owner, Owner::Tool { tool, .. } if tool == "Helm"), "{seen:#?}");
+    let seen = snapshot(&target, Inventory::new([record("new")])).await;
+    assert!(seen.live.contains_key(&web()) && !seen.existing.contains_key(&web()));
+}
+
+#[tokio::test]
+async fn a_refused_look_at_one_object_is_about_that_object_only() {
+    let refused = Refusal::new(RefusalKind::Forbidden, "read Deployment blog/web: forbidden");
+    let target = Scripted { objects: [namespace(), (web(), Err(refused))].into(), ..Scripted::default() };
+    let seen = snapshot(&target, Inventory::default()).await;
+    assert_eq!(seen.target, TargetState::Reachable);
+    assert_eq!(seen.unseen.get(&web()).map(String::as_str), Some("read Deployment blog/web: forbidden"));
+    let plan = crate::plan::plan(&seen);
+    let held: Vec<&str> = plan.blocked.iter().map(|blocked| blocked.reason.as_str()).collect();
+    assert_eq!(held, ["NotReadable"]);
+    assert!(plan.actions.iter().all(|action| action.object != web()));
+}
+
+#[tokio::test]
+async fn a_watch_that_does_not_open_is_doubt_and_no_silence_of_the_target() {
+    let late = Refusal::new(RefusalKind::Timeout, "watch Deployment: the first list did not arrive");
+    let target = Scripted { objects: [namespace()].into(), watching: Some(late), ..Scripted::default() };
+    assert_eq!(snapshot(&target, Inventory::default()).await.target, TargetState::Reachable);
+}
+
+#[tokio::test]
+async fn silence_in_the_middle_is_silence_of_the_target() {
+    let silent = Refusal::new(RefusalKind::Timeout, "read Deployment blog/web: no answer within 10 s");
+    let target = Scripted { objects: [namespace(), (web(), Err(silent))].into(), ..Scripted::default() };
+    assert!(matches!(snapshot(&target, Inventory::default()).await.target, TargetState::Unreachable { .. }));
+}
