@@ -67,24 +67,39 @@ async fn follow(
 ) {
     let mut ticks = tokio::time::interval(poll);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut failing = false;
     loop {
         tokio::select! {
             () = sender.closed() => return,
-            _ = woken.recv() => {}
+            // While the refs cannot be listed only the clock asks again: a broken directory sends events without end.
+            _ = woken.recv(), if !failing => {}
             _ = ticks.tick() => {}
         }
         match look(repository).await {
-            Ok(now) if now == seen => {}
             Ok(now) => {
-                seen = now;
-                // A full channel holds a hint already.
-                let _ = sender.try_send(());
+                failing = false;
+                if now != seen {
+                    seen = now;
+                    // A full channel holds a hint already.
+                    let _ = sender.try_send(());
+                }
+            }
+            Err(_) if is_gone(repository).await => {
+                tracing::warn!(repository = %repository.path().display(), "the repository is gone, its refs are watched no more");
+                return;
             }
             Err(error) => {
-                tracing::warn!(repository = %repository.path().display(), %error, "refs could not be listed");
+                if !failing {
+                    tracing::warn!(repository = %repository.path().display(), %error, "refs could not be listed");
+                }
+                failing = true;
             }
         }
     }
+}
+
+async fn is_gone(repository: &Repository) -> bool {
+    matches!(tokio::fs::try_exists(repository.git_dir()).await, Ok(false))
 }
 
 async fn look(repository: &Repository) -> Result<Seen, Error> {
@@ -128,6 +143,16 @@ mod tests {
         assert!(hinted(&mut watch).await);
         instance.git(&["symbolic-ref", "HEAD", "refs/heads/other"]);
         assert!(hinted(&mut watch).await);
+    }
+
+    #[tokio::test]
+    async fn the_watch_ends_with_its_repository() {
+        let instance = Instance::bare().await;
+        instance.commit(&[("a", "1")], "first").await;
+        let mut watch = watch_refs(&instance.repository, Duration::from_millis(20)).await.unwrap();
+        std::fs::remove_dir_all(instance.repository.git_dir()).unwrap();
+        let ended = async { while watch.changed().await.is_some() {} };
+        assert!(tokio::time::timeout(PATIENCE, ended).await.is_ok());
     }
 
     #[tokio::test]
