@@ -135,9 +135,14 @@ impl Daemon {
         for mut task in tasks {
             if tokio::time::timeout(STOP_DEADLINE, &mut task).await.is_err() {
                 task.abort();
+                let _ = task.await;
             }
         }
         self.inner.store.close().await;
+        // Handles may live on, such as in a connection that is being closed: they must not keep the next process out.
+        for handle in self.inner.handles.values() {
+            handle.instance().release();
+        }
     }
 }
 

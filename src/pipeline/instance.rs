@@ -3,7 +3,7 @@
 //! Not here: the line (`mod.rs`), the daemon's table of instances (`daemon`).
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Error;
 use crate::base::Timestamp;
@@ -46,7 +46,7 @@ pub struct Instance {
     pub clock: fn() -> Timestamp,
     /// One commit at a time for the whole repository.
     pub(super) commits: tokio::sync::Mutex<()>,
-    _lock: InstanceLock,
+    lock: Mutex<Option<InstanceLock>>,
 }
 
 /// What an instance is opened with.
@@ -126,8 +126,13 @@ impl Instance {
             committer,
             clock,
             commits,
-            _lock: lock,
+            lock: Mutex::new(Some(lock)),
         })
+    }
+
+    /// Gives the instance up to other processes; for the end of the daemon, when nothing works on it any more.
+    pub(crate) fn release(&self) {
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Returns the present.
