@@ -1,5 +1,11 @@
 //! The main line from end to end on the sandbox.
 
+mod drift;
+mod presence;
+mod restart;
+mod updates;
+mod waiting;
+
 use rewild::model::{DataFate, Deploy, PackageName, Request};
 use serde_json::json;
 
@@ -13,6 +19,15 @@ fn add(package: &str, bindings: &[(&str, &str)]) -> Request {
         values: Default::default(),
         version: None,
         deploy: Deploy::Later,
+    }
+}
+
+/// Adds and deploys apps and waits until each is healthy.
+async fn installed(world: &World, apps: &[&str]) {
+    for name in apps {
+        world.done(add(name, &[])).await;
+        world.done(deploy(name)).await;
+        world.healthy(name).await;
     }
 }
 

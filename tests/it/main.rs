@@ -1,5 +1,7 @@
 //! Tests of several modules together, in one program because linking is dear.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test ends at the first surprise")]
+
 mod line;
 mod scripts_api;
 mod world;

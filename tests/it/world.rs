@@ -1,19 +1,22 @@
 //! A whole instance in a private directory: upstream with history, instance repository, sandbox cluster, daemon in process.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rewild::base::{RepoPath, Timestamp};
 use rewild::daemon::{Daemon, Handle, Options};
 use rewild::git::{self, Layout, NewCommit, Repository};
-use rewild::model::{AppName, AppState, Author, CommitId, File, FileTree, Operation, OperationState, Request};
+use rewild::model::{
+    AppName, AppState, Author, CommitId, File, FileTree, Operation, OperationState, Reason, Request, Trigger,
+};
 use rewild::package;
 use rewild::sandbox::{self, Sandbox};
 use rewild::settings::{DaemonSettings, StateDirectory};
 use rewild::target::Access;
 
 /// How long a condition is waited for before the world is shown and the test fails.
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The world of one test.
 pub(crate) struct World {
@@ -117,6 +120,98 @@ impl World {
         self.daemon.stop().await;
         self.daemon = open(&self.settings, &self.root, &self.sandbox).await;
         self.handle = self.daemon.instance("home").unwrap();
+    }
+
+    /// Stops the daemon, loses its store and starts another.
+    pub(crate) async fn restart_without_store(&mut self) {
+        self.daemon.stop().await;
+        for file in ["wild.db", "wild.db-wal", "wild.db-shm"] {
+            let _ = std::fs::remove_file(self.root.join("state").join(file));
+        }
+        assert!(!self.root.join("state/wild.db").exists());
+        self.daemon = open(&self.settings, &self.root, &self.sandbox).await;
+        self.handle = self.daemon.instance("home").unwrap();
+    }
+
+    /// Stops the cluster; nothing answers at its address any more.
+    pub(crate) async fn stop_cluster(&mut self) {
+        let other = Sandbox::start(sandbox::Settings::default()).await.unwrap();
+        std::mem::replace(&mut self.sandbox, other).stop().await;
+    }
+
+    /// Wakes an app as the schedule does and waits until it was looked at.
+    pub(crate) async fn look_again(&self, app: &str) {
+        let since = clock();
+        self.handle.wake(Trigger { app: Some(AppName::parse(app).unwrap()), reason: Reason::Scheduled });
+        self.looked_at(app, since).await;
+    }
+
+    /// Waits until an app was looked at after a time.
+    pub(crate) async fn looked_at(&self, app: &str, since: Timestamp) {
+        self.until(&format!("{app} is looked at"), async || {
+            self.state(app).await.is_some_and(|state| state.observed_at > since)
+        })
+        .await;
+    }
+
+    /// Runs the git program on the instance repository and returns whether it succeeded and what it said.
+    pub(crate) fn git(&self, args: &[&str]) -> (bool, String) {
+        let mut git = std::process::Command::new("git");
+        let output = git.arg("--git-dir").arg(self.root.join("home.git")).args(args).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Returns the versions of all objects of the kinds that packages use, by path, read without our code.
+    pub(crate) async fn versions(&self) -> BTreeMap<String, String> {
+        let core = ["namespaces", "configmaps", "secrets", "services", "persistentvolumeclaims"];
+        let core = core.map(|plural| format!("/api/v1/{plural}"));
+        let others = ["apps/v1/deployments", "apps/v1/statefulsets", "batch/v1/jobs", "networking.k8s.io/v1/ingresses"];
+        let mut versions = BTreeMap::new();
+        for path in core.into_iter().chain(others.map(|path| format!("/apis/{path}"))) {
+            let list = self.get(&path).await.unwrap();
+            for item in list["items"].as_array().unwrap() {
+                let metadata = &item["metadata"];
+                let key = format!("{path} {} {}", metadata["namespace"], metadata["name"]);
+                versions.insert(key, metadata["resourceVersion"].to_string());
+            }
+        }
+        versions
+    }
+
+    /// Makes an object in the cluster as another tool would.
+    pub(crate) async fn make(&self, path: &str, body: serde_json::Value) {
+        let answer = reqwest::Client::new()
+            .post(format!("{}{path}?fieldManager=helm", self.sandbox.url()))
+            .header("Content-Type", "application/json")
+            .body(body.to_string())
+            .send()
+            .await
+            .unwrap();
+        assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
+    }
+
+    /// Commits to the deployed branch as a person who pushes.
+    pub(crate) async fn push(&self, message: &str, changes: &[(&str, Option<&str>)]) -> CommitId {
+        commit(&self.repository, "main", message, changes).await
+    }
+
+    /// Replaces a text in a file of the deployed branch, which must hold it once, and pushes.
+    pub(crate) async fn edit(&self, path: &str, from: &str, to: &str) -> CommitId {
+        let text = self.file("main", path).await.unwrap();
+        assert_eq!(text.matches(from).count(), 1, "{text}");
+        self.push(&format!("edit {path}"), &[(path, Some(&text.replace(from, to)))]).await
+    }
+
+    /// Returns the head of the deployed branch.
+    pub(crate) async fn head(&self) -> CommitId {
+        self.repository.head("main").await.unwrap().unwrap()
+    }
+
+    /// Returns the state of one of our statuses on a commit.
+    pub(crate) async fn status(&self, commit: &CommitId, context: &str) -> Option<String> {
+        let instance = self.handle.instance();
+        let statuses = instance.store.statuses(&instance.id, commit).await.unwrap();
+        statuses.into_iter().find(|status| status.context.starts_with(context)).map(|status| status.state)
     }
 
     /// Adds the next commits of the upstream's history up to the one that begins with this text, and fetches them.

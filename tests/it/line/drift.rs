@@ -1,0 +1,76 @@
+//! Differences of the cluster from git, and objects of other tools.
+
+use rewild::model::Request;
+use serde_json::json;
+
+use super::{add, deploy, installed};
+use crate::world::{World, app};
+
+const STONEDB: &str = "/apis/apps/v1/namespaces/stonedb/statefulsets/stonedb";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reported_drift_is_shown_and_not_healed_until_somebody_asks() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    let text = world.file("main", ".wild/config.yaml").await.unwrap();
+    world.push("report drift", &[(".wild/config.yaml", Some(&format!("{text}drift: report\n")))]).await;
+    installed(&world, &["stonedb"]).await;
+    world.patch(STONEDB, json!({"spec": {"replicas": 3}})).await;
+    world
+        .until("the drift is shown", async || world.state("stonedb").await.is_some_and(|state| !state.drift.is_empty()))
+        .await;
+    let state = world.state("stonedb").await.unwrap();
+    let drift = &state.drift[0];
+    assert_eq!((drift.path.as_str(), drift.manager.as_str()), ("spec.replicas", "kubectl-edit"));
+    assert_eq!((&drift.desired, &drift.live), (&Some(json!(1)), &Some(json!(3))));
+    let head = world.head().await;
+    world
+        .until("the status says so", async || world.status(&head, "wild/drift").await.as_deref() == Some("failure"))
+        .await;
+    world.look_again("stonedb").await;
+    assert_eq!(world.get(STONEDB).await.unwrap().pointer("/spec/replicas"), Some(&json!(3)));
+    world.done(Request::RevertDrift { app: app("stonedb") }).await;
+    assert_eq!(world.get(STONEDB).await.unwrap().pointer("/spec/replicas"), Some(&json!(1)));
+    world.healthy("stonedb").await;
+    world
+        .until("the status is good again", async || {
+            world.status(&head, "wild/drift").await.as_deref() == Some("success")
+        })
+        .await;
+    assert!(world.state("stonedb").await.unwrap().drift.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_of_another_tool_is_held_back_alone() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    world
+        .make(
+            "/api/v1/namespaces",
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "quickcache"}}),
+        )
+        .await;
+    let foreign = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "quickcache", "annotations": {"meta.helm.sh/release-name": "cache"}},
+        "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "c", "image": "theirs:1"}]},
+            },
+        },
+    });
+    let path = "/apis/apps/v1/namespaces/quickcache/deployments";
+    world.make(path, foreign).await;
+    world.done(add("quickcache", &[])).await;
+    world.ask(deploy("quickcache")).await;
+    world
+        .until("the object is held back", async || {
+            world.state("quickcache").await.is_some_and(|state| state.reason == "ForeignOwner")
+        })
+        .await;
+    assert!(world.get("/api/v1/namespaces/quickcache/services/quickcache").await.is_some());
+    assert!(world.get("/api/v1/namespaces/quickcache/secrets/quickcache-secrets").await.is_some());
+    let live = world.get(&format!("{path}/quickcache")).await.unwrap();
+    assert_eq!(live.pointer("/spec/template/spec/containers/0/image"), Some(&json!("theirs:1")));
+    assert_eq!(live.pointer("/metadata/labels"), None);
+}

@@ -1,0 +1,125 @@
+//! Config, updates with and without conflicts, roll-back.
+
+use rewild::model::{Decision, Request, Side};
+use serde_json::json;
+
+use super::{add, deploy, installed};
+use crate::world::{World, app};
+
+const SERVER: &str = "apps/photobox/server-deployment.yaml";
+const SERVER_PATH: &str = "/apis/apps/v1/namespaces/photobox/deployments/photobox-server";
+const STONEDB: &str = "/apis/apps/v1/namespaces/stonedb/statefulsets/stonedb";
+
+async fn first_parents(world: &World, from: &rewild::model::CommitId) -> usize {
+    let (done, text) = world.git(&["rev-list", "--count", "--first-parent", &format!("{from}..main")]);
+    assert!(done);
+    text.trim().parse().unwrap()
+}
+
+fn update(name: &str) -> Request {
+    Request::Update { app: app(name), to: None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_config_change_is_one_commit_that_is_applied() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb"]).await;
+    let before = world.head().await;
+    let set = [("timezone".to_owned(), json!("Europe/Berlin"))].into();
+    world.done(Request::Config { app: app("stonedb"), set, unset: Vec::new() }).await;
+    assert_eq!(first_parents(&world, &before).await, 1);
+    assert!(world.file("main", "config.yaml").await.unwrap().contains("Europe/Berlin"));
+    assert!(world.file("main", "apps/stonedb/statefulset.yaml").await.unwrap().contains("Europe/Berlin"));
+    world.healthy("stonedb").await;
+    assert!(world.get(STONEDB).await.unwrap().to_string().contains("Europe/Berlin"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pushed_config_change_is_followed_by_one_commit() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb"]).await;
+    let pushed = world.edit("config.yaml", "timezone: UTC", "timezone: Europe/Rome").await;
+    world
+        .until("the files follow the config", async || {
+            world.get(STONEDB).await.unwrap().to_string().contains("Europe/Rome")
+        })
+        .await;
+    world.healthy("stonedb").await;
+    assert_eq!(first_parents(&world, &pushed).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clean_update_keeps_the_customisation() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb", "quickcache", "photobox"]).await;
+    world.edit(SERVER, "replicas: 1", "replicas: 2").await;
+    world
+        .until("the customisation is applied", async || {
+            world.get(SERVER_PATH).await.unwrap().pointer("/spec/replicas") == Some(&json!(2))
+        })
+        .await;
+    world.publish("photobox 1.1").await;
+    let before = world.head().await;
+    world.done(update("photobox")).await;
+    assert_eq!(first_parents(&world, &before).await, 1);
+    let text = world.file("main", SERVER).await.unwrap();
+    assert!(text.contains("replicas: 2") && text.contains("photobox/server:1.1"), "{text}");
+    world.healthy("photobox").await;
+    let live = world.get(SERVER_PATH).await.unwrap();
+    assert_eq!(live.pointer("/spec/replicas"), Some(&json!(2)));
+    assert!(live.to_string().contains("photobox/server:1.1"));
+    assert_eq!(world.state("photobox").await.unwrap().version, "1.1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conflicting_update_waits_on_its_branch_until_it_is_resolved() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb", "quickcache", "photobox"]).await;
+    world.edit(SERVER, "cpu: 100m", "cpu: 200m").await;
+    world
+        .until("the customisation is applied", async || {
+            world.get(SERVER_PATH).await.unwrap().to_string().contains("200m")
+        })
+        .await;
+    world.healthy("photobox").await;
+    world.publish("photobox 1.1").await;
+    let before = world.head().await;
+    world.done(update("photobox")).await;
+    assert_eq!(world.head().await, before);
+    assert!(world.repository.head("wild/update/photobox").await.unwrap().is_some());
+    assert_eq!(world.state("photobox").await.unwrap().conflicts, 1);
+    assert!(world.file("wild/update/photobox", ".wild/conflicts/photobox.yaml").await.is_some());
+
+    // Another app goes on meanwhile.
+    world.done(add("quillblog", &[])).await;
+    world.done(deploy("quillblog")).await;
+    world.healthy("quillblog").await;
+    assert_eq!(world.state("photobox").await.unwrap().conflicts, 1);
+
+    let decisions = vec![Decision { conflict: None, take: Side::Mine }];
+    world.done(Request::Resolve { app: app("photobox"), decisions }).await;
+    world.healthy("photobox").await;
+    let text = world.file("main", SERVER).await.unwrap();
+    assert!(text.contains("cpu: 200m") && text.contains("photobox/server:1.1"), "{text}");
+    assert_eq!(world.repository.head("wild/update/photobox").await.unwrap(), None);
+    assert_eq!(world.file("main", ".wild/conflicts/photobox.yaml").await, None);
+    assert!(world.git(&["merge-base", "--is-ancestor", "refs/wild/generated/photobox", "main"]).0);
+    assert_eq!(world.state("photobox").await.unwrap().conflicts, 0);
+    assert!(world.git(&["fsck", "--strict"]).0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_customisation_is_rolled_back() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb"]).await;
+    let to = world.head().await;
+    world.edit("apps/stonedb/statefulset.yaml", "cpu: 100m", "cpu: 250m").await;
+    let holds = async |text: &str| world.get(STONEDB).await.unwrap().to_string().contains(text);
+    world.until("the customisation is applied", async || holds("250m").await).await;
+    world.done(Request::Rollback { app: app("stonedb"), to, reason: "too much".into() }).await;
+    world.until("it is gone", async || !holds("250m").await).await;
+    world.healthy("stonedb").await;
+    assert!(!world.file("main", "apps/stonedb/statefulset.yaml").await.unwrap().contains("250m"));
+    let (_, subject) = world.git(&["log", "-1", "--format=%s", "main"]);
+    assert!(subject.starts_with("rollback(stonedb)"), "{subject}");
+}

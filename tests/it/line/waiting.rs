@@ -1,0 +1,72 @@
+//! Requirements, health before success, secrets.
+
+use rewild::model::OperationState;
+
+use super::{add, deploy, installed};
+use crate::world::World;
+
+const BLOG: &str = "/apis/apps/v1/namespaces/quillblog/deployments/quillblog";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_waits_for_what_it_requires_and_is_released_by_itself() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    world.sandbox.hold_ready("stonedb", "stonedb");
+    world.done(add("stonedb", &[])).await;
+    world.done(add("quillblog", &[])).await;
+    world.done(deploy("stonedb")).await;
+    let ended = world.ask(deploy("quillblog")).await;
+    assert_eq!(ended.state, OperationState::Succeeded, "{ended:#?}");
+    let state = world.state("quillblog").await.unwrap();
+    assert_eq!((state.intent.as_str(), state.reason.as_str()), ("blocked", "RequirementNotReady"), "{state:#?}");
+    assert_eq!(world.get(BLOG).await, None);
+    world.sandbox.release_ready("stonedb", "stonedb");
+    world.healthy("stonedb").await;
+    world.healthy("quillblog").await;
+    assert!(world.get(BLOG).await.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_status_says_success_before_health_was_seen() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    world.sandbox.hold_ready("stonedb", "stonedb");
+    world.done(add("stonedb", &[])).await;
+    world.done(deploy("stonedb")).await;
+    let head = world.head().await;
+    world
+        .until("it is applied", async || world.state("stonedb").await.is_some_and(|state| state.intent == "applied"))
+        .await;
+    for _ in 0..3 {
+        world.look_again("stonedb").await;
+        assert_eq!(world.status(&head, "wild/deploy").await.as_deref(), Some("pending"));
+    }
+    world.sandbox.release_ready("stonedb", "stonedb");
+    world
+        .until("the status is success", async || world.status(&head, "wild/deploy").await.as_deref() == Some("success"))
+        .await;
+    assert_eq!(world.state("stonedb").await.unwrap().health, "healthy");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_secret_value_is_in_git() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb", "quickcache", "quillblog"]).await;
+    let secrets = world.handle.instance().secrets.read().unwrap();
+    let values: Vec<String> = secrets
+        .paths()
+        .map(|path| secrets.get(path).unwrap().expose(rewild::model::Purpose::RequestBody).to_owned())
+        .collect();
+    assert!(values.len() >= 5, "{}", values.len());
+    // Every object, also what no ref reaches.
+    let (done, list) = world.git(&["cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)"]);
+    assert!(done);
+    let mut read = 0;
+    for line in list.lines() {
+        let (kind, id) = line.split_once(' ').unwrap();
+        if kind != "tree" {
+            let text = world.git(&["cat-file", kind, id]).1;
+            assert!(values.iter().all(|value| !text.contains(value.as_str())), "{kind} {id} holds a secret value");
+            read += 1;
+        }
+    }
+    assert!(read > 20);
+}
