@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::json;
 
 use crate::sandbox::failure::Failure;
 use crate::schema::{Kind, Scope, kinds};
@@ -91,10 +91,11 @@ impl Query {
     pub(crate) fn number(&self, key: &str) -> Result<Option<u64>, Failure> {
         match self.text(key) {
             "" => Ok(None),
-            text => text
-                .parse()
-                .map(Some)
-                .map_err(|_| Failure::bad_request(format!("strconv.ParseUint: parsing {text:?}: invalid syntax"))),
+            text => text.parse().map(Some).map_err(|_| {
+                Failure::internal(format!(
+                    "{key}: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+                ))
+            }),
         }
     }
 }
@@ -108,13 +109,14 @@ impl Call {
         }
     }
 
-    pub(crate) fn persistence(&self) -> Result<Persistence, Failure> {
+    /// Returns whether the write is kept; a refusal names the options of this sort of request.
+    pub(crate) fn persistence(&self, options: &str) -> Result<Persistence, Failure> {
         match self.query.text("dryRun") {
             "" => Ok(Persistence::Keep),
             "All" => Ok(Persistence::DryRun),
             other => {
-                let cause = super::failure::Cause::unsupported("dryRun", &Value::from(other), &["All"]);
-                Err(Failure::invalid_options("PatchOptions", &cause))
+                let cause = super::failure::Cause::unsupported("dryRun", &json!([other]), &["All"]);
+                Err(Failure::invalid_options(options, &cause))
             }
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Not here: defaults (`defaults.rs`), validation (`validate.rs`).
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::base::Timestamp;
@@ -20,7 +22,7 @@ pub(crate) fn canonical(object: &Value, kind: &Kind) -> Result<Canonical, String
     let Some(structure) = kind.structure else {
         return Ok(Canonical { object: object.clone(), unknown: Vec::new() });
     };
-    let mut walk = Walk { unknown: Vec::new(), path: Vec::new() };
+    let mut walk = Walk { unknown: Vec::new(), path: Vec::new(), fields: Vec::new(), structure: kind.kind };
     let Value::Object(map) = object else { return Err("json: cannot unmarshal into an object".to_owned()) };
     let mut result = Map::new();
     let content = walk.structure(Some(map), structure.get())?;
@@ -41,14 +43,18 @@ pub(crate) fn blank(kind: &Kind) -> Value {
 struct Walk {
     unknown: Vec<String>,
     path: Vec<String>,
+    /// Field names alone, as messages about types name a place.
+    fields: Vec<&'static str>,
+    structure: &'static str,
 }
 
 impl Walk {
     fn structure(
         &mut self,
         map: Option<&Map<String, Value>>,
-        structure: &Structure,
+        structure: &'static Structure,
     ) -> Result<Map<String, Value>, String> {
+        let outer = std::mem::replace(&mut self.structure, structure.name);
         let mut result = Map::new();
         for (key, _) in map.into_iter().flatten() {
             if structure.field(key).is_none() {
@@ -58,6 +64,7 @@ impl Walk {
         for field in &structure.fields {
             let value = map.and_then(|map| map.get(field.name)).filter(|value| !value.is_null());
             self.path.push(field.name.to_owned());
+            self.fields.push(field.name);
             let kept = match value {
                 Some(value) => Some(self.value(value, &field.shape)?),
                 None => None,
@@ -71,10 +78,12 @@ impl Walk {
                 (Presence::Always, None) => Some(self.zero(&field.shape)?),
             };
             self.path.pop();
+            self.fields.pop();
             if let Some(kept) = kept {
                 result.insert(field.name.to_owned(), kept);
             }
         }
+        self.structure = outer;
         Ok(result)
     }
 
@@ -108,6 +117,13 @@ impl Walk {
 
     fn scalar(&self, value: &Value, shape: &Shape) -> Result<Value, String> {
         let text = value.as_str();
+        if let (Shape::Bytes, Some(text)) = (shape, text)
+            && STANDARD.decode(text).is_err()
+        {
+            let good = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
+            let at = text.as_bytes().iter().position(|byte| !good(byte)).unwrap_or(text.len());
+            return Err(format!("illegal base64 data at input byte {at}"));
+        }
         let kept = match (shape, text) {
             (Shape::Any, _) => Some(value.clone()),
             (Shape::Text | Shape::Bytes, Some(_)) => Some(value.clone()),
@@ -123,9 +139,10 @@ impl Walk {
         };
         kept.ok_or_else(|| {
             format!(
-                "json: cannot unmarshal {} into Go struct field {} of type {}",
+                "json: cannot unmarshal {} into Go struct field {}.{} of type {}",
                 sort_of(value),
-                self.path.join("."),
+                self.structure,
+                self.fields.join("."),
                 type_of(shape)
             )
         })

@@ -135,12 +135,18 @@ fn service(object: &mut Value) {
     if sort == "LoadBalancer" {
         fill(spec, "allocateLoadBalancerNodePorts", json!(true));
     }
+    let balanced = sort == "LoadBalancer";
     for port in maps(spec, "ports") {
         fill(port, "protocol", json!(DEFAULT_PROTOCOL));
         let own = port.get("port").cloned().unwrap_or(Value::Null);
         let unset = port.get("targetPort").is_none_or(|target| target == &json!(0) || target == &json!(""));
         if unset {
             port.insert("targetPort".to_owned(), own);
+        }
+    }
+    if let (true, Some(balancer)) = (balanced, inner(child_mut(object, "status"), "loadBalancer")) {
+        for address in maps(balancer, "ingress").filter(|address| address.contains_key("ip")) {
+            fill(address, "ipMode", json!("VIP"));
         }
     }
 }

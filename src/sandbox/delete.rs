@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::sandbox::call::{Call, Persistence};
 use crate::sandbox::canon::seconds;
-use crate::sandbox::failure::Failure;
+use crate::sandbox::failure::{Cause, Failure};
 use crate::sandbox::read::shown;
 use crate::sandbox::rules::bump_generation;
 use crate::sandbox::selector::Selector;
@@ -38,6 +38,11 @@ impl Wish {
         Self { policy: "Background".to_owned(), ..Self::default() }
     }
 
+    /// Returns the wish of a deletion that waits for dependents.
+    pub(crate) fn foreground() -> Self {
+        Self { policy: "Foreground".to_owned(), ..Self::default() }
+    }
+
     /// Returns the wish of a deletion that waits for nothing but finalizers.
     pub(crate) fn at_once() -> Self {
         Self { grace: Some(0), ..Self::background() }
@@ -54,6 +59,11 @@ impl Wish {
         let text = |pointer: &str| sent.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let query = &call.query;
         let policy = text("/propagationPolicy").unwrap_or_else(|| query.text("propagationPolicy").to_owned());
+        if !["", "Foreground", "Background", "Orphan"].contains(&policy.as_str()) {
+            let known = ["Foreground", "Background", "Orphan", "nil"];
+            let cause = Cause::unsupported("propagationPolicy", &json!(policy), &known);
+            return Err(Failure::invalid_options("DeleteOptions", &cause));
+        }
         let dry_run = sent.get("dryRun").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
         Ok(Self {
             uid: text("/preconditions/uid"),
@@ -63,7 +73,7 @@ impl Wish {
                 .get("gracePeriodSeconds")
                 .and_then(Value::as_i64)
                 .or_else(|| query.text("gracePeriodSeconds").parse().ok()),
-            dry_run: dry_run || call.persistence()? == Persistence::DryRun,
+            dry_run: dry_run || call.persistence("DeleteOptions")? == Persistence::DryRun,
         })
     }
 }
@@ -152,8 +162,7 @@ pub(crate) fn delete_object(
     }
     let deleting = !metadata_text(&live, "deletionTimestamp").is_empty();
     if namespace && deleting {
-        let why = "The system is ensuring all content is removed from this namespace.  Upon completion, this namespace will automatically be purged by the system.";
-        return Err(Failure::conflict(kind, &key.name, why));
+        return Ok(Deleted::Waiting(live));
     }
     let mut object = live.clone();
     set_finalizers(&mut object, kind, &wish.policy);
@@ -162,8 +171,8 @@ pub(crate) fn delete_object(
         if wish.dry_run {
             return Ok(Deleted::Gone(object));
         }
-        store.delete(sort, key);
-        return Ok(Deleted::Gone(live));
+        let gone = store.delete(sort, key).map_or(live, |gone| (*gone).clone());
+        return Ok(Deleted::Gone(gone));
     }
     let time = store.now().plus(std::time::Duration::from_secs(u64::try_from(grace).unwrap_or(0)));
     let metadata = metadata_mut(&mut object);

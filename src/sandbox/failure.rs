@@ -41,6 +41,12 @@ impl Cause {
         Self { reason: "FieldValueForbidden", message: format!("Forbidden: {why}"), field: field.to_owned() }
     }
 
+    /// Returns the cause of a value that occurs twice.
+    pub(crate) fn duplicate(field: &str, value: &Value) -> Self {
+        let message = format!("Duplicate value: {}", shown(value));
+        Self { reason: "FieldValueDuplicate", message, field: field.to_owned() }
+    }
+
     /// Returns the cause of a value that is none of those known.
     pub(crate) fn unsupported(field: &str, value: &Value, known: &[&str]) -> Self {
         let known: Vec<String> = known.iter().map(|it| format!("{it:?}")).collect();
@@ -127,7 +133,14 @@ impl Failure {
     }
 
     pub(crate) fn invalid(kind: &Kind, name: &str, causes: &[Cause]) -> Self {
-        let listed: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        // The message says a thing once that is a cause twice.
+        let mut listed: Vec<String> = Vec::new();
+        for cause in causes {
+            let text = format!("{}: {}", cause.field, cause.message);
+            if !listed.contains(&text) {
+                listed.push(text);
+            }
+        }
         let listed = match listed.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -205,7 +218,7 @@ impl Failure {
             "the body of the request was in an unknown format - accepted media types include: {}",
             known.join(", ")
         );
-        Self::new(415, "UnsupportedMediaType", message, Some(json!({})))
+        Self::new(415, "UnsupportedMediaType", message, None)
     }
 
     /// Returns the refusal to go on from a version that is no longer kept.

@@ -112,8 +112,8 @@ impl Sandbox {
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let mut store = Store::new(settings.seed, settings.clock, settings.max_object_bytes);
-        controllers::found_cluster(&mut store);
         store.running = settings.controllers;
+        controllers::found_cluster(&mut store);
         let cluster = Arc::new(Cluster::new(store));
         let router = server::router(Arc::clone(&cluster), address.to_string());
         let stop = cluster.stop.clone();

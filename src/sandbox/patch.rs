@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::sandbox::failure::Failure;
 use crate::schema::{Kind, ListShape, Shape};
+use crate::yaml;
 
 /// Content type of server-side apply.
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
@@ -33,20 +34,36 @@ pub(crate) fn patched(kind: &Kind, content_type: &str, live: &Value, body: &[u8]
             let shape = kind.structure.map_or(Shape::Any, Shape::Struct);
             Ok(strategic(Some(live), &patch, &shape).unwrap_or(Value::Null))
         }
-        _ => Err(Failure {
-            code: 415,
-            reason: "UnsupportedMediaType",
-            message: "415: Unsupported Media Type".to_owned(),
-            details: Some(json!({})),
-        }),
+        _ => Err(unsupported()),
     }
 }
 
-/// Reads the body of an apply. Every JSON text is YAML too, and it is what our clients send.
+/// Refuses what is no patch.
+pub(crate) fn check_type(content_type: &str) -> Result<(), Failure> {
+    if [MERGE, JSON, STRATEGIC].contains(&content_type) { Ok(()) } else { Err(unsupported()) }
+}
+
+fn unsupported() -> Failure {
+    Failure {
+        code: 415,
+        reason: "UnsupportedMediaType",
+        message: "415: Unsupported Media Type".to_owned(),
+        details: Some(json!({})),
+    }
+}
+
+/// Reads the body of an apply: JSON, as programs send it, or YAML.
 pub(crate) fn read_apply(body: &[u8]) -> Result<Value, Failure> {
-    let value: Value =
-        serde_json::from_slice(body).map_err(|error| Failure::bad_request(format!("error decoding YAML: {error}")))?;
-    if value.is_object() { Ok(value) } else { Err(Failure::bad_request("error decoding YAML: not a map")) }
+    if let Ok(value @ Value::Object(_)) = serde_json::from_slice(body) {
+        return Ok(value);
+    }
+    let text = String::from_utf8_lossy(body);
+    let refuse = |why: &str| Failure::bad_request(format!("error decoding YAML: {why}"));
+    match yaml::load_one("", &text, yaml::Dialect::Kube) {
+        Ok(Some(document)) if document.value.is_object() => Ok(document.value),
+        Ok(_) => Err(refuse("not a map")),
+        Err(found) => Err(refuse(found.first().map_or("", |first| first.message.as_str()))),
+    }
 }
 
 /// Returns the refusal of a patch that leads to fields that the kind does not have.
@@ -203,6 +220,7 @@ fn strategic(live: Option<&Value>, patch: &Value, shape: &Shape) -> Option<Value
 
 fn strategic_items(mut items: Vec<Value>, patch: &[Value], list: (&Shape, &str)) -> Vec<Value> {
     let (shape, key) = list;
+    let before = items.clone();
     for change in patch {
         let same = |item: &Value| item.get(key) == change.get(key);
         if change.get("$patch") == Some(&json!("delete")) {
@@ -218,7 +236,26 @@ fn strategic_items(mut items: Vec<Value>, patch: &[Value], list: (&Shape, &str))
             None => items.extend(strategic(None, change, shape)),
         }
     }
-    items
+    in_order(items, &before, patch, key)
+}
+
+/// Items of the patch keep their order and stand before those that it does not name, unless they stood behind them before.
+fn in_order(items: Vec<Value>, before: &[Value], patch: &[Value], key: &str) -> Vec<Value> {
+    let place = |list: &[Value], item: &Value| list.iter().position(|other| other.get(key) == item.get(key));
+    let (mut wanted, others): (Vec<Value>, Vec<Value>) =
+        items.into_iter().partition(|item| place(patch, item).is_some());
+    wanted.sort_by_key(|item| place(patch, item));
+    let mut others = others.into_iter().peekable();
+    let mut result = Vec::new();
+    for item in wanted {
+        let own = place(before, &item);
+        while let Some(other) = others.next_if(|other| own.is_some_and(|own| place(before, other) < Some(own))) {
+            result.push(other);
+        }
+        result.push(item);
+    }
+    result.extend(others);
+    result
 }
 
 #[cfg(test)]

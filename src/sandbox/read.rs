@@ -100,7 +100,9 @@ fn item(object: &Value, form: Form) -> Value {
 fn list_version(store: &Store, call: &Call) -> Result<u64, Failure> {
     let query = &call.query;
     let matching = query.text("resourceVersionMatch");
-    let asked = query.number("resourceVersion")?;
+    let asked = query
+        .number("resourceVersion")
+        .map_err(|failure| Failure::bad_request(format!("invalid resource version: {}", failure.message)))?;
     if !matching.is_empty() && asked.is_none() {
         let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
         return Err(Failure::invalid_options("ListOptions", &Cause::forbidden("resourceVersionMatch", why)));
@@ -120,7 +122,11 @@ fn write_token(version: u64, last: &Key) -> String {
 fn read_token(token: &str) -> Result<Page, Failure> {
     let refuse = || Failure::bad_request("invalid continue token: continue key is not valid");
     let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| refuse())?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|_| refuse())?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
+        let first = bytes.first().map_or(' ', |byte| char::from(*byte));
+        let why = format!("invalid character '{first}' looking for beginning of value");
+        Failure::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+    })?;
     let version = value.get("rv").and_then(Value::as_u64).ok_or_else(refuse)?;
     let start = value.get("start").and_then(Value::as_str).ok_or_else(refuse)?;
     let (namespace, name) = start.trim_end_matches('\0').split_once('/').ok_or_else(refuse)?;

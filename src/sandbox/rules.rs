@@ -12,8 +12,12 @@ use crate::sandbox::write::metadata_text;
 use crate::schema::Kind;
 
 const SERVICES: Sort = Sort { group: "", plural: "services" };
+/// Where a DaemonSet counts its templates, from before generations were counted.
+const TEMPLATE_COUNT: &str = "deprecated.daemonset.template.generation";
 /// First node port that is handed out.
 const FIRST_NODE_PORT: u64 = 30_000;
+/// Node ports that there are.
+const NODE_PORTS: u64 = 2_768;
 
 /// Returns the fields that an endpoint never writes, and that nobody therefore owns through it.
 pub(crate) fn reset_fields(kind: &Kind, subresource: &str) -> FieldSet {
@@ -88,6 +92,9 @@ pub(crate) fn prepare_create(store: &mut Store, kind: &Kind, object: &mut Value)
         }
         ("", "Service") => allocate_addresses(store, None, object),
         ("batch", "Job") => select_own_pods(object),
+        ("apps", "DaemonSet") => {
+            metadata_child_mut(object, "annotations").insert(TEMPLATE_COUNT.to_owned(), json!("1"));
+        }
         _ => {}
     }
 }
@@ -106,7 +113,11 @@ pub(crate) fn prepare_update(store: &mut Store, kind: &Kind, subresource: &str, 
     }
     match (kind.group, kind.kind) {
         ("", "Namespace") if subresource.is_empty() => copy(live, object, &["spec", "finalizers"]),
-        ("", "Service") => allocate_addresses(store, Some(live), object),
+        ("", "Service") => {
+            drop_node_ports(live, object);
+            allocate_addresses(store, Some(live), object);
+        }
+        ("apps", "DaemonSet") => count_templates(live, object),
         _ => {}
     }
     let counted = |key: &str| !matches!(key, "kind" | "apiVersion" | "metadata" | "status");
@@ -188,6 +199,36 @@ fn select_own_pods(job: &mut Value) {
         labels.insert(format!("{prefix}controller-uid"), json!(uid));
         labels.insert(format!("{prefix}job-name"), json!(name));
     }
+    // A Job without labels of its own has those of its pods.
+    let labels = labels.clone();
+    if job.pointer("/metadata/labels").is_none() {
+        metadata_child_mut(job, "labels").extend(labels);
+    }
+}
+
+fn count_templates(live: &Value, object: &mut Value) {
+    let count = live.get("metadata").and_then(|it| it.get("annotations")).and_then(|it| it.get(TEMPLATE_COUNT));
+    let count: i64 = count.and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or(0);
+    let changed = live.pointer("/spec/template") != object.pointer("/spec/template");
+    let count = (count + i64::from(changed)).to_string();
+    metadata_child_mut(object, "annotations").insert(TEMPLATE_COUNT.to_owned(), json!(count));
+}
+
+/// Takes from a Service what only its former type had.
+fn drop_node_ports(live: &Value, service: &mut Value) {
+    let sort = |object: &Value| object.pointer("/spec/type").and_then(Value::as_str).unwrap_or("").to_owned();
+    if sort(service) != "ClusterIP" || sort(live) == "ClusterIP" {
+        return;
+    }
+    let spec = child_mut(service, "spec");
+    for key in ["externalTrafficPolicy", "allocateLoadBalancerNodePorts", "healthCheckNodePort"] {
+        spec.shift_remove(key);
+    }
+    for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Value::Object(port) = port {
+            port.shift_remove("nodePort");
+        }
+    }
 }
 
 /// Gives a Service its cluster address and node ports, or leaves it those that it has.
@@ -196,6 +237,7 @@ fn allocate_addresses(store: &mut Store, live: Option<&Value>, service: &mut Val
     let sort = service.pointer("/spec/type").and_then(Value::as_str).unwrap_or("ClusterIP").to_owned();
     let taken = addresses(store);
     let node_ports = node_ports(store);
+    let start = store.pick(NODE_PORTS);
     let spec = child_mut(service, "spec");
     if sort == "ExternalName" {
         return;
@@ -215,7 +257,9 @@ fn allocate_addresses(store: &mut Store, live: Option<&Value>, service: &mut Val
         return;
     }
     let old = kept("/spec/ports").unwrap_or(Value::Null);
-    let mut free = (FIRST_NODE_PORT..).filter(|port| !node_ports.contains(port));
+    let mut free = (0..NODE_PORTS)
+        .map(|step| FIRST_NODE_PORT + (start + step) % NODE_PORTS)
+        .filter(|port| !node_ports.contains(port));
     for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
         let same =
             |other: &&Value| other.get("port") == port.get("port") && other.get("protocol") == port.get("protocol");

@@ -33,7 +33,7 @@ fn live(store: &Store, call: &Call) -> Result<Value, Failure> {
 }
 
 fn change(store: &mut Store, method: &Method, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
-    let write = Write::new(store, call)?;
+    let write = Write::new(store, call, "UpdateOptions")?;
     let live = live(store, call)?;
     let before = scale_of(&live);
     let wanted = if method == Method::PUT {
@@ -48,13 +48,35 @@ fn change(store: &mut Store, method: &Method, call: &Call, body: &[u8]) -> Resul
     let replicas = wanted.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
     if replicas < 0 {
         let cause = Cause::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
-        return Err(Failure::invalid(call.kind, &call.name, &[cause]));
+        return Err(invalid_scale(&call.name, &cause));
     }
     let mut object = live.clone();
     child_mut(&mut object, "spec").insert("replicas".to_owned(), json!(replicas));
     fields::track_update(Some(&live), &mut object, write.applied());
+    forget_times(&mut object, replicas);
     let object = finish_update(store, &write, &live, object)?;
     Ok(Answer::Json(200, scale_of(&object)))
+}
+
+/// The API server loses the time of whoever scales, and everything about whoever scales to nothing.
+fn forget_times(object: &mut Value, replicas: i64) {
+    let Some(entries) = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut) else { return };
+    let by_scale = |entry: &Value| entry.get("subresource") == Some(&json!("scale"));
+    entries.retain(|entry| replicas != 0 || !by_scale(entry));
+    for entry in entries.iter_mut().filter(|entry| by_scale(entry)).filter_map(Value::as_object_mut) {
+        entry.shift_remove("time");
+    }
+}
+
+fn invalid_scale(name: &str, cause: &Cause) -> Failure {
+    let text = format!("{}: {}", cause.field, cause.message);
+    let causes = json!([{"reason": cause.reason, "message": cause.message, "field": cause.field}]);
+    Failure {
+        code: 422,
+        reason: "Invalid",
+        message: format!("Scale.autoscaling {name:?} is invalid: {text}"),
+        details: Some(json!({"name": name, "group": "autoscaling", "kind": "Scale", "causes": causes})),
+    }
 }
 
 /// A scale has no list to merge by key, so any kind with whole metadata reads its patches right.

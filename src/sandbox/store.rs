@@ -317,6 +317,12 @@ impl Store {
         digits.chars().collect::<Vec<_>>().chunks(2).take(length).map(pick).collect()
     }
 
+    /// Returns some number below a bound.
+    pub(crate) fn pick(&mut self, bound: u64) -> u64 {
+        let digits: String = self.digits().chars().take(15).collect();
+        u64::from_str_radix(&digits, 16).unwrap_or(0) % bound.max(1)
+    }
+
     fn digits(&mut self) -> String {
         self.made += 1;
         let digest = sha256(format!("{}/{}", self.seed, self.made).as_bytes());

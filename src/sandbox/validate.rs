@@ -12,7 +12,6 @@ use crate::schema::{Kind, immutable_paths};
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
 const STATEFUL_SET_CHANGE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 /// Longest name of most kinds.
@@ -38,9 +37,29 @@ pub(crate) fn validate_change(live: &Value, object: &Value, kind: &Kind, subreso
     if !subresource.is_empty() {
         return causes;
     }
-    check_content(object, kind, &mut causes);
+    check_finalizers(live, object, &mut causes);
     check_immutable(live, object, kind, &mut causes);
+    check_content(object, kind, &mut causes);
     causes
+}
+
+/// An object that is being deleted takes no further finalizers.
+fn check_finalizers(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
+    let list = |object: &Value| -> Vec<String> {
+        let list = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let before = list(live);
+    let new: Vec<String> =
+        list(object).into_iter().filter(|name| !before.contains(name)).map(|name| format!("{name:?}")).collect();
+    if !new.is_empty() && !metadata_text(live, "deletionTimestamp").is_empty() {
+        let why = format!(
+            "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+            new.join(", ")
+        );
+        let cause = Cause::forbidden("metadata.finalizers", &why);
+        causes.extend([cause.clone(), cause]);
+    }
 }
 
 fn check_name(object: &Value, kind: &Kind, causes: &mut Vec<Cause>) {
@@ -52,7 +71,7 @@ fn check_name(object: &Value, kind: &Kind, causes: &mut Vec<Cause>) {
     let label = |name: &str| name.split('.').count() == 1 && is_subdomain(name) && name.len() <= 63;
     let (good, why) = match (kind.group, kind.kind) {
         ("", "Namespace") => (label(name), LABEL),
-        ("", "Service") => (label(name) && name.starts_with(|c: char| c.is_ascii_lowercase()), DNS_1035),
+        ("", "Service") => (label(name), LABEL),
         ("rbac.authorization.k8s.io", _) => {
             (!name.contains(['/', '%']) && name != "." && name != "..", "may not contain '/'")
         }
@@ -73,10 +92,14 @@ fn is_subdomain(name: &str) -> bool {
 fn check_content(object: &Value, kind: &Kind, causes: &mut Vec<Cause>) {
     match (kind.group, kind.kind) {
         ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet") => check_workload(object, causes),
-        ("batch", "Job") => check_pod(object.pointer("/spec/template/spec"), "spec.template.spec", causes),
-        ("", "Pod") => check_pod(object.get("spec"), "spec", causes),
+        ("batch", "Job") => check_pod(object.pointer("/spec/template/spec"), "spec.template.spec", &[], causes),
+        ("", "Pod") => check_pod(object.get("spec"), "spec", &[], causes),
         ("", "Service") => check_service(object, causes),
-        ("", "ConfigMap" | "Secret") => check_keys(object, causes),
+        ("", "ConfigMap") => check_keys(object, causes),
+        ("", "Secret") => {
+            check_keys(object, causes);
+            check_secret(object, causes);
+        }
         _ => {}
     }
 }
@@ -85,9 +108,13 @@ fn check_workload(object: &Value, causes: &mut Vec<Cause>) {
     if let Some(replicas) = object.pointer("/spec/replicas").filter(|it| it.as_i64().is_some_and(|it| it < 0)) {
         causes.push(Cause::invalid("spec.replicas", replicas, NOT_NEGATIVE));
     }
-    let labels = object.pointer("/spec/template/metadata/labels").cloned().unwrap_or_else(|| json!({}));
+    const MISMATCH: &str = "`selector` does not match template `labels`";
+    let labels = object.pointer("/spec/template/metadata/labels").cloned().unwrap_or(Value::Null);
     match object.pointer("/spec/selector") {
-        None | Some(Value::Null) => causes.push(Cause::required("spec.selector", "")),
+        None | Some(Value::Null) => {
+            causes.push(Cause::required("spec.selector", ""));
+            causes.push(Cause::invalid("spec.template.metadata.labels", &labels, MISMATCH));
+        }
         Some(selector) => {
             let wanted = map_of(selector, "matchLabels").cloned().unwrap_or_default();
             if wanted.is_empty() && selector.get("matchExpressions").is_none() {
@@ -95,12 +122,13 @@ fn check_workload(object: &Value, causes: &mut Vec<Cause>) {
                 causes.push(Cause::invalid("spec.selector", selector, why));
             }
             if wanted.iter().any(|(key, value)| labels.get(key) != Some(value)) {
-                let why = "`selector` does not match template `labels`";
-                causes.push(Cause::invalid("spec.template.metadata.labels", &labels, why));
+                causes.push(Cause::invalid("spec.template.metadata.labels", &labels, MISMATCH));
             }
         }
     }
-    check_pod(object.pointer("/spec/template/spec"), "spec.template.spec", causes);
+    let claims = object.pointer("/spec/volumeClaimTemplates").and_then(Value::as_array);
+    let claims: Vec<&str> = claims.into_iter().flatten().map(|claim| metadata_text(claim, "name")).collect();
+    check_pod(object.pointer("/spec/template/spec"), "spec.template.spec", &claims, causes);
     if object.get("kind") == Some(&json!("Deployment")) {
         check_strategy(object, causes);
     }
@@ -114,7 +142,8 @@ fn check_strategy(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-fn check_pod(spec: Option<&Value>, at: &str, causes: &mut Vec<Cause>) {
+/// Checks a pod; claims are volumes that it gets from elsewhere.
+fn check_pod(spec: Option<&Value>, at: &str, claims: &[&str], causes: &mut Vec<Cause>) {
     let containers = spec.and_then(|spec| spec.get("containers")).and_then(Value::as_array);
     let Some(containers) = containers.filter(|list| !list.is_empty()) else {
         causes.push(Cause::required(&format!("{at}.containers"), ""));
@@ -126,6 +155,7 @@ fn check_pod(spec: Option<&Value>, at: &str, causes: &mut Vec<Cause>) {
         .into_iter()
         .flatten()
         .filter_map(|volume| volume.get("name")?.as_str())
+        .chain(claims.iter().copied())
         .collect();
     for (index, container) in containers.iter().enumerate() {
         let at = format!("{at}.containers[{index}]");
@@ -143,6 +173,11 @@ fn check_pod(spec: Option<&Value>, at: &str, causes: &mut Vec<Cause>) {
                 let field = format!("{at}.volumeMounts[{index}].name");
                 let message = format!("Not found: {name:?}");
                 causes.push(Cause { reason: "FieldValueNotFound", message, field });
+            }
+        }
+        for (index, variable) in container.get("env").and_then(Value::as_array).into_iter().flatten().enumerate() {
+            if variable.get("name").and_then(Value::as_str).unwrap_or("").is_empty() {
+                causes.push(Cause::required(&format!("{at}.env[{index}].name"), ""));
             }
         }
         check_resources(container, &at, causes);
@@ -169,15 +204,26 @@ fn check_service(object: &Value, causes: &mut Vec<Cause>) {
     if ports.is_none_or(Vec::is_empty) && !headless {
         causes.push(Cause::required("spec.ports", ""));
     }
+    let name_of = |port: &Value| port.get("name").and_then(Value::as_str).unwrap_or("").to_owned();
+    let mut names: Vec<String> = Vec::new();
     let several = ports.is_some_and(|ports| ports.len() > 1);
     for (index, port) in ports.into_iter().flatten().enumerate() {
         if several && port.get("name").is_none() {
             causes.push(Cause::required(&format!("spec.ports[{index}].name"), ""));
         }
+        if !name_of(port).is_empty() && names.contains(&name_of(port)) {
+            causes.push(Cause::duplicate(&format!("spec.ports[{index}].name"), &json!(name_of(port))));
+        }
+        names.push(name_of(port));
         if port.get("port").and_then(Value::as_i64).is_none_or(|port| !(1..=65_535).contains(&port)) {
             let value = port.get("port").unwrap_or(&Value::Null);
             let why = "must be between 1 and 65535, inclusive";
             causes.push(Cause::invalid(&format!("spec.ports[{index}].port"), value, why));
+        }
+        let target = port.get("targetPort").and_then(Value::as_i64);
+        if let Some(target) = target.filter(|port| !(1..=65_535).contains(port)) {
+            let why = "must be between 1 and 65535, inclusive";
+            causes.push(Cause::invalid(&format!("spec.ports[{index}].targetPort"), &json!(target), why));
         }
     }
 }
@@ -188,6 +234,24 @@ fn check_keys(object: &Value, causes: &mut Vec<Cause>) {
         if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
             causes.push(Cause::invalid(&format!("data[{key}]"), &json!(key), WHY));
         }
+    }
+}
+
+/// Some types of Secrets have keys that must be there.
+fn check_secret(secret: &Value, causes: &mut Vec<Cause>) {
+    let data = map_of(secret, "data");
+    let needs: &[&str] = match secret.get("type").and_then(Value::as_str) {
+        Some("kubernetes.io/basic-auth")
+            if data.is_none_or(|data| !data.contains_key("username") && !data.contains_key("password")) =>
+        {
+            &["username", "password"]
+        }
+        Some("kubernetes.io/tls") => &["tls.crt", "tls.key"],
+        Some("kubernetes.io/dockerconfigjson") => &[".dockerconfigjson"],
+        _ => &[],
+    };
+    for key in needs.iter().filter(|key| data.is_none_or(|data| !data.contains_key(**key))) {
+        causes.push(Cause::required(&format!("data[{key}]"), ""));
     }
 }
 
@@ -210,6 +274,8 @@ fn check_immutable(live: &Value, object: &Value, kind: &Kind, causes: &mut Vec<C
         }
         let value = after.unwrap_or(Value::Null);
         causes.push(match path {
+            ["value"] => Cause::forbidden("value", "may not be changed in an update."),
+            ["spec", "template"] => Cause::invalid("spec.template.spec", &value, "field is immutable"),
             ["roleRef"] => Cause::invalid("roleRef", &value, "cannot change roleRef"),
             ["spec", "clusterIP"] => Cause::invalid("spec.clusterIPs[0]", &json!([value]), "may not change once set"),
             _ => Cause::invalid(&path.join("."), &value, "field is immutable"),

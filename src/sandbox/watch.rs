@@ -190,7 +190,14 @@ impl Watch {
             let map = super::store::child_mut(&mut metadata, "annotations");
             map.extend(annotations.iter().map(|(key, value)| ((*key).to_owned(), json!(value))));
         }
-        let object = json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata});
+        // A bookmark of whole objects is an object without content.
+        let mut object = super::canon::blank(self.kind);
+        if let Value::Object(map) = &mut object {
+            map.insert("metadata".to_owned(), metadata);
+        }
+        if matches!(self.kind.kind, "Deployment" | "StatefulSet" | "ReplicaSet") {
+            super::store::child_mut(&mut object, "spec").insert("replicas".to_owned(), json!(0));
+        }
         self.send("BOOKMARK", &shown(&object, self.form));
     }
 

@@ -34,8 +34,10 @@ pub(crate) struct Write<'a> {
 }
 
 impl<'a> Write<'a> {
-    pub(crate) fn new(store: &Store, call: &'a Call) -> Result<Self, Failure> {
-        Ok(Self::by(store, (call.kind, &call.namespace, &call.subresource), call.manager(), call.persistence()?))
+    /// Returns the write of a request; a refusal names the options of this sort of request.
+    pub(crate) fn new(store: &Store, call: &'a Call, options: &str) -> Result<Self, Failure> {
+        let persistence = call.persistence(options)?;
+        Ok(Self::by(store, (call.kind, &call.namespace, &call.subresource), call.manager(), persistence))
     }
 
     /// Returns the write of a part of the cluster itself.
@@ -75,7 +77,7 @@ impl<'a> Write<'a> {
 
 /// Answers a POST.
 pub(crate) fn create(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
-    let write = Write::new(store, call)?;
+    let write = Write::new(store, call, "CreateOptions")?;
     let object = read_body(call, body)?;
     check_identity(call, &object, None)?;
     let mut object = canonical_or_refuse(call, &object)?;
@@ -91,7 +93,7 @@ pub(crate) fn create(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answ
 
 /// Answers a PUT.
 pub(crate) fn update(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
-    let write = Write::new(store, call)?;
+    let write = Write::new(store, call, "UpdateOptions")?;
     let object = read_body(call, body)?;
     check_identity(call, &object, Some(&call.name))?;
     let mut object = canonical_or_refuse(call, &object)?;
@@ -120,7 +122,7 @@ pub(crate) fn update(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answ
 
 /// Answers a PATCH of any sort.
 pub(crate) fn patch(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
-    let write = Write::new(store, call)?;
+    let write = Write::new(store, call, "PatchOptions")?;
     if call.content_type == patch::APPLY {
         return apply(store, call, &write, body);
     }
@@ -128,6 +130,7 @@ pub(crate) fn patch(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answe
         let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
         return Err(Failure::invalid_options("PatchOptions", &cause));
     }
+    patch::check_type(&call.content_type)?;
     let live = live(store, call)?;
     let patched = patch::patched(call.kind, &call.content_type, &live, body)?;
     check_identity(call, &patched, Some(&call.name))?;
@@ -169,7 +172,7 @@ fn apply(store: &mut Store, call: &Call, write: &Write<'_>, body: &[u8]) -> Resu
         Refused::Mistyped(wrong) => mistyped(&config, &wrong),
     })?;
     check_identity(call, &config, Some(&call.name))?;
-    let mut object = canonical(&applied, call.kind).map_err(Failure::bad_request)?.object;
+    let mut object = canonical(&applied, call.kind).map_err(|why| inconvertible(&config, &why))?.object;
     set_defaults(&mut object, call.kind);
     match live {
         Some(live) => {
@@ -194,19 +197,28 @@ fn create_applied(store: &mut Store, call: &Call, write: &Write<'_>, mut object:
     finish_create(store, write, object).map(|object| Answer::Json(201, shown(&object, call.form)))
 }
 
-fn mistyped(config: &Value, wrong: &[String]) -> Failure {
+/// Names an applied object as messages about its types do.
+fn applied_name(config: &Value) -> String {
     let version = text_of(config, "apiVersion");
     let version = if version.contains('/') { version.to_owned() } else { format!("/{version}") };
+    let (namespace, name) = (metadata_text(config, "namespace"), metadata_text(config, "name"));
+    format!("({namespace}/{name}; {version}, Kind={})", text_of(config, "kind"))
+}
+
+fn inconvertible(config: &Value, why: &str) -> Failure {
+    let name = applied_name(config);
+    let kind = name.rsplit("; ").next().unwrap_or("").trim_end_matches(')');
+    Failure::internal(format!(
+        "failed to convert new object {name} to proper version: unable to convert unstructured object to {kind}: error decoding from json: {why}"
+    ))
+}
+
+fn mistyped(config: &Value, wrong: &[String]) -> Failure {
     let wrong = match wrong {
         [one] => one.clone(),
         many => format!("errors:\n{}", many.iter().map(|it| format!("  {it}")).collect::<Vec<_>>().join("\n")),
     };
-    Failure::internal(format!(
-        "failed to create typed patch object ({}/{}; {version}, Kind={}): {wrong}",
-        metadata_text(config, "namespace"),
-        metadata_text(config, "name"),
-        text_of(config, "kind"),
-    ))
+    Failure::internal(format!("failed to create typed patch object {}: {wrong}", applied_name(config)))
 }
 
 fn live(store: &Store, call: &Call) -> Result<Value, Failure> {
@@ -217,7 +229,8 @@ fn live(store: &Store, call: &Call) -> Result<Value, Failure> {
 
 fn read_body(call: &Call, body: &[u8]) -> Result<Value, Failure> {
     if !matches!(call.content_type.as_str(), "" | "application/json" | "application/x-www-form-urlencoded") {
-        return Err(Failure::unsupported_media(&["application/json", "application/yaml"]));
+        let known = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+        return Err(Failure::unsupported_media(&known));
     }
     serde_json::from_slice(body).map_err(|error| {
         Failure::bad_request(format!(
@@ -242,9 +255,11 @@ fn canonical_or_refuse(call: &Call, object: &Value) -> Result<Value, Failure> {
 fn check_identity(call: &Call, object: &Value, name: Option<&str>) -> Result<(), Failure> {
     let (version, kind) = (text_of(object, "apiVersion"), text_of(object, "kind"));
     if !kind.is_empty() && kind != call.kind.kind {
+        let short = version.rsplit('/').next().unwrap_or("");
+        let group = if call.kind.group.is_empty() { "core" } else { call.kind.group.split('.').next().unwrap_or("") };
         return Err(Failure::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {}: converting ({}) to ({}): unknown conversion",
-            call.kind.kind, kind, call.kind.kind
+            "{kind} in version {version:?} cannot be handled as a {0}: converting ({short}.{kind}) to ({group}.{0}): unknown conversion",
+            call.kind.kind
         )));
     }
     if !version.is_empty() && version != call.kind.api_version() {
@@ -288,7 +303,7 @@ pub(crate) fn finish_create(store: &mut Store, write: &Write<'_>, mut object: Va
     let metadata = metadata_mut(&mut object);
     metadata.insert("uid".to_owned(), json!(store.uid()));
     metadata.insert("creationTimestamp".to_owned(), json!(write.now));
-    for key in ["generation", "resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+    for key in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         metadata.shift_remove(key);
     }
     rules::prepare_create(store, write.kind, &mut object);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::sandbox::controllers::{
-    change, controlled, create, is_deleting, number, owner_reference, set_condition, set_status, template_hash, text,
+    change, controlled, create, is_deleting, number, owner_reference, set_condition, template_hash, text,
 };
 use crate::sandbox::failure::Failure;
 use crate::sandbox::store::{Key, Sort, Store, child_mut, metadata_child_mut};
@@ -36,13 +36,13 @@ pub(super) fn reconcile(store: &mut Store, key: &Key) -> Result<(), Failure> {
         Some((key, set)) => (key.clone(), revision_of(set)),
         None => make_set(store, set_kind, &live, &sets)?,
     };
-    change(store, (own, ""), key, |object| {
-        metadata_child_mut(object, "annotations").insert(REVISION.to_owned(), json!(revision.to_string()));
-    })?;
     roll(store, set_kind, &live, &new)?;
     let sets = controlled(store, &live, SETS);
     let now = store.now_text();
-    set_status(store, own, key, |status| set_numbers(status, &live, &sets, &new, &now))
+    change(store, (own, "status"), key, |object| {
+        metadata_child_mut(object, "annotations").insert(REVISION.to_owned(), json!(revision.to_string()));
+        set_numbers(child_mut(object, "status"), &live, &sets, &new, &now);
+    })
 }
 
 fn revision_of(set: &Value) -> i64 {
@@ -81,7 +81,12 @@ fn make_set(
     let annotations = json!({DESIRED: wanted.to_string(), MAX: (wanted + surge(deployment)).to_string(),
         REVISION: revision.to_string()});
     let owner = kind("apps", "Deployment").map_or(Value::Null, |kind| owner_reference(deployment, kind));
-    let replicas = if sets.is_empty() { wanted } else { 0 };
+    let total: i64 = sets.values().map(|set| number(set, "/spec/replicas")).sum();
+    let replicas = match (sets.is_empty(), text(deployment, "/spec/strategy/type")) {
+        (true, _) => wanted,
+        (false, "Recreate") => 0,
+        (false, _) => (wanted + surge(deployment) - total).clamp(0, wanted),
+    };
     let metadata = json!({"name": name, "namespace": namespace, "labels": labels, "annotations": annotations,
         "ownerReferences": owner});
     let spec = json!({"replicas": replicas, "selector": selector, "template": template});

@@ -59,7 +59,9 @@ fn release(store: &mut Store, kind: &'static Kind, key: &Key, object: &Value) ->
         let Some(found) = store.get(sort, &dependent).cloned() else { continue };
         let Some(kind) = kinds().iter().find(|kind| Sort::of(kind) == sort) else { continue };
         if !is_deleting(&found) {
-            delete_object(store, kind, &dependent, &Wish::background())?;
+            let has_own = !store.dependents(metadata_text(&found, "uid")).is_empty();
+            let wish = if has_own { Wish::foreground() } else { Wish::background() };
+            delete_object(store, kind, &dependent, &wish)?;
         }
         let uid = metadata_text(object, "uid");
         let blocks = owners(&found)

@@ -164,6 +164,17 @@ pub(crate) fn found_cluster(store: &mut Store) {
         "labels": {"component": "apiserver", "provider": "kubernetes"}},
         "spec": {"clusterIP": "10.0.0.1", "ports": [{"name": "https", "port": 443, "targetPort": 6443}]}});
     make(store, ("", "Service"), service);
+    if store.running.contains(&Controller::Pod) {
+        make_node(store);
+    }
+    if store.running.contains(&Controller::Volume) {
+        let class = json!({"metadata": {"name": "standard",
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}, "provisioner": "sandbox.local"});
+        make(store, ("storage.k8s.io", "StorageClass"), class);
+    }
+}
+
+fn make_node(store: &mut Store) {
     let room = json!({"cpu": "64", "memory": "256Gi", "pods": "10k"});
     let node =
         json!({"metadata": {"name": NODE, "labels": {"kubernetes.io/hostname": NODE, "kubernetes.io/os": "linux"}}});
@@ -174,9 +185,6 @@ pub(crate) fn found_cluster(store: &mut Store) {
         let status = json!({"capacity": room, "allocatable": room, "conditions": ready});
         let _ = set_status(store, node, &Key::new("", NODE), |own| own.extend(map(status)));
     }
-    let class = json!({"metadata": {"name": "standard",
-        "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}, "provisioner": "sandbox.local"});
-    make(store, ("storage.k8s.io", "StorageClass"), class);
 }
 
 /// Creates an object of the cluster itself; one that cannot be made is left out.

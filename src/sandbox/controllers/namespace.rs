@@ -40,7 +40,7 @@ fn furnish(store: &mut Store, namespace: &str) -> Result<(), Failure> {
         let about = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
         let annotations = json!({"kubernetes.io/description": about});
         let metadata = json!({"name": ROOT_CERTIFICATE, "namespace": namespace, "annotations": annotations});
-        create(store, kind, json!({"metadata": metadata, "data": {"ca.crt": ""}}))?;
+        create(store, kind, json!({"metadata": metadata, "data": {"ca.crt": "This cluster speaks plain HTTP."}}))?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::sandbox::fields::set::{Element, FieldSet, Path, Scalar};
-use crate::schema::{ListShape, Shape, Structure, Unity, default_key};
+use crate::schema::{ListShape, Presence, Shape, Structure, Unity, default_key};
 
 /// The paths in which two objects differ.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ enum Named {
 }
 
 /// Returns the path element of a list item, or what is wrong with the item.
-fn element(item: &Value, list: &ListShape) -> Result<Element, String> {
+fn element(item: &Value, shape: &Shape, list: &ListShape) -> Result<Element, String> {
     match list {
         ListShape::Set => match Scalar::of(item) {
             Some(Scalar::Null) => {
@@ -88,7 +88,7 @@ fn element(item: &Value, list: &ListShape) -> Result<Element, String> {
             let mut found: Vec<(String, Scalar)> = keys
                 .iter()
                 .filter_map(|key| {
-                    let default = || default_key(key).map(|text| Scalar::Text(text.to_owned()));
+                    let default = || missing_key(shape, key);
                     let value = map.get(*key).and_then(Scalar::of).or_else(default)?;
                     Some(((*key).to_owned(), value))
                 })
@@ -105,6 +105,16 @@ fn element(item: &Value, list: &ListShape) -> Result<Element, String> {
         }
         ListShape::Atomic => Err("invalid indexing of non-associative list".to_owned()),
     }
+}
+
+/// Returns what a missing key counts as: its default, or the zero of a field that is always written.
+fn missing_key(shape: &Shape, key: &str) -> Option<Scalar> {
+    if let Some(text) = default_key(key) {
+        return Some(Scalar::Text(text.to_owned()));
+    }
+    let Shape::Struct(it) = shape else { return None };
+    let field = it.get().field(key).filter(|field| field.presence == Presence::Always)?;
+    Some(if field.shape == Shape::Integer { Scalar::Integer(0) } else { Scalar::Text(String::new()) })
 }
 
 fn items(value: Option<&Value>) -> &[Value] {
@@ -148,15 +158,19 @@ fn check_into(value: &Value, shape: &Shape, path: &mut Path, found: &mut Vec<Str
                     None => found.push(at(path, "field not declared in schema")),
                 }
                 path.pop();
+                // Nothing is said about what stands beside a field that is not known.
+                if atom.entry(key).is_none() {
+                    break;
+                }
             }
         }
         (Atom::Struct(..) | Atom::Map(..), _) => {
-            found.push(at(path, &format!("expected map, got {}", shown(value))));
+            found.push(at(path, &format!("expected map, got &{{{}}}", go_text(value))));
         }
         (Atom::List(item_shape, list), Value::Array(items)) => {
             check_items(items, (item_shape, list), path, found);
         }
-        (Atom::List(..), _) => found.push(at(path, &format!("expected list, got {}", shown(value)))),
+        (Atom::List(..), _) => found.push(at(path, &format!("expected list, got &{{{}}}", go_text(value)))),
     }
 }
 
@@ -167,7 +181,7 @@ fn check_items(items: &[Value], shape: (&Shape, &ListShape), path: &mut Path, fo
         let position = Element::Index(i64::try_from(index).unwrap_or(i64::MAX));
         let element = match list {
             ListShape::Atomic => position,
-            ListShape::Set | ListShape::Keyed(_) => match element(item, list) {
+            ListShape::Set | ListShape::Keyed(_) => match element(item, item_shape, list) {
                 Ok(element) => element,
                 Err(text) => {
                     found.push(format!("{}: element {index}: {text}", super::set::path_text(path)));
@@ -213,6 +227,20 @@ fn shown(value: &Value) -> String {
     }
 }
 
+/// Writes a value as Go prints it by default.
+fn go_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", items.iter().map(go_text).collect::<Vec<_>>().join(" ")),
+        Value::Object(map) => {
+            let mut entries: Vec<String> = map.iter().map(|(key, value)| format!("{key}:{}", go_text(value))).collect();
+            entries.sort();
+            format!("map[{}]", entries.join(" "))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
 /// Returns the paths that somebody who applies this value owns.
 pub(crate) fn owned(value: &Value, shape: &Shape) -> FieldSet {
     match owned_at(value, shape) {
@@ -235,7 +263,7 @@ fn owned_at(value: &Value, shape: &Shape) -> Owned {
     if let Atom::List(item_shape, list) = atom {
         let mut counts: BTreeMap<Element, usize> = BTreeMap::new();
         let found: Vec<(Element, &Value)> =
-            items(Some(value)).iter().filter_map(|item| Some((element(item, list).ok()?, item))).collect();
+            items(Some(value)).iter().filter_map(|item| Some((element(item, item_shape, list).ok()?, item))).collect();
         found.iter().for_each(|(element, _)| *counts.entry(element.clone()).or_default() += 1);
         for (element, item) in found {
             let single = counts.get(&element) == Some(&1);
@@ -313,12 +341,12 @@ fn compare_items(
 ) {
     let mut both: BTreeMap<Element, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
     for item in items(sides.0) {
-        if let Ok(element) = element(item, shape.1) {
+        if let Ok(element) = element(item, shape.0, shape.1) {
             both.entry(element).or_default().0.push(item);
         }
     }
     for item in items(sides.1) {
-        if let Ok(element) = element(item, shape.1) {
+        if let Ok(element) = element(item, shape.0, shape.1) {
             both.entry(element).or_default().1.push(item);
         }
     }
@@ -377,7 +405,7 @@ fn merge_at(live: Option<&Value>, applied: Option<&Value>, shape: &Shape) -> Opt
 /// Merges two keyed lists: applied items keep their order among themselves, live ones stay in front of what followed them.
 fn merge_items(live: &[Value], applied: &[Value], item: &Shape, list: &ListShape) -> Vec<Value> {
     let keyed =
-        |values: &'_ [Value]| -> Vec<Element> { values.iter().filter_map(|it| element(it, list).ok()).collect() };
+        |values: &'_ [Value]| -> Vec<Element> { values.iter().filter_map(|it| element(it, item, list).ok()).collect() };
     let (left, right) = (keyed(live), keyed(applied));
     let in_live = |element: &Element| {
         let mut found = left.iter().zip(live).filter(|(it, _)| *it == element).map(|(_, value)| value);
@@ -434,7 +462,7 @@ pub(crate) fn remove(value: &Value, set: &FieldSet, shape: &Shape) -> Value {
         (Atom::List(item_shape, list), Value::Array(items)) if !atom.is_leaf() => {
             let kept: Vec<Value> = items
                 .iter()
-                .filter_map(|item| match element(item, list) {
+                .filter_map(|item| match element(item, item_shape, list) {
                     Ok(element) if set.members.contains(&element) => None,
                     Ok(element) => Some(match set.children.get(&element) {
                         Some(below) => remove(item, below, item_shape),
