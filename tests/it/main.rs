@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test ends at the first surprise")]
 
 mod line;
+mod sandbox;
 mod scripts_api;
 mod world;

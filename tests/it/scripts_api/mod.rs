@@ -1,10 +1,9 @@
 //! Scripts of API requests, recorded on a real API server and replayed on the sandbox.
 //!
-//! A script is `fixtures/scripts/api/<name>.api`, its answers `<name>.out`. With `WILD_RECORD_API=<kubeconfig>` the test
-//! `scripts_are_recorded` runs all scripts (or those named in `WILD_SCRIPTS`, separated by commas) against that cluster and
-//! writes the answers; without it, nothing is recorded and the sandbox has to give the recorded answers.
+//! A script is `fixtures/scripts/api/<name>.api`, its answers `<name>.out`. `WILD_SCRIPTS` restricts all of this to some
+//! scripts, by their names with commas between. Shared by the tests on the sandbox and those on the real API server.
 //!
-//! Not here: how a script is read (`script.rs`), run (`player.rs`) and made comparable (`normal.rs`).
+//! Not here: the tests (`tests/it/sandbox.rs`), how a script is read (`script.rs`), run (`player.rs`) and made comparable (`normal.rs`).
 
 mod normal;
 mod player;
@@ -13,15 +12,29 @@ mod script;
 use std::path::{Path, PathBuf};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use rewild::sandbox::{Sandbox, Settings};
-
 use player::Player;
-use script::Script;
+use script::{Needs, Script};
 
-/// Scripts whose answers are known to differ, with the reason. The list only shrinks.
-const DIFFERENT: [(&str, &str); 0] = [];
+/// The clusters that scripts run against.
+pub(crate) struct Clusters {
+    /// An API server alone.
+    pub(crate) bare: kube::Client,
+    /// A whole cluster.
+    pub(crate) full: kube::Client,
+}
 
-fn folder() -> PathBuf {
+impl Clusters {
+    async fn play(&self, name: &str, script: &Script) -> String {
+        let client = match script.needs {
+            Needs::Nothing => &self.bare,
+            Needs::Controllers => &self.full,
+        };
+        Player::new(client.clone(), name).play(script).await
+    }
+}
+
+/// Returns where the scripts lie.
+pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/scripts/api")
 }
 
@@ -36,10 +49,7 @@ pub(crate) fn scripts() -> Vec<(String, Script)> {
         .collect();
     names.sort();
     let read = |name: &String| std::fs::read_to_string(folder().join(format!("{name}.api"))).unwrap();
-    names
-        .iter()
-        .map(|name| (name.clone(), Script::parse(&read(name)).unwrap_or_else(|why| panic!("{name}: {why}"))))
-        .collect()
+    names.iter().map(|name| (name.clone(), Script::parse(&read(name)).expect("a script that is understood"))).collect()
 }
 
 /// Returns a client of the cluster of a kubeconfig.
@@ -47,18 +57,21 @@ pub(crate) async fn client(kubeconfig: &str) -> kube::Client {
     // The second call fails because the provider is set already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let config = Kubeconfig::from_yaml(kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
+    let mut config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
+    config.default_retry = false;
     kube::Client::try_from(config).unwrap()
 }
 
 /// Runs every script against a cluster and returns how the answers differ from the recorded ones.
-pub(crate) async fn differences(client: &kube::Client) -> Vec<String> {
+///
+/// Scripts of the list may differ, with the reason given there; the list only shrinks.
+pub(crate) async fn differences(clusters: &Clusters, list: &[(&str, &str)]) -> Vec<String> {
     let mut found = Vec::new();
     for (name, script) in scripts() {
         let recorded = std::fs::read_to_string(folder().join(format!("{name}.out"))).unwrap_or_default();
         let recorded = recorded.split_once('\n').map_or("", |(_, rest)| rest);
-        let played = Player::new(client.clone(), &name).play(&script).await;
-        let known = DIFFERENT.iter().any(|(other, _)| *other == name);
+        let played = clusters.play(&name, &script).await;
+        let known = list.iter().any(|(other, _)| *other == name);
         if played == recorded && known {
             found.push(format!("{name} gives the recorded answers now: take it off the list of known differences"));
         } else if played != recorded && !known {
@@ -68,33 +81,11 @@ pub(crate) async fn differences(client: &kube::Client) -> Vec<String> {
     found
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_sandbox_answers_as_the_api_server_did() {
-    let sandbox = Sandbox::start(Settings::default()).await.unwrap();
-    let client = client(&sandbox.kubeconfig()).await;
-    let found = differences(&client).await;
-    sandbox.stop().await;
-    let count = found.len();
-    assert!(found.is_empty(), "{count} scripts differ (- real, + sandbox)\n{}", found.join("\n"));
-}
-
-#[test]
-fn every_recorded_answer_has_its_script() {
-    for entry in std::fs::read_dir(folder()).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|it| it == "out") {
-            assert!(path.with_extension("api").exists(), "{} belongs to no script", path.display());
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn scripts_are_recorded() {
-    let Some(path) = std::env::var_os("WILD_RECORD_API") else { return };
-    let client = client(&std::fs::read_to_string(path).unwrap()).await;
-    let version = client.apiserver_version().await.unwrap().git_version;
+/// Runs every script against a cluster and writes the answers down.
+pub(crate) async fn record(clusters: &Clusters) {
+    let version = clusters.bare.apiserver_version().await.unwrap().git_version;
     for (name, script) in scripts() {
-        let played = Player::new(client.clone(), &name).play(&script).await;
+        let played = clusters.play(&name, &script).await;
         std::fs::write(folder().join(format!("{name}.out")), format!("# kube-apiserver {version}\n{played}")).unwrap();
     }
 }

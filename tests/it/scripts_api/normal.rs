@@ -1,7 +1,7 @@
 //! Makes answers comparable: what varies from run to run gets a name, in the order of its first appearance.
 //!
-//! Hidden are uids, versions (their order is kept), times, generated names and hashes, cluster addresses and node ports,
-//! and the script's own namespace. Keys are sorted; entries of `managedFields` too, because they are kept in the order of
+//! Hidden are uids, versions (their order is kept), times, generated names and hashes, cluster addresses and node ports, the
+//! cluster's certificate, objects and differences printed inside messages, and the script's own namespace. Keys are sorted; entries of `managedFields` too, because they are kept in the order of
 //! whole seconds.
 //!
 //! Not here: how answers are got (`player.rs`).
@@ -56,12 +56,8 @@ fn collect(value: &Value, versions: &mut BTreeSet<u64>, names: &mut Vec<(String,
             if let Some(hash) = text("pod-template-hash") {
                 names.push((hash.to_owned(), String::new()));
             }
-            for (key, value) in
-                map.iter().filter(|(key, _)| !(whole && *key == "metadata") && !(whole && *key == "object"))
-            {
-                let _ = key;
-                collect(value, versions, names);
-            }
+            let hidden = |key: &str| whole && matches!(key, "metadata" | "object");
+            map.iter().filter(|(key, _)| !hidden(key)).for_each(|(_, value)| collect(value, versions, names));
         }
         Value::Array(items) => items.iter().for_each(|item| collect(item, versions, names)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -77,6 +73,20 @@ fn sort(value: &mut Value) {
                     ["operation", "manager", "subresource", "apiVersion"].map(|key| entry[key].to_string())
                 });
             }
+            if let Some(Value::Array(causes)) = map.get_mut("causes") {
+                // Conflicts are listed by manager in no order.
+                if causes.iter().all(|cause| cause["reason"] == "FieldManagerConflict") {
+                    causes.sort_by_key(|cause| (cause["message"].to_string(), cause["field"].to_string()));
+                }
+            }
+            // Names the form in which a kind is stored; nobody reads it.
+            map.shift_remove("storageVersionHash");
+            if map.contains_key("items") {
+                hide_version(Some(map));
+            }
+            if map.get("type") == Some(&Value::from("BOOKMARK")) {
+                hide_version(map.get_mut("object").and_then(Value::as_object_mut));
+            }
             let mut entries: Vec<(String, Value)> = std::mem::take(map).into_iter().collect();
             entries.sort_by(|one, other| one.0.cmp(&other.0));
             entries.iter_mut().for_each(|(_, value)| sort(value));
@@ -84,6 +94,14 @@ fn sort(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(sort),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The version of a list or bookmark counts what others did too.
+fn hide_version(map: Option<&mut Map<String, Value>>) {
+    let metadata = map.and_then(|map| map.get_mut("metadata")).and_then(Value::as_object_mut);
+    if let Some(version) = metadata.and_then(|metadata| metadata.get_mut("resourceVersion")) {
+        *version = Value::from("<version>");
     }
 }
 
@@ -107,6 +125,7 @@ fn hide(text: String, namespace: &str, versions: &BTreeSet<u64>, names: &[(Strin
         .into_owned();
     for (pattern, word) in [
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "uid"),
+        (r"-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b", "hash"),
         (r"\b10\.0\.\d+\.\d+\b", "address"),
         (r"\b3[0-2]\d{3}\b", "port"),
     ] {
@@ -114,6 +133,14 @@ fn hide(text: String, namespace: &str, versions: &BTreeSet<u64>, names: &[(Strin
     }
     let time = Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").unwrap();
     let text = time.replace_all(&text, "<time>");
+    let json = Regex::new(r"Invalid value: \{.*\}: ").unwrap();
+    let text = json.replace_all(&text, "Invalid value: <object>: ");
+    let diff = Regex::new(r#"\\n@@ (?:[^"\\]|\\.)*""#).unwrap();
+    let text = diff.replace_all(&text, "\"");
+    let certificate = Regex::new(r#""ca.crt": "[^"]*""#).unwrap();
+    let text = certificate.replace_all(&text, "\"ca.crt\": \"<certificate>\"");
+    let current = Regex::new(r"current: \d+").unwrap();
+    let text = current.replace_all(&text, "current: <version>");
     let token = Regex::new(r#""continue": "[^"]+""#).unwrap();
     token.replace_all(&text, "\"continue\": \"<token>\"").into_owned()
 }

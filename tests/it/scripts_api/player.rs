@@ -16,7 +16,7 @@ use crate::scripts_api::normal::{Answer, normal};
 use crate::scripts_api::script::{Act, Script, Wish};
 
 /// How long a step waits for what must come.
-const STEP_DEADLINE: Duration = Duration::from_secs(60);
+const STEP_DEADLINE: Duration = Duration::from_secs(20);
 /// Largest answer.
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
@@ -68,17 +68,17 @@ impl Player {
     }
 
     fn fill(&self, text: &str) -> String {
-        let mut text = text.replace("$ns", &self.namespace);
+        let mut text = text.to_owned();
         for (name, (uid, version)) in &self.known {
             text = text.replace(&format!("${name}.uid"), uid).replace(&format!("${name}.rv"), version);
         }
-        text
+        text.replace("$ns", &self.namespace)
     }
 
     fn learn(&mut self, value: &Value) {
         let text = |key: &str| value["metadata"][key].as_str().map(str::to_owned);
         if let (Some(name), Some(uid)) = (text("name"), text("uid")) {
-            let name = name.replace(&self.namespace, "ns");
+            let name = name.replace(&self.namespace, "ns-own");
             self.known.insert(name, (uid, text("resourceVersion").unwrap_or_default()));
         }
     }
@@ -96,7 +96,10 @@ impl Player {
             request = request.header(key, value);
         }
         let request = request.body(Body::from(self.fill(what.1).into_bytes())).unwrap();
-        let response = timeout(STEP_DEADLINE, self.client.send(request)).await.expect("an answer in time").unwrap();
+        let Ok(response) = timeout(STEP_DEADLINE, self.client.send(request)).await else {
+            return (0, "no answer in time".to_owned());
+        };
+        let response = response.unwrap();
         let code = response.status().as_u16();
         let body = axum::body::to_bytes(axum::body::Body::new(response.into_body()), MAX_ANSWER_BYTES).await.unwrap();
         (code, String::from_utf8(body.to_vec()).unwrap())
@@ -185,11 +188,11 @@ impl Player {
 fn there_is(object: &Value, wish: &Wish) -> bool {
     match wish {
         Wish::Gone => false,
-        Wish::Value(pointer, expected) => match object.pointer(pointer) {
+        Wish::Values(values) => values.iter().all(|(pointer, expected)| match object.pointer(pointer) {
             Some(Value::String(text)) => text == expected,
-            Some(value) => value.to_string() == *expected,
+            Some(value) => serde_json::from_str(expected).is_ok_and(|expected: Value| expected == *value),
             None => expected == "-",
-        },
+        }),
     }
 }
 

@@ -7,10 +7,13 @@
 //! NAMESPACE                                                       makes the namespace $ns of this script
 //! WATCH name /api/v1/…?watch=true                                 opens a watch under a name
 //! EVENTS name 3                                                   takes so many events of it
-//! UNTIL /api/v1/…/object /status/phase=Bound                      waits until the object is so, then shows it
+//! UNTIL /api/v1/…/object /status/phase=Bound                      waits until the object is so, in all of these, then shows it
 //! UNTIL /api/v1/…/object gone                                     waits until the object is gone
 //! QUIET                                                           the next step's answer is not recorded
 //! ```
+//!
+//! A script that begins with `# needs controllers` runs on a whole cluster; all others on an API server alone, so that nothing
+//! changes objects beside them.
 //!
 //! `$ns` is the script's namespace; `$name.uid` and `$name.rv` are those that the last answer with that metadata.name had.
 //!
@@ -19,6 +22,16 @@
 /// A script.
 pub(crate) struct Script {
     pub(crate) steps: Vec<Step>,
+    pub(crate) needs: Needs,
+}
+
+/// What a script needs beside an API server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Needs {
+    /// Nothing: no controller interferes.
+    Nothing,
+    /// Controllers, and nodes that run pods. Marked by the line `# needs controllers`.
+    Controllers,
 }
 
 /// One step.
@@ -39,7 +52,8 @@ pub(crate) enum Act {
 
 /// What a step waits for.
 pub(crate) enum Wish {
-    Value(String, String),
+    /// All of these, each a JSON pointer and a value; `-` stands for none.
+    Values(Vec<(String, String)>),
     Gone,
 }
 
@@ -56,9 +70,11 @@ const PARTIAL_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta
 impl Script {
     /// Reads a script.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let marked = text.lines().any(|line| line == "# needs controllers");
+        let needs = if marked { Needs::Controllers } else { Needs::Nothing };
         let text: String = text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
         let blocks = text.split("\n\n").map(str::trim).filter(|block| !block.is_empty());
-        Ok(Self { steps: blocks.map(parse_step).collect::<Result<_, _>>()? })
+        Ok(Self { steps: blocks.map(parse_step).collect::<Result<_, _>>()?, needs })
     }
 }
 
@@ -70,7 +86,7 @@ fn parse_step(block: &str) -> Result<Step, String> {
     let (line, rest) = block.split_once('\n').unwrap_or((block, ""));
     let words: Vec<&str> = line.split_whitespace().collect();
     let act = match words.as_slice() {
-        ["NAMESPACE"] => request("POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"$ns\"}}")?,
+        ["NAMESPACE"] => request("POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"$ns\"}}"),
         ["WATCH", name, path] => Act::Watch {
             name: (*name).to_owned(),
             path: (*path).to_owned(),
@@ -80,18 +96,21 @@ fn parse_step(block: &str) -> Result<Step, String> {
             Act::Events { name: (*name).to_owned(), count: count.parse().map_err(|_| format!("{line}: no number"))? }
         }
         ["UNTIL", path, "gone"] => Act::Until { path: (*path).to_owned(), wish: Wish::Gone },
-        ["UNTIL", path, wish] => {
-            let (pointer, value) = wish.split_once('=').ok_or_else(|| format!("{line}: no value"))?;
-            Act::Until { path: (*path).to_owned(), wish: Wish::Value(pointer.to_owned(), value.to_owned()) }
+        ["UNTIL", path, wishes @ ..] if !wishes.is_empty() => {
+            let pair =
+                |wish: &&str| wish.split_once('=').map(|(pointer, value)| (pointer.to_owned(), value.to_owned()));
+            let values: Option<Vec<_>> = wishes.iter().map(pair).collect();
+            let values = values.ok_or_else(|| format!("{line}: no value"))?;
+            Act::Until { path: (*path).to_owned(), wish: Wish::Values(values) }
         }
-        [method @ ("GET" | "POST" | "PUT" | "PATCH" | "DELETE"), path] => request(method, path, rest)?,
+        [method @ ("GET" | "POST" | "PUT" | "PATCH" | "DELETE"), path] => request(method, path, rest),
         _ => return Err(format!("{line}: not understood")),
     };
     let line = if line == "NAMESPACE" { "POST /api/v1/namespaces".to_owned() } else { line.to_owned() };
     Ok(Step { line, act, quiet })
 }
 
-fn request(method: &str, path: &str, rest: &str) -> Result<Act, String> {
+fn request(method: &str, path: &str, rest: &str) -> Act {
     let mut headers = Vec::new();
     let mut body = Vec::new();
     for line in rest.lines() {
@@ -103,9 +122,8 @@ fn request(method: &str, path: &str, rest: &str) -> Result<Act, String> {
             Some(("accept", "partial")) => headers.push(("accept".to_owned(), PARTIAL.to_owned())),
             Some(("accept", "partial list")) => headers.push(("accept".to_owned(), PARTIAL_LIST.to_owned())),
             Some(("agent", agent)) => headers.push(("user-agent".to_owned(), agent.to_owned())),
-            Some(_) => return Err(format!("{line}: unknown header")),
-            None => body.push(line),
+            Some(_) | None => body.push(line),
         }
     }
-    Ok(Act::Request { method: method.to_owned(), path: path.to_owned(), headers, body: body.join("\n") })
+    Act::Request { method: method.to_owned(), path: path.to_owned(), headers, body: body.join("\n") }
 }
