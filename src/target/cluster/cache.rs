@@ -99,11 +99,9 @@ impl Cache {
         }
     }
 
-    /// Notes that we may not watch a kind. What was seen of it before is doubted, not gone.
-    pub(super) fn refused(&mut self, group: &str, kind: &str) {
-        if let Some(watched) = self.watched(group, kind) {
-            watched.refused = true;
-        }
+    /// Notes that we may not watch a kind and returns whether that is new. What was seen of it before is doubted, not gone.
+    pub(super) fn refused(&mut self, group: &str, kind: &str) -> bool {
+        self.watched(group, kind).is_some_and(|watched| !std::mem::replace(&mut watched.refused, true))
     }
 
     /// Notes that a list is complete: objects that it did not hold are gone.
@@ -248,7 +246,7 @@ pub(super) fn decode(id: &ObjectId, object: &Object) -> LiveObject {
 mod tests {
     use serde_json::json;
 
-    use super::{Cache, decode};
+    use super::{BTreeSet, Cache, WatchState, decode};
     use crate::model::{Object, ObjectId, Observed, OwnEntry};
     use crate::target::{LiveObject, TargetEvent, Written};
 
@@ -332,5 +330,18 @@ mod tests {
         cache.event(&id(), live("5", "f:data"));
         cache.synced("", "ConfigMap", &[].into());
         assert_eq!(cache.news.pop_first(), Some(drift()));
+    }
+
+    #[test]
+    fn a_kind_that_may_not_be_watched_is_settled_and_not_trusted_until_it_is_heard_of() {
+        let mut cache = Cache::default();
+        assert!(cache.open("", "Service") && !cache.settled("", "Service"));
+        assert!(cache.refused("", "Service"));
+        assert!(cache.settled("", "Service"));
+        assert_eq!(cache.state("", "Service"), WatchState::Closed);
+        assert!(!cache.refused("", "Service"));
+        cache.heard("", "Service");
+        cache.synced("", "Service", &BTreeSet::new());
+        assert_eq!(cache.state("", "Service"), WatchState::Fresh);
     }
 }

@@ -126,9 +126,11 @@ impl Stream {
                         inner.synced.notify_waiters();
                     }
                     RefusalKind::Forbidden => {
-                        inner.cache().refused(&self.kind.group, &self.kind.kind);
+                        let new = inner.cache().refused(&self.kind.group, &self.kind.kind);
                         inner.synced.notify_waiters();
-                        tracing::warn!(kind = self.kind.kind, error = %refusal, "a kind may not be watched");
+                        if new {
+                            tracing::warn!(kind = self.kind.kind, error = %refusal, "a kind may not be watched");
+                        }
                     }
                     RefusalKind::Invalid(_) if self.version.is_none() => self.list_first = true,
                     _ => {
