@@ -145,9 +145,9 @@ impl Store {
         sort: Sort,
         namespace: &'a str,
     ) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> + 'a {
-        let objects = self.tables.get(&sort).map(|table| &table.objects);
+        let objects = self.tables.get(&sort).map(|table| table.objects.range(Key::new(namespace, "")..));
         let objects = objects.into_iter().flatten();
-        objects.filter(move |(key, _)| namespace.is_empty() || key.namespace == namespace)
+        objects.take_while(move |(key, _)| namespace.is_empty() || key.namespace == namespace)
     }
 
     /// Returns the objects of a kind as they were at a version, or nothing if that is no longer known.

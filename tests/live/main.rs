@@ -18,5 +18,8 @@ mod forge;
 mod oracle;
 mod ownership;
 mod parts;
+mod scripts;
+#[path = "../it/scripts_api/mod.rs"]
+mod scripts_api;
 mod starter;
 mod story;
