@@ -77,11 +77,13 @@
 pub mod apply;
 pub mod base;
 pub mod broadcast;
+pub mod cli;
 pub mod compile;
 pub mod daemon;
 pub mod forge;
 pub mod git;
 pub mod health;
+pub mod http;
 pub mod kustomize;
 pub mod merge;
 pub mod model;

@@ -1,0 +1,92 @@
+//! `wild app add`: a package becomes an app.
+//!
+//! Not here: compiling it (`compile`).
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::super::error::{CommandError, ExitCode};
+use super::super::report::Next;
+use super::super::session::Session;
+use super::super::wait::{Change, Patience};
+use super::{assignment, binding};
+use crate::model::{AppName, PackageName};
+
+const HELP: &str = "Examples:
+  wild app add quillblog
+  wild app add quillblog --as blog --dep db=postgres --set domain=blog.example.org
+  wild app add quillblog --dry-run
+  wild app add postgres --deploy
+
+Exit codes:
+  0 added   2 error: no such package, an unknown key, a requirement that nothing satisfies   6 blocked";
+
+/// Arguments.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+pub(in crate::cli) struct Add {
+    /// Package.
+    #[arg(value_name = "PACKAGE", value_parser = PackageName::parse)]
+    package: PackageName,
+    /// Name of the app, if it is not that of the package.
+    #[arg(long = "as", value_name = "NAME", value_parser = AppName::parse)]
+    name: Option<AppName>,
+    /// App that satisfies a requirement of the package.
+    #[arg(long = "dep", value_name = "REF=APP", value_parser = binding)]
+    bindings: Vec<(String, AppName)>,
+    /// Config value.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = assignment)]
+    values: Vec<(String, Value)>,
+    /// Config value from a file.
+    #[arg(long = "set-file", value_name = "KEY=FILE")]
+    files: Vec<String>,
+    /// Package version, if it is not the newest.
+    #[arg(long, value_name = "VERSION")]
+    version: Option<String>,
+    /// Deploys it at once.
+    #[arg(long)]
+    deploy: bool,
+    /// Returns as soon as the request is stored.
+    #[arg(long)]
+    no_wait: bool,
+}
+
+/// Runs the command.
+pub(super) async fn run(session: &mut Session<'_>, arguments: Add) -> Result<ExitCode, CommandError> {
+    let Add { package, name, bindings, values, files, version, deploy, no_wait } = arguments;
+    let mut config: Map<String, Value> = values.into_iter().collect();
+    for file in &files {
+        let (key, path) = file.split_once('=').ok_or_else(|| {
+            CommandError::new(format!("read --set-file {file}"), "it is no KEY=FILE", "--set-file motd=motd.txt")
+        })?;
+        config.insert(key.to_owned(), Value::from(read(session, path)?));
+    }
+    let app = name.as_ref().map_or(package.as_str(), AppName::as_str).to_owned();
+    let mappings: Map<String, Value> = bindings.into_iter().map(|(key, app)| (key, json!(app))).collect();
+    let body = json!({
+        "package": package,
+        "as": name,
+        "config": config,
+        "requiredAppMappings": mappings,
+        "version": version,
+        "deploy": deploy,
+    });
+    let patience = if no_wait { Patience::Leave } else { Patience::Wait };
+    let asked = session.ask(Change { method: "POST", below: "/apps".to_owned(), body, patience }).await?;
+    let later = format!("Nothing runs yet. Review: wild app show {app}   Deploy: wild app deploy {app}");
+    let undecided = format!("Decide: wild app resolve {app}");
+    Ok(session.report(asked, &Next { done: if deploy { "" } else { &later }, undecided: &undecided }))
+}
+
+fn read(session: &Session<'_>, path: &str) -> Result<String, CommandError> {
+    let path = session.environment.path(&PathBuf::from(path));
+    std::fs::read_to_string(&path).map_err(|error| {
+        CommandError::new(
+            format!("read {}", path.display()),
+            error.to_string(),
+            "check that the file is there and is text",
+        )
+    })
+}

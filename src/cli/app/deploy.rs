@@ -1,0 +1,103 @@
+//! `wild app deploy`: one pass for an app, now.
+//!
+//! Not here: the pass (`pipeline`), waiting for health (`wait.rs`).
+
+use clap::Args;
+use serde_json::json;
+
+use super::super::error::{CommandError, ExitCode};
+use super::super::json::{list, text};
+use super::super::report::Next;
+use super::super::session::Session;
+use super::super::wait::{Asked, Change, Patience};
+use super::settle;
+use super::wait::{Goal, reach};
+use crate::model::AppName;
+
+const HELP: &str = "Examples:
+  wild app deploy quillblog
+  wild app deploy quillblog --wait --timeout 5m
+  wild app deploy quillblog --dry-run
+  wild app deploy --all
+
+Exit codes:
+  0 applied, with --wait also healthy   2 error, or the cluster refused   3 conflicts are open
+  5 timed out, it goes on   6 blocked: a requirement, uncommitted edits, a deletion to approve";
+
+/// Arguments.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+pub(in crate::cli) struct Deploy {
+    /// Apps.
+    #[arg(value_name = "APP", required_unless_present = "all", value_parser = AppName::parse)]
+    apps: Vec<AppName>,
+    /// Deploys every app of the instance.
+    #[arg(long, conflicts_with = "apps")]
+    all: bool,
+    /// Waits until it is healthy.
+    #[arg(long, conflicts_with = "no_wait")]
+    wait: bool,
+    /// Returns as soon as the request is stored.
+    #[arg(long)]
+    no_wait: bool,
+    /// Approves exactly the deletions of the plan with this digest.
+    #[arg(long, value_name = "DIGEST", conflicts_with = "all")]
+    plan: Option<String>,
+}
+
+/// Runs the command.
+pub(super) async fn run(session: &mut Session<'_>, arguments: Deploy) -> Result<ExitCode, CommandError> {
+    let Deploy { mut apps, all, wait, no_wait, plan } = arguments;
+    if all {
+        let answer = session.get("/apps").await?;
+        apps = list(&answer, "apps").iter().filter_map(|app| AppName::parse(text(app, "name")).ok()).collect();
+    }
+    if apps.is_empty() {
+        session.note("No app was added yet.");
+    }
+    let patience = if no_wait { Patience::Leave } else { Patience::Wait };
+    if let [app] = apps.as_slice() {
+        return one(session, app, plan.as_deref(), patience, wait).await;
+    }
+    let mut code = ExitCode::Done;
+    for app in &apps {
+        let ended = one(session, app, plan.as_deref(), patience, wait).await;
+        code = code.and(settle(session, ended));
+    }
+    Ok(code)
+}
+
+async fn one(
+    session: &mut Session<'_>,
+    app: &AppName,
+    plan: Option<&str>,
+    patience: Patience,
+    healthy: bool,
+) -> Result<ExitCode, CommandError> {
+    let body = json!({"approve": plan});
+    let asked = session.ask(Change { method: "POST", below: format!("/apps/{app}/deploy"), body, patience }).await?;
+    let blocked = match &asked {
+        Asked::Ended(operation) if text(operation, "outcome") == "blocked" => {
+            Some(text(operation, "message").to_owned())
+        }
+        _ => None,
+    };
+    let code = session.report(asked, &Next { done: "", undecided: &format!("Decide: wild app resolve {app}") });
+    if let Some(because) = blocked {
+        return Err(held_back(session, app, because).await);
+    }
+    if healthy && code == ExitCode::Done && !session.is_dry_run() {
+        reach(session, app, Goal::Healthy).await
+    } else {
+        Ok(code)
+    }
+}
+
+/// Returns why an app is held back, in the words of its state.
+async fn held_back(session: &mut Session<'_>, app: &AppName, message: String) -> CommandError {
+    let state = session.get(&format!("/apps/{app}")).await.unwrap_or_default();
+    let because = if text(&state, "needsYou").is_empty() { message } else { text(&state, "needsYou").to_owned() };
+    let remedy =
+        if text(&state, "hint").is_empty() { format!("wild app show {app}") } else { text(&state, "hint").to_owned() };
+    CommandError::new(format!("deploy {app}"), because, remedy).with_code(ExitCode::Blocked)
+}

@@ -1,0 +1,72 @@
+//! `wild app update`: a newer package version is merged into the committed files.
+//!
+//! Not here: the merge (`merge`), deciding conflicts (`resolve.rs`).
+
+use clap::Args;
+use serde_json::json;
+
+use super::super::error::{CommandError, ExitCode};
+use super::super::json::list;
+use super::super::report::Next;
+use super::super::session::Session;
+use super::super::wait::{Asked, Change, Patience};
+use super::{conflict_lines, settle};
+use crate::model::AppName;
+
+const HELP: &str = "Examples:
+  wild app update quillblog
+  wild app update quillblog --to 1.1.0
+  wild app update quillblog --dry-run
+
+Exit codes:
+  0 merged, or nothing newer   2 error   3 conflicts are kept on a branch: decide   6 blocked";
+
+/// Arguments.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+pub(in crate::cli) struct Update {
+    /// Apps.
+    #[arg(value_name = "APP", required = true, value_parser = AppName::parse)]
+    apps: Vec<AppName>,
+    /// Version, if it is not the newest.
+    #[arg(long, value_name = "VERSION")]
+    to: Option<String>,
+    /// Returns as soon as the request is stored.
+    #[arg(long)]
+    no_wait: bool,
+}
+
+/// Runs the command.
+pub(super) async fn run(session: &mut Session<'_>, arguments: Update) -> Result<ExitCode, CommandError> {
+    let Update { apps, to, no_wait } = arguments;
+    let patience = if no_wait { Patience::Leave } else { Patience::Wait };
+    if let [app] = apps.as_slice() {
+        return one(session, app, to.as_deref(), patience).await;
+    }
+    let mut code = ExitCode::Done;
+    for app in &apps {
+        let ended = one(session, app, to.as_deref(), patience).await;
+        code = code.and(settle(session, ended));
+    }
+    Ok(code)
+}
+
+async fn one(
+    session: &mut Session<'_>,
+    app: &AppName,
+    to: Option<&str>,
+    patience: Patience,
+) -> Result<ExitCode, CommandError> {
+    let body = json!({"to": to});
+    let asked = session.ask(Change { method: "POST", below: format!("/updates/{app}"), body, patience }).await?;
+    let ended = matches!(asked, Asked::Ended(_));
+    let code = session.report(asked, &Next { done: "", undecided: "" });
+    if code == ExitCode::Decision && ended && session.is_for_people() {
+        let waiting = session.get(&format!("/updates/{app}")).await?;
+        let lines: String = list(&waiting, "conflicts").iter().map(conflict_lines).collect();
+        session.out.data(&lines);
+        session.note(&format!("Kept on branch wild/update/{app}; nothing else is touched."));
+        session.note(&format!("Decide: wild app resolve {app} --take mine      or edit the branch with git"));
+    }
+    Ok(code)
+}

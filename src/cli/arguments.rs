@@ -1,0 +1,223 @@
+//! The grammar of the command line: `wild NOUN VERB [NAME…] [flags]`.
+//!
+//! The arguments of a command stand in its own file, with its examples. Not here: what commands do.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use super::{app, cluster, completion, daemon, demo, directory, drift, hook, init, kustomize, operation, plan, status};
+
+/// Keeps a Kubernetes cluster as its git repository says, and the repository up to date with its package directory.
+#[derive(Parser, Debug)]
+#[command(
+    name = "wild",
+    version,
+    max_term_width = 120,
+    disable_help_subcommand = true,
+    help_expected = true,
+    after_help = "Start: wild init my-cloud        See it work without a cluster: wild demo"
+)]
+pub(super) struct Grammar {
+    /// Flags that every command takes.
+    #[command(flatten)]
+    pub(super) flags: Flags,
+    /// The command; nothing prints the short help.
+    #[command(subcommand)]
+    pub(super) verb: Option<Verb>,
+}
+
+/// Flags that every command takes.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Global flags")]
+pub(super) struct Flags {
+    /// Instance, if it is not the one around the working directory.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(super) instance: Option<String>,
+    /// Format of the output.
+    #[arg(short, long, global = true, value_enum, value_name = "FORMAT")]
+    pub(super) output: Option<Format>,
+    /// Prints errors only.
+    #[arg(short, long, global = true)]
+    pub(super) quiet: bool,
+    /// Prints steps; twice also requests.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(super) verbose: u8,
+    /// Shows what would be done and changes nothing.
+    #[arg(long, global = true, value_enum, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "server")]
+    pub(super) dry_run: Option<DryRun>,
+    /// Works without a daemon on the repository in DIR, or around the working directory.
+    #[arg(long, global = true, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
+    pub(super) local: Option<PathBuf>,
+    /// Address of the daemon.
+    #[arg(long, global = true, value_name = "URL", conflicts_with = "local")]
+    pub(super) daemon_url: Option<String>,
+    /// Unix socket of the daemon.
+    #[arg(long, global = true, value_name = "PATH", conflicts_with_all = ["local", "daemon_url"])]
+    pub(super) socket: Option<PathBuf>,
+    /// Longest time to wait for long work, such as 90s or 5m.
+    #[arg(long, global = true, value_name = "DURATION")]
+    pub(super) timeout: Option<String>,
+    /// Answers every question with yes, where all names stand on the command line.
+    #[arg(short, long, global = true)]
+    pub(super) yes: bool,
+    /// Never asks; what is missing is an error.
+    #[arg(long, global = true)]
+    pub(super) no_input: bool,
+    /// When to use colour.
+    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    pub(super) color: Option<Color>,
+}
+
+/// A format of output.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Format {
+    /// For people.
+    #[value(alias = "text")]
+    Table,
+    /// For people, with more columns.
+    Wide,
+    /// For programs.
+    Json,
+    /// For programs and people.
+    Yaml,
+    /// One name per line, such as `app/ghost`.
+    Name,
+}
+
+/// How a dry run is checked.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum DryRun {
+    /// It is no dry run.
+    None,
+    /// In memory.
+    Client,
+    /// By the API server where it can be.
+    Server,
+}
+
+/// When colour is used.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Color {
+    /// On a terminal.
+    Auto,
+    /// Everywhere.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub(super) enum Verb {
+    /// Makes an instance: a git repository that says how a cluster is to be.
+    Init(init::Init),
+    /// Shows what runs, what needs you and what was done last.
+    Status(status::Status),
+    /// Shows what the next pass would do; nothing is written.
+    Plan(plan::Plan),
+    /// Package directories: where apps come from.
+    #[command(subcommand, visible_alias = "upstream")]
+    Directory(directory::DirectoryVerb),
+    /// Apps: packages that you added.
+    #[command(subcommand)]
+    App(app::AppVerb),
+    /// What differs in the cluster from what git says.
+    #[command(subcommand)]
+    Drift(drift::DriftVerb),
+    /// What was asked for and done.
+    #[command(subcommand)]
+    Operation(operation::OperationVerb),
+    /// The cluster of an instance.
+    #[command(subcommand)]
+    Cluster(cluster::ClusterVerb),
+    /// Runs the daemon, which keeps clusters as their repositories say.
+    Daemon(daemon::DaemonRun),
+    /// Plays the whole story in one process, without a cluster and without a network.
+    Demo(demo::Demo),
+    /// Prints the version.
+    #[command(after_long_help = VERSION_HELP)]
+    Version,
+    /// Prints a completion script for a shell.
+    Completion(completion::Completion),
+    /// What git runs when somebody pushes.
+    #[command(subcommand, hide = true)]
+    Hook(hook::HookVerb),
+    /// Our kustomize alone.
+    #[command(subcommand, hide = true)]
+    Kustomize(kustomize::KustomizeVerb),
+}
+
+const VERSION_HELP: &str = "Examples:
+  wild version
+  wild version -o json
+
+Exit codes:
+  0 printed";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_grammar_holds_together() {
+        Grammar::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_examples_that_are_commands_and_its_exit_codes() {
+        let mut seen = 0;
+        check(&Grammar::command(), "wild", &mut seen);
+        assert!(seen > 60, "only {seen} examples");
+    }
+
+    fn check(command: &clap::Command, name: &str, seen: &mut usize) {
+        for below in command.get_subcommands() {
+            check(below, &format!("{name} {}", below.get_name()), seen);
+        }
+        if command.has_subcommands() {
+            return;
+        }
+        let help = command.clone().render_long_help().to_string();
+        let (_, examples) = help.split_once("Examples:\n").unwrap_or_else(|| panic!("{name} has no example"));
+        assert!(help.contains("Exit codes:\n"), "{name} tells no exit codes");
+        for line in examples.lines().take_while(|line| line.starts_with("  ")) {
+            *seen += 1;
+            let words = words(line);
+            let parsed = Grammar::try_parse_from(&words);
+            assert!(parsed.is_ok(), "{name}: {line}: {}", parsed.unwrap_err());
+        }
+    }
+
+    /// Splits an example as a shell would, as far as examples go: spaces and double quotes; a pipe ends it.
+    fn words(line: &str) -> Vec<String> {
+        let line = line.split(" | ").next().unwrap_or(line).trim();
+        let mut words = vec![String::new()];
+        let mut quoted = false;
+        for c in line.chars() {
+            match c {
+                '"' => quoted = !quoted,
+                ' ' if !quoted => words.push(String::new()),
+                c => words.last_mut().unwrap().push(c),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn a_flag_may_stand_before_and_after_the_command() {
+        for line in ["wild -o json app list", "wild app list -o json", "wild app -o json list"] {
+            let parsed = Grammar::try_parse_from(line.split(' ')).unwrap();
+            assert_eq!(parsed.flags.output, Some(Format::Json), "{line}");
+        }
+        let parsed = Grammar::try_parse_from(["wild", "app", "delete", "ghost", "--dry-run"]).unwrap();
+        assert_eq!(parsed.flags.dry_run, Some(DryRun::Server));
+    }
+
+    #[test]
+    fn an_unknown_format_is_refused_before_anything_runs() {
+        assert!(Grammar::try_parse_from(["wild", "app", "list", "-o", "xml"]).is_err());
+    }
+}

@@ -1,0 +1,146 @@
+//! One way to speak to a daemon: the routes of `/api/v1`, over its unix socket, over its address, or inside this process.
+//!
+//! Not here: which of them is used (`locate.rs`), the routes (`http`).
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::error::{CommandError, ExitCode};
+use crate::base::chain;
+use crate::daemon::Daemon;
+use crate::http::{Direct, DirectRequest};
+
+/// Longest time for one answer; long work is answered at once and then polled.
+const CALL_DEADLINE: Duration = Duration::from_secs(60);
+/// Longest time to reach the daemon.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+/// The header that names who asks; only believed where the caller is the daemon's own user.
+const ACTOR_HEADER: &str = "wild-actor";
+
+/// A daemon that answers.
+pub(super) enum Client {
+    /// In another process.
+    Remote {
+        /// The connection.
+        http: reqwest::Client,
+        /// Address in front of every path.
+        base: String,
+        /// The socket or address, for messages.
+        name: String,
+    },
+    /// In this one.
+    Direct {
+        /// Its routes.
+        routes: Direct,
+        /// The daemon, if this command started it and has to stop it.
+        own: Option<Daemon>,
+    },
+}
+
+/// A call.
+pub(super) struct Call<'a> {
+    /// Method.
+    pub(super) method: &'a str,
+    /// Path with its query.
+    pub(super) path: &'a str,
+    /// Body.
+    pub(super) body: Option<&'a Value>,
+    /// Who asks.
+    pub(super) actor: &'a str,
+}
+
+impl Client {
+    /// Connects to a unix socket.
+    pub(super) fn socket(path: &Path) -> Result<Self, CommandError> {
+        let name = path.display().to_string();
+        let http =
+            reqwest::Client::builder().unix_socket(path).timeout(CALL_DEADLINE).connect_timeout(CONNECT_DEADLINE);
+        Self::remote(http, "http://localhost".to_owned(), name)
+    }
+
+    /// Connects to an address.
+    pub(super) fn url(url: &str) -> Result<Self, CommandError> {
+        let http = reqwest::Client::builder().timeout(CALL_DEADLINE).connect_timeout(CONNECT_DEADLINE);
+        Self::remote(http, url.trim_end_matches('/').to_owned(), url.to_owned())
+    }
+
+    fn remote(builder: reqwest::ClientBuilder, base: String, name: String) -> Result<Self, CommandError> {
+        // The library wants a TLS provider even for a socket; the first one that is installed stays.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let built = builder.redirect(reqwest::redirect::Policy::none()).no_proxy().build();
+        let http = built
+            .map_err(|error| CommandError::new(format!("speak to {name}"), chain(&error), "wild status --local"))?;
+        Ok(Self::Remote { http, base, name })
+    }
+
+    /// Returns a daemon of this process as a client.
+    pub(super) fn direct(daemon: &Daemon, own: Option<Daemon>) -> Self {
+        Self::Direct { routes: Direct::new(daemon.clone()), own }
+    }
+
+    /// Returns the answer to a call, or the problem as an error.
+    pub(super) async fn call(&self, call: Call<'_>) -> Result<Value, CommandError> {
+        let attempt = format!("{} {}", call.method, call.path);
+        let (status, answer) = match self {
+            Self::Direct { routes, .. } => {
+                let Call { method, path, body, actor } = call;
+                routes.call(DirectRequest { method, path, body, actor }).await
+            }
+            Self::Remote { http, base, name } => {
+                let sent = send(http, base, call).await;
+                sent.map_err(|error| unreachable_daemon(name, &error))?
+            }
+        };
+        if (200..300).contains(&status) { Ok(answer) } else { Err(CommandError::of_problem(&attempt, status, &answer)) }
+    }
+
+    /// Stops what this command started.
+    pub(super) async fn close(self) {
+        if let Self::Direct { own: Some(daemon), .. } = self {
+            daemon.stop().await;
+        }
+    }
+}
+
+async fn send(http: &reqwest::Client, base: &str, call: Call<'_>) -> Result<(u16, Value), reqwest::Error> {
+    let method = reqwest::Method::from_bytes(call.method.as_bytes()).unwrap_or(reqwest::Method::GET);
+    let mut request = http.request(method, format!("{base}{}", call.path)).header(ACTOR_HEADER, call.actor);
+    if let Some(body) = call.body {
+        request = request.json(body);
+    }
+    let answer = request.send().await?;
+    let status = answer.status().as_u16();
+    let bytes = answer.bytes().await?;
+    Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
+}
+
+fn unreachable_daemon(name: &str, error: &reqwest::Error) -> CommandError {
+    let remedy = if error.is_timeout() { "wild operation list" } else { "wild daemon, or add --local" };
+    let code = if error.is_timeout() { ExitCode::TimedOut } else { ExitCode::Error };
+    CommandError::new(format!("speak to the daemon at {name}"), chain(error), remedy).with_code(code)
+}
+
+/// Returns a text as one segment of a path or one value of a query.
+pub(super) fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => encoded.push(char::from(byte)),
+            byte => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::encode;
+
+    #[test]
+    fn what_a_person_typed_stays_one_segment() {
+        assert_eq!(encode("op_1-a.b"), "op_1-a.b");
+        assert_eq!(encode("a/../b?c=d e"), "a%2F..%2Fb%3Fc%3Dd%20e");
+    }
+}

@@ -1,0 +1,109 @@
+//! `wild drift`: what differs in the cluster from what git says.
+//!
+//! Not here: seeing it (`observe`), judging it (`plan`).
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::error::{CommandError, ExitCode};
+use super::format::Document;
+use super::json::{flag, list, object, plain, text};
+use super::report::Next;
+use super::session::Session;
+use super::table::{ago, table};
+use super::wait::{Change, Patience};
+use crate::model::AppName;
+
+const LIST_HELP: &str = "Examples:
+  wild drift list
+  wild drift list -o json
+
+Exit codes:
+  0 no drift   1 there is drift   2 error";
+
+const SHOW_HELP: &str = "Examples:
+  wild drift show quillblog
+
+Exit codes:
+  0 no drift   1 there is drift   2 no such app";
+
+const REVERT_HELP: &str = "Examples:
+  wild drift revert quillblog
+
+Exit codes:
+  0 put back, or there was none   2 error   6 blocked";
+
+/// What can be done about drift.
+#[derive(Subcommand, Debug)]
+pub(super) enum DriftVerb {
+    /// Lists every live difference from git.
+    #[command(after_long_help = LIST_HELP)]
+    List,
+    /// Shows the differences of one app, field by field.
+    #[command(after_long_help = SHOW_HELP)]
+    Show {
+        /// App.
+        #[arg(value_name = "APP", value_parser = AppName::parse)]
+        app: AppName,
+    },
+    /// Puts the committed values back.
+    #[command(after_long_help = REVERT_HELP)]
+    Revert {
+        /// App.
+        #[arg(value_name = "APP", value_parser = AppName::parse)]
+        app: AppName,
+    },
+}
+
+/// Runs a verb.
+pub(super) async fn run(session: &mut Session<'_>, verb: DriftVerb) -> Result<ExitCode, CommandError> {
+    match verb {
+        DriftVerb::List => show(session, None).await,
+        DriftVerb::Show { app } => {
+            // The route of one app tells whether it is there.
+            session.get(&format!("/apps/{app}")).await?;
+            show(session, Some(&app)).await
+        }
+        DriftVerb::Revert { app } => {
+            let below = format!("/drift/{app}/revert");
+            let asked =
+                session.ask(Change { method: "POST", below, body: json!({}), patience: Patience::Wait }).await?;
+            Ok(session.report(asked, &Next { done: "", undecided: "" }))
+        }
+    }
+}
+
+async fn show(session: &mut Session<'_>, app: Option<&AppName>) -> Result<ExitCode, CommandError> {
+    let mut answer = session.get("/drift").await?;
+    if let (Some(app), Some(items)) = (app, answer.get_mut("drift").and_then(Value::as_array_mut)) {
+        items.retain(|item| text(item, "app") == app.as_str());
+    }
+    let some = !list(&answer, "drift").is_empty();
+    if !some && session.is_for_people() {
+        session.note("The cluster is as git says.");
+    }
+    let (now, width) = (session.now(), session.environment.width());
+    session.print(Document { kind: "DriftList", value: answer, items: Some(("drift", "app")) }, |answer| {
+        if !some {
+            return String::new();
+        }
+        let rows = list(answer, "drift").iter().map(|item| {
+            let value = |key: &str| item.get(key).map(plain).unwrap_or_default();
+            let worst = if flag(item, "harmless") { "harmless" } else { "harmful" };
+            vec![
+                text(item, "app").to_owned(),
+                item.get("object").map(object).unwrap_or_default(),
+                format!("{} {}", text(item, "kind"), text(item, "path")).trim().to_owned(),
+                format!("{} → {}", value("desired"), value("live")),
+                text(item, "manager").to_owned(),
+                ago(text(item, "since"), now),
+                worst.to_owned(),
+            ]
+        });
+        table(&["app", "object", "field", "git → live", "by", "since", "weight"], rows, width)
+    });
+    if some && session.is_for_people() {
+        session.note("Put back: wild drift revert APP");
+    }
+    Ok(if some { ExitCode::Answer } else { ExitCode::Done })
+}

@@ -1,0 +1,123 @@
+//! `wild operation`: what was asked for and done.
+//!
+//! Not here: waiting for one (`wait.rs`).
+
+use clap::Subcommand;
+use serde_json::Value;
+
+use super::client::encode;
+use super::error::{CommandError, ExitCode};
+use super::format::Document;
+use super::json::{list, object, short, text};
+use super::session::Session;
+use super::table::{ago, table};
+use crate::model::AppName;
+
+const LIST_HELP: &str = "Examples:
+  wild operation list
+  wild operation list --app quillblog --limit 5
+
+Exit codes:
+  0 listed   2 error";
+
+const SHOW_HELP: &str = "Examples:
+  wild operation show op_deploy_app_quillblog_1763712000000000000
+  wild operation show op_deploy_app_quillblog_1763712000000000000 -o json
+
+Exit codes:
+  0 shown   2 no such operation";
+
+/// Headers of a table of operations.
+pub(super) const HEADERS: [&str; 6] = ["when", "what", "app", "state", "who", "id"];
+
+/// What can be done with operations.
+#[derive(Subcommand, Debug)]
+pub(super) enum OperationVerb {
+    /// Lists operations, newest first.
+    #[command(after_long_help = LIST_HELP)]
+    List {
+        /// Only those of an app.
+        #[arg(long, value_name = "APP", value_parser = AppName::parse)]
+        app: Option<AppName>,
+        /// At most so many.
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        limit: u32,
+    },
+    /// Shows one operation with what happened to every object.
+    #[command(visible_alias = "get", after_long_help = SHOW_HELP)]
+    Show {
+        /// Id.
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+}
+
+/// Runs a verb.
+pub(super) async fn run(session: &mut Session<'_>, verb: OperationVerb) -> Result<ExitCode, CommandError> {
+    match verb {
+        OperationVerb::List { app, limit } => show_list(session, app.as_ref(), limit).await,
+        OperationVerb::Show { id } => show(session, &id).await,
+    }
+}
+
+async fn show_list(session: &mut Session<'_>, app: Option<&AppName>, limit: u32) -> Result<ExitCode, CommandError> {
+    let filter = app.map(|app| format!("&app={app}")).unwrap_or_default();
+    let answer = session.get(&format!("/operations?limit={limit}{filter}")).await?;
+    if list(&answer, "operations").is_empty() && session.is_for_people() {
+        session.note("Nothing was asked for and nothing was done yet.");
+        return Ok(ExitCode::Done);
+    }
+    let (now, width) = (session.now(), session.environment.width());
+    session.print(
+        Document { kind: "OperationList", value: answer, items: Some(("operations", "operation")) },
+        |answer| {
+            table(
+                &HEADERS,
+                list(answer, "operations").iter().map(|operation| row(operation, |time| ago(time, now))),
+                width,
+            )
+        },
+    );
+    Ok(ExitCode::Done)
+}
+
+/// Returns the line of an operation.
+pub(super) fn row(operation: &Value, when: impl Fn(&str) -> String) -> Vec<String> {
+    let field = |key: &str| text(operation, key).to_owned();
+    let state = match (text(operation, "state"), text(operation, "outcome")) {
+        ("succeeded", "") => "succeeded".to_owned(),
+        ("succeeded", outcome) => outcome.to_owned(),
+        (state, _) => state.to_owned(),
+    };
+    vec![when(text(operation, "started")), field("verb"), field("app"), state, field("actor"), field("id")]
+}
+
+async fn show(session: &mut Session<'_>, id: &str) -> Result<ExitCode, CommandError> {
+    let answer = session.get(&format!("/operations/{}", encode(id))).await?;
+    let width = session.environment.width();
+    session.print(Document { kind: "Operation", value: answer, items: None }, |operation| {
+        let mut lines = String::new();
+        for key in ["id", "verb", "app", "state", "outcome", "trigger", "actor", "started", "ended"] {
+            if !text(operation, key).is_empty() {
+                lines.push_str(&format!("{key:<10}{}\n", text(operation, key)));
+            }
+        }
+        if !text(operation, "commit").is_empty() {
+            lines.push_str(&format!("{:<10}{}\n", "commit", short(text(operation, "commit"))));
+        }
+        for line in text(operation, "message").lines() {
+            lines.push_str(&format!("{:<10}{line}\n", "message"));
+        }
+        let outcomes = list(operation, "outcomes");
+        if !outcomes.is_empty() {
+            let rows = outcomes.iter().map(|outcome| {
+                let name = outcome.get("object").map(object).unwrap_or_default();
+                vec![name, text(outcome, "effect").to_lowercase(), text(outcome, "message").to_owned()]
+            });
+            lines.push('\n');
+            lines.push_str(&table(&["object", "effect", "message"], rows, width));
+        }
+        lines
+    });
+    Ok(ExitCode::Done)
+}

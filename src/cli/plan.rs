@@ -1,0 +1,59 @@
+//! `wild plan`: what the next pass would do. The line up to and with plan; nothing is written.
+//!
+//! Not here: the plan itself (`plan` of the line).
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::error::{CommandError, ExitCode};
+use super::format::Document;
+use super::json::{list, text};
+use super::report;
+use super::session::Session;
+use crate::model::AppName;
+
+const HELP: &str = "Examples:
+  wild plan
+  wild plan quillblog
+  wild plan -o json --exit-code
+
+Exit codes:
+  0 planned   1 with --exit-code: there is something to do   2 error, or the cluster does not answer";
+
+/// Arguments.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+pub(super) struct Plan {
+    /// Apps; none means all.
+    #[arg(value_name = "APP", value_parser = AppName::parse)]
+    apps: Vec<AppName>,
+    /// Ends with 1 if there is something to do.
+    #[arg(long)]
+    exit_code: bool,
+}
+
+/// Runs the command.
+pub(super) async fn run(session: &mut Session<'_>, arguments: Plan) -> Result<ExitCode, CommandError> {
+    let Plan { apps, exit_code } = arguments;
+    let answer = if apps.is_empty() {
+        session.get("/plan").await?
+    } else {
+        let mut plans = Vec::new();
+        for app in &apps {
+            plans.push(session.get(&format!("/apps/{app}/plan")).await?);
+        }
+        json!({"plans": plans})
+    };
+    let nothing = list(&answer, "plans").iter().all(report::is_empty);
+    if nothing && session.is_for_people() {
+        session.note("Nothing to do.");
+    }
+    session.print(Document { kind: "PlanList", value: answer, items: Some(("plans", "app")) }, |answer| {
+        list(answer, "plans").iter().filter(|plan| !report::is_empty(plan)).map(app_plan).collect()
+    });
+    Ok(if exit_code && !nothing { ExitCode::Answer } else { ExitCode::Done })
+}
+
+fn app_plan(plan: &Value) -> String {
+    format!("{}\n{}", text(plan, "app"), report::plan(plan))
+}

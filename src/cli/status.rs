@@ -1,0 +1,107 @@
+//! `wild status`: one screen with what runs, what needs you and what was done last.
+//!
+//! Not here: one app (`app/show.rs`).
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::app::{is_calm, status_table};
+use super::error::{CommandError, ExitCode};
+use super::format::Document;
+use super::json::{flag, list, short, text};
+use super::session::Session;
+use super::table::{ago, table};
+
+/// Operations that are shown.
+const LAST_OPERATIONS: usize = 5;
+
+const HELP: &str = "Examples:
+  wild status
+  wild status --exit-code
+  wild status -o json
+
+Exit codes:
+  0 shown   1 with --exit-code: something needs you or is not healthy   2 error";
+
+/// Arguments.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+pub(super) struct Status {
+    /// Ends with 1 if something needs you or is not healthy.
+    #[arg(long)]
+    exit_code: bool,
+}
+
+/// Runs the command.
+pub(super) async fn run(session: &mut Session<'_>, arguments: Status) -> Result<ExitCode, CommandError> {
+    let Status { exit_code } = arguments;
+    let instance = session.get("").await?;
+    let apps = session.get("/apps").await?;
+    let operations = session.get(&format!("/operations?limit={LAST_OPERATIONS}")).await?;
+    let reachable = instance.get("cluster").is_none_or(|cluster| cluster.is_null() || flag(cluster, "reachable"));
+    let calm = reachable && list(&apps, "apps").iter().all(is_calm);
+    let value = json!({
+        "instance": instance,
+        "apps": list(&apps, "apps"),
+        "operations": list(&operations, "operations"),
+    });
+    let (now, width, format) = (session.now(), session.environment.width(), session.format());
+    session.print(Document { kind: "Status", value, items: Some(("apps", "app")) }, |value| {
+        let mut screen = head(value.get("instance").unwrap_or(&Value::Null));
+        if list(value, "apps").is_empty() {
+            screen.push_str("\nNo app was added yet. Add one: wild app add PACKAGE\n");
+        } else {
+            screen.push('\n');
+            screen.push_str(&status_table(value, format, width));
+        }
+        if !list(value, "operations").is_empty() {
+            let rows = list(value, "operations")
+                .iter()
+                .map(|operation| super::operation::row(operation, |time| ago(time, now)));
+            screen.push('\n');
+            screen.push_str(&table(&super::operation::HEADERS, rows, width));
+        }
+        screen
+    });
+    Ok(if exit_code && !calm { ExitCode::Answer } else { ExitCode::Done })
+}
+
+fn head(instance: &Value) -> String {
+    let cluster = match instance.get("cluster").filter(|cluster| !cluster.is_null()) {
+        None => "none yet: wild cluster add".to_owned(),
+        Some(cluster) if flag(cluster, "reachable") => "reachable".to_owned(),
+        Some(cluster) => format!("not reachable since {}: {}", text(cluster, "since"), text(cluster, "why")),
+    };
+    let mut lines = format!(
+        "{}   {} {}   cluster {cluster}\n",
+        text(instance, "name"),
+        text(instance, "branch"),
+        short(text(instance, "head")),
+    );
+    for status in list(instance, "statuses") {
+        lines.push_str(&format!(
+            "  {:<8}  {}  {}\n",
+            text(status, "state"),
+            text(status, "context"),
+            text(status, "description")
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_tells_branch_commit_and_cluster() {
+        let instance = json!({"name": "home", "branch": "main", "head": "0123456789", "cluster": null,
+            "statuses": [{"state": "pending", "context": "wild/deploy (home)", "description": "seen"}]});
+        assert_eq!(
+            head(&instance),
+            "home   main 0123456   cluster none yet: wild cluster add\n  pending   wild/deploy (home)  seen\n"
+        );
+        let cluster = json!({"reachable": false, "since": "T", "why": "refused"});
+        assert!(head(&json!({"cluster": cluster})).contains("cluster not reachable since T: refused"));
+    }
+}

@@ -1,0 +1,164 @@
+//! Command lines as people type them, without a cluster.
+//!
+//! Not here: the routes (`http`), apps on a cluster (`tests/`).
+
+use std::path::Path;
+
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::daemon::{Daemon, Options};
+use crate::http;
+use crate::settings::{DaemonSettings, StateDirectory};
+
+async fn wild(line: &str) -> (u8, Captured) {
+    let mut out = Captured::default();
+    let directory = tempfile::tempdir().unwrap();
+    let words = line.split(' ').map(OsString::from).collect();
+    let code = run(words, Environment::bare(directory.path()), &mut out).await;
+    (code.number(), out)
+}
+
+#[tokio::test]
+async fn nothing_at_all_prints_the_short_help() {
+    let (code, out) = wild("wild").await;
+    assert_eq!(code, 0);
+    assert!(out.data.contains("Usage: wild") && out.notes.is_empty(), "{out:?}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_told_in_three_lines_with_the_nearest_name() {
+    let (code, out) = wild("wild app lst").await;
+    assert_eq!((code, out.data.as_str()), (2, ""));
+    let lines: Vec<&str> = out.notes.lines().collect();
+    assert_eq!(lines.len(), 3, "{out:?}");
+    assert_eq!(lines[0], "error: read the command line");
+    assert!(lines[1].contains("'lst'") && lines[1].contains("'list'"), "{out:?}");
+    assert!(lines[2].starts_with("try: wild app"), "{out:?}");
+}
+
+#[tokio::test]
+async fn a_name_that_kubernetes_would_refuse_is_refused_here() {
+    let (code, out) = wild("wild app show Ghost").await;
+    assert_eq!(code, 2);
+    assert!(out.notes.contains("lower-case"), "{out:?}");
+}
+
+#[tokio::test]
+async fn a_command_without_an_instance_tells_the_way_to_one() {
+    let (code, out) = wild("wild status --local").await;
+    assert_eq!(code, 2);
+    assert!(
+        out.notes.starts_with("error: find the instance\nbecause: ") && out.notes.contains("\ntry: wild init"),
+        "{out:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_version_is_data() {
+    let (code, out) = wild("wild version -o json").await;
+    assert_eq!(code, 0);
+    let value: serde_json::Value = serde_json::from_str(&out.data).unwrap();
+    assert_eq!(value["apiVersion"], "rewild.dev/v1");
+    assert_eq!(value["version"], env!("CARGO_PKG_VERSION"));
+    let (code, out) = wild("wild --version").await;
+    assert_eq!((code, out.data), (0, format!("wild {}\n", env!("CARGO_PKG_VERSION"))));
+}
+
+#[tokio::test]
+async fn a_completion_script_names_the_commands() {
+    let (code, out) = wild("wild completion bash").await;
+    assert_eq!(code, 0);
+    assert!(out.data.contains("operation"), "{}", out.data);
+}
+
+#[tokio::test]
+async fn a_daemon_outside_of_an_instance_does_not_start() {
+    let (code, out) = wild("wild daemon").await;
+    assert_eq!(code, 2);
+    assert!(out.notes.contains("names no instance"), "{out:?}");
+}
+
+#[tokio::test]
+async fn bad_settings_name_file_and_key() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("daemon.yaml"), "lissten: x\n").unwrap();
+    let mut out = Captured::default();
+    let words = ["wild", "daemon", "--config", "daemon.yaml"].map(OsString::from).to_vec();
+    let code = run(words, Environment::bare(Path::new(directory.path())), &mut out).await;
+    assert_eq!(code, ExitCode::Error);
+    assert!(out.notes.contains("daemon.yaml") && out.notes.contains("lissten"), "{out:?}");
+}
+
+fn surroundings(root: &Path, below: &str) -> Environment {
+    let mut environment = Environment::bare(&root.join(below));
+    for (name, value) in [("XDG_STATE_HOME", "state"), ("HOME", "home"), ("XDG_RUNTIME_DIR", "run")] {
+        environment.variables.insert(name.to_owned(), root.join(value).display().to_string());
+    }
+    environment
+}
+
+async fn line(environment: &Environment, line: &str) -> (u8, Captured) {
+    let mut out = Captured::default();
+    let code = run(line.split(' ').map(OsString::from).collect(), environment.clone(), &mut out).await;
+    (code.number(), out)
+}
+
+#[tokio::test]
+async fn a_command_without_a_daemon_does_its_work_itself_and_frees_the_instance() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    assert_eq!(line(&surroundings(root, ""), "wild init cloud --no-hook").await.0, 0);
+    let inside = surroundings(root, "cloud");
+    let (code, out) = line(&inside, "wild directory add own https://directory.invalid/d.git --dry-run").await;
+    assert_eq!(code, 0, "{out:?}");
+    assert!(out.data.contains("~ .wild/config.yaml") && out.notes.contains("Nothing was changed."), "{out:?}");
+    let (code, out) = line(&inside, "wild operation list").await;
+    assert_eq!((code, out.notes.as_str()), (0, "Nothing was asked for and nothing was done yet.\n"));
+    let (code, out) = line(&inside, "wild app add quillblog").await;
+    assert_eq!(code, 2);
+    assert_eq!(
+        out.notes
+            .lines()
+            .filter(|line| line.starts_with("error: ") || line.starts_with("because: ") || line.starts_with("try: "))
+            .count(),
+        3,
+        "{out:?}"
+    );
+    let (code, out) = line(&inside, "wild operation list -o json").await;
+    assert_eq!(code, 0);
+    assert!(out.data.contains("\"kind\": \"OperationList\"") && out.data.contains("\"state\": \"failed\""), "{out:?}");
+}
+
+#[tokio::test]
+async fn with_a_daemon_the_same_commands_go_over_its_socket() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    assert_eq!(line(&surroundings(root, ""), "wild init cloud --no-hook").await.0, 0);
+    let inside = surroundings(root, "cloud");
+    let mut settings = DaemonSettings { state_dir: root.join("state/wild"), ..DaemonSettings::default() };
+    settings.socket = root.join("run/wild.sock");
+    settings.listen = "127.0.0.1:0".to_owned();
+    settings.metrics_listen = String::new();
+    settings.instances = vec![locate::entry_of(&root.join("cloud"), &settings).unwrap()];
+    let listeners = http::bind(&settings).await.unwrap();
+    let state = StateDirectory::open(&settings.state_dir).unwrap();
+    let daemon = Daemon::start(settings.clone(), Options { state, clock: inside.clock, access: None }).await.unwrap();
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(http::serve(daemon.clone(), listeners, stop.clone()));
+    let (code, out) = line(&inside, "wild status").await;
+    assert_eq!(code, 0, "{out:?}");
+    assert!(out.data.starts_with("cloud   main ") && out.data.contains("none yet: wild cluster add"), "{out:?}");
+    let (code, out) = line(&inside, "wild app show ghost").await;
+    assert_eq!(code, 2);
+    assert_eq!(out.notes, "error: find the app ghost\nbecause: there is no app ghost\ntry: wild app list --deployed\n");
+    let (code, out) = line(&inside, "wild app delete ghost").await;
+    assert_eq!((code, out.notes.as_str()), (0, "ghost is not there; nothing to delete.\n"));
+    let (code, out) = line(&inside, "wild app wait ghost").await;
+    assert_eq!((code, out.notes.as_str()), (1, "ghost cannot become healthy: it is not in the instance\n"));
+    let error = http::bind(&settings).await.unwrap_err();
+    assert!(error.is_other_daemon(), "{error}");
+    stop.cancel();
+    serving.await.unwrap();
+    daemon.stop().await;
+}

@@ -1,0 +1,194 @@
+//! What is known about apps: their state, config, history, events, drift and waiting updates.
+//!
+//! Shown is what the last pass found. Where the cluster has stopped answering since, health is unknown and not what it was. Not here:
+//! changing anything (`changes.rs`).
+
+use axum::extract::{Path, State};
+use serde_json::{Value, json};
+
+use super::answer::{Answered, app_name, json as answer, value};
+use super::instances::silence;
+use super::problem::Problem;
+use super::{Host, instance};
+use crate::compile;
+use crate::git::Commit;
+use crate::model::{AppName, AppState, Settings};
+use crate::pipeline::{self, Instance};
+
+/// Commits of a history.
+const HISTORY_LIMIT: usize = 50;
+/// Events of an app.
+const EVENT_LIMIT: i64 = 100;
+
+/// `GET /apps`: all apps with what was last found about them.
+pub(super) async fn list(State(daemon): Host, Path(name): Path<String>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let states = states(handle.instance()).await?;
+    let apps: Vec<Value> = states.iter().map(document).collect::<Result<_, _>>()?;
+    Ok(answer(&json!({"apps": apps})))
+}
+
+/// Returns the states of all apps as they may be shown now.
+pub(super) async fn states(instance: &Instance) -> Result<Vec<AppState>, Problem> {
+    let mut states = instance.store.app_states(&instance.id).await?;
+    if let Some((since, why)) = silence(instance) {
+        for state in &mut states {
+            "unknown".clone_into(&mut state.health);
+            state.health_reason = format!("the cluster does not answer since {since}: {why}");
+        }
+    }
+    Ok(states)
+}
+
+fn document(state: &AppState) -> Result<Value, Problem> {
+    let mut document = value(state)?;
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert("status".to_owned(), Value::from(older_word(state)));
+    }
+    Ok(document)
+}
+
+/// Returns the one word that the predecessor has for an app.
+fn older_word(state: &AppState) -> &'static str {
+    match (state.intent.as_str(), state.health.as_str()) {
+        ("added", _) => "added",
+        (_, "healthy") => "running",
+        (_, "starting") => "starting",
+        (_, "failing") => "unhealthy",
+        (_, "stopped") => "no-pods",
+        (_, "deleting") => "deleting",
+        _ => "error",
+    }
+}
+
+/// Returns the state of one app, or the problem that it is not there with the name that was meant.
+pub(super) async fn state(instance: &Instance, app: &AppName) -> Result<AppState, Problem> {
+    let states = states(instance).await?;
+    if let Some(state) = states.iter().find(|state| state.name == *app) {
+        return Ok(state.clone());
+    }
+    let meant = crate::base::nearest::nearest(app.as_str(), states.iter().map(|state| state.name.as_str()));
+    let (because, remedy) = match meant {
+        Some(meant) => (format!("there is no app {app}; did you mean {meant}?"), format!("wild app show {meant}")),
+        None => (format!("there is no app {app}"), "wild app list --deployed".to_owned()),
+    };
+    Err(Problem::new(404, format!("find the app {app}"), because, remedy))
+}
+
+/// `GET /apps/{app}`: one app.
+pub(super) async fn show(State(daemon): Host, Path((name, app)): Path<(String, String)>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let state = state(handle.instance(), &app_name(&app)?).await?;
+    Ok(answer(&document(&state)?))
+}
+
+/// `GET /apps/{app}/status`: one app as the predecessor shows it; one that is not there is no error.
+pub(super) async fn status(State(daemon): Host, Path((name, app)): Path<(String, String)>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let app = app_name(&app)?;
+    let states = states(handle.instance()).await?;
+    Ok(answer(&match states.iter().find(|state| state.name == app) {
+        None => json!({"name": app, "status": "not-added", "version": "", "namespace": ""}),
+        Some(state) => json!({
+            "name": state.name,
+            "is": state.package,
+            "status": older_word(state),
+            "version": state.version,
+            "namespace": state.namespace,
+        }),
+    }))
+}
+
+/// `GET /apps/{app}/config`: the app's section of `config.yaml`.
+pub(super) async fn config(State(daemon): Host, Path((name, app)): Path<(String, String)>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let app = app_name(&app)?;
+    let shown = pipeline::overview(handle.instance()).await?;
+    let config = compile::config_of(&shown.files).map_err(|found| {
+        let because = found.first().map(ToString::to_string).unwrap_or_default();
+        Problem::new(422, "read config.yaml", because, "git log -p -- config.yaml")
+    })?;
+    match config.app(&app) {
+        Some(section) => Ok(answer(&Value::Object(section.clone()))),
+        None if shown.apps.contains_key(&app) => Ok(answer(&json!({}))),
+        None => Err(Problem::new(
+            404,
+            format!("read the config of {app}"),
+            format!("there is no app {app}"),
+            "wild app list --deployed",
+        )),
+    }
+}
+
+/// `GET /apps/{app}/history`: commits on the deployed branch that touched the app, newest first, with what was said about each.
+pub(super) async fn history(State(daemon): Host, Path((name, app)): Path<(String, String)>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let shown = handle.instance();
+    let app = app_name(&app)?;
+    let head = pipeline::overview(shown).await?.head;
+    let mut commits: Vec<Commit> =
+        shown.repository.first_parent_log(&head, HISTORY_LIMIT, Some(&format!("apps/{app}"))).await?;
+    commits.truncate(HISTORY_LIMIT);
+    if commits.is_empty() {
+        state(shown, &app).await?;
+    }
+    let mut documents = Vec::with_capacity(commits.len());
+    for commit in &commits {
+        let statuses = shown.store.statuses(&shown.id, &commit.id).await?;
+        documents.push(json!({
+            "id": commit.id,
+            "time": commit.time,
+            "author": commit.author.name,
+            "subject": commit.subject(),
+            "operation": commit.trailer("Wild-Operation"),
+            "statuses": value(&statuses)?,
+        }));
+    }
+    Ok(answer(&json!({"app": app, "commits": documents})))
+}
+
+/// `GET /apps/{app}/events`: what happened to the app, oldest first.
+pub(super) async fn events(State(daemon): Host, Path((name, app)): Path<(String, String)>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let shown = handle.instance();
+    let app = app_name(&app)?;
+    let events = shown.store.events(&shown.id, Some(&app), EVENT_LIMIT).await?;
+    if events.is_empty() {
+        state(shown, &app).await?;
+    }
+    Ok(answer(&json!({"app": app, "events": value(&events)?})))
+}
+
+/// `GET /updates/{app}`: the update that waits for decisions.
+pub(super) async fn update(State(daemon): Host, Path((name, app)): Path<(String, String)>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let app = app_name(&app)?;
+    let state = state(handle.instance(), &app).await?;
+    let conflicts = pipeline::conflicts(handle.instance(), &app).await?;
+    Ok(answer(&json!({
+        "app": app,
+        "version": state.version,
+        "available": state.available,
+        "branch": format!("wild/update/{app}"),
+        "conflicts": value(&conflicts)?,
+    })))
+}
+
+/// `GET /drift`: every live difference from git, with the policy of its app.
+pub(super) async fn drift(State(daemon): Host, Path(name): Path<String>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let shown = handle.instance();
+    let settings: Settings = pipeline::settings(shown).await?;
+    let mut items = Vec::new();
+    for state in states(shown).await? {
+        for drift in &state.drift {
+            let mut item = value(drift)?;
+            if let Some(fields) = item.as_object_mut() {
+                fields.shift_insert(0, "app".to_owned(), json!(state.name));
+                fields.insert("policy".to_owned(), value(&settings.drift_of(state.name.as_str()))?);
+            }
+            items.push(item);
+        }
+    }
+    Ok(answer(&json!({"drift": items})))
+}

@@ -1,0 +1,102 @@
+//! The daemon and its instances: what runs, how it is reached, what the head is, what was said about it.
+//!
+//! Not here: apps (`apps.rs`).
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::answer::{Answered, json as answer, value, with_status};
+use super::problem::Problem;
+use super::{Host, instance};
+use crate::base::Timestamp;
+use crate::model::{CommitId, Reason, Trigger};
+use crate::pipeline::{self, Instance};
+use crate::target::Reachability;
+
+/// `GET /status`: the daemon.
+pub(super) async fn daemon_status(State(daemon): Host) -> Answered {
+    let instances = daemon.instances();
+    let names: Vec<String> = instances.iter().map(|handle| handle.instance().name.to_string()).collect();
+    let now = instances.first().map_or(daemon.started(), |handle| handle.instance().now());
+    let uptime = now.since(daemon.started()).as_secs();
+    Ok(answer(&json!({
+        "status": "running",
+        "version": env!("CARGO_PKG_VERSION"),
+        "uptime": format!("{uptime}s"),
+        "uptimeSeconds": uptime,
+        "instances": {"count": names.len(), "names": names},
+    })))
+}
+
+/// `GET /instances`: names, as older clients expect them, and more about each.
+pub(super) async fn list(State(daemon): Host) -> Answered {
+    let instances = daemon.instances();
+    let names: Vec<String> = instances.iter().map(|handle| handle.instance().name.to_string()).collect();
+    let items: Vec<Value> = instances.iter().map(|handle| identity(handle.instance())).collect();
+    Ok(answer(&json!({"instances": names, "items": items})))
+}
+
+fn identity(instance: &Instance) -> Value {
+    json!({
+        "name": instance.name,
+        "id": instance.id,
+        "path": instance.repository.path().display().to_string().trim_end_matches('/'),
+        "branch": instance.branch,
+    })
+}
+
+/// `GET /instances/{instance}`: one instance with its head, its cluster and the statuses of the head.
+pub(super) async fn show(State(daemon): Host, Path(name): Path<String>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let shown = handle.instance();
+    let head = shown.repository.head(&shown.branch).await?;
+    let statuses = match &head {
+        Some(head) => shown.store.statuses(&shown.id, head).await?,
+        None => Vec::new(),
+    };
+    let mut document = identity(shown);
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert("head".to_owned(), value(&head)?);
+        fields.insert("cluster".to_owned(), cluster(shown));
+        fields.insert("statuses".to_owned(), value(&statuses)?);
+        fields.insert("ready".to_owned(), json!(handle.is_ready().err()));
+        fields.insert("stateDir".to_owned(), json!(daemon.settings().state_dir.display().to_string()));
+    }
+    Ok(answer(&document))
+}
+
+/// Returns whether the cluster answers; nothing if none is known.
+fn cluster(instance: &Instance) -> Value {
+    match instance.target.as_ref().map(|target| target.reachability()) {
+        None => Value::Null,
+        Some(Reachability::Reachable) => json!({"reachable": true}),
+        Some(Reachability::Unreachable { since, why }) => json!({"reachable": false, "since": since, "why": why}),
+    }
+}
+
+/// Returns since when and why the cluster does not answer; nothing while it does.
+pub(super) fn silence(instance: &Instance) -> Option<(Timestamp, String)> {
+    match instance.target.as_ref()?.reachability() {
+        Reachability::Reachable => None,
+        Reachability::Unreachable { since, why } => Some((since, why)),
+    }
+}
+
+/// `POST /instances/{instance}/pushed`: a hint that the branch moved. It names no commit; the daemon looks for itself.
+pub(super) async fn pushed(State(daemon): Host, Path(name): Path<String>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    pipeline::seen(handle.instance()).await?;
+    handle.wake(Trigger { app: None, reason: Reason::Push });
+    Ok(with_status(StatusCode::ACCEPTED, &json!({"message": "seen"})))
+}
+
+/// `GET /instances/{instance}/statuses/{commit}`: what was said about a commit.
+pub(super) async fn statuses(State(daemon): Host, Path((name, commit)): Path<(String, String)>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let shown = handle.instance();
+    let commit = CommitId::parse(&commit)
+        .map_err(|error| Problem::unreadable("read the statuses of a commit", error.to_string()))?;
+    let statuses = shown.store.statuses(&shown.id, &commit).await?;
+    Ok(answer(&json!({"commit": commit, "statuses": value(&statuses)?})))
+}

@@ -1,0 +1,146 @@
+//! Plans and proposals as JSON: what would be sent, what is held back, what differs, what would be committed. Bodies of objects are left
+//! out, so no digest of a secret leaves.
+//!
+//! Not here: making a plan (`plan`), texts of differences (`diff.rs`).
+
+use axum::extract::{Path, State};
+use serde_json::{Value, json};
+
+use super::answer::{Answered, app_name, json as answer, value};
+use super::problem::Problem;
+use super::{Host, instance};
+use crate::compile::{Proposal, TreeEdit};
+use crate::daemon::Handle;
+use crate::model::{AppName, FileTree};
+use crate::pipeline;
+use crate::plan::{self, Action, Blocked, DriftItem, Plan, Verb, Verdict};
+
+/// `GET /plan`: the plans of all apps.
+pub(super) async fn all(State(daemon): Host, Path(name): Path<String>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let shown = handle.instance();
+    let mut apps: std::collections::BTreeSet<AppName> = pipeline::overview(shown).await?.apps.into_keys().collect();
+    // An app that is gone from the tree may still have objects to go.
+    apps.extend(shown.store.inventories(&shown.id).await?.into_iter().map(|(app, _)| app));
+    let mut plans = Vec::with_capacity(apps.len());
+    for app in &apps {
+        plans.push(plan_of(&handle, app).await?);
+    }
+    Ok(answer(&json!({"plans": plans})))
+}
+
+/// `GET /apps/{app}/plan`: the plan of one app.
+pub(super) async fn of_app(State(daemon): Host, Path((name, app)): Path<(String, String)>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let app = app_name(&app)?;
+    if !pipeline::overview(handle.instance()).await?.apps.contains_key(&app) {
+        super::apps::state(handle.instance(), &app).await?;
+    }
+    Ok(answer(&plan_of(&handle, &app).await?))
+}
+
+async fn plan_of(handle: &Handle, app: &AppName) -> Result<Value, Problem> {
+    match pipeline::preview(handle.instance(), app, None).await?.plan {
+        Some(plan) => Ok(document(&plan)),
+        None => {
+            let because = "the instance has no cluster yet";
+            Err(Problem::new(409, format!("plan {app}"), because, "wild cluster add"))
+        }
+    }
+}
+
+/// Returns a plan as JSON, with the text that people read.
+pub(super) fn document(planned: &Plan) -> Value {
+    let Plan {
+        app,
+        commit,
+        actions,
+        unchanged,
+        recovered: _,
+        forgotten: _,
+        leaving,
+        blocked,
+        drift: _,
+        notes,
+        health,
+        wake_at,
+        wake_on: _,
+        digest,
+    } = planned;
+    json!({
+        "app": app,
+        "commit": commit,
+        "actions": actions.iter().map(action).collect::<Vec<_>>(),
+        "unchanged": unchanged.len(),
+        "leaving": leaving,
+        "blocked": blocked.iter().map(held_back).collect::<Vec<_>>(),
+        "drift": planned.drifted().map(drift).collect::<Vec<_>>(),
+        "notes": notes,
+        "health": {"state": health.state, "reason": health.reason},
+        "wakeAt": wake_at,
+        "digest": digest,
+        "text": plan::display(planned),
+    })
+}
+
+fn action(action: &Action) -> Value {
+    let Action { id, verb, object, api_version, wave, stage: _, after, reason, uid, hash: _, source } = action;
+    let word = match (verb, uid) {
+        (Verb::Apply { .. }, None) => "create",
+        (Verb::Apply { .. }, Some(_)) => "configure",
+        (Verb::Delete { .. }, _) => "delete",
+        (Verb::Release, _) => "release",
+    };
+    json!({
+        "id": id,
+        "verb": word,
+        "object": object,
+        "objectVersion": api_version,
+        "wave": wave,
+        "after": after,
+        "reason": reason,
+        "source": source,
+    })
+}
+
+fn held_back(blocked: &Blocked) -> Value {
+    let Blocked { object, reason, message, hint } = blocked;
+    json!({"object": object, "reason": reason, "message": message, "hint": hint})
+}
+
+fn drift(item: &DriftItem) -> Value {
+    let DriftItem { object, kind: _, paths, manager, how, since, harmless, verdict } = item;
+    let verdict = match verdict {
+        Verdict::Revert => "revert",
+        Verdict::Report => "report",
+    };
+    json!({"object": object, "paths": paths, "manager": manager, "how": how, "since": since, "harmless": harmless, "verdict": verdict})
+}
+
+/// Returns a proposal as JSON; `there` holds those of its files that exist now.
+pub(super) fn proposal(proposal: &Proposal, there: &FileTree) -> Result<Value, Problem> {
+    let edit = proposal.main.as_ref().or(proposal.update.as_ref());
+    let changes = edit.map(|edit| changes(edit, there)).unwrap_or_default();
+    Ok(json!({
+        "subject": edit.map(|edit| edit.subject.clone()),
+        "branch": if proposal.main.is_none() && proposal.update.is_some() { "update" } else { "deployed" },
+        "changes": changes,
+        "conflicts": value(&proposal.conflicts)?,
+        "notices": proposal.notices,
+        "diagnostics": value(&proposal.diagnostics)?,
+        "secrets": proposal.needs.own.len(),
+        "summary": proposal.summary,
+    }))
+}
+
+fn changes(edit: &TreeEdit, there: &FileTree) -> Vec<Value> {
+    let sign = |path: &str, stays: bool| match (stays, there.contains(path)) {
+        (false, _) => "-",
+        (true, true) => "~",
+        (true, false) => "+",
+    };
+    edit.changes
+        .iter()
+        .map(|(path, file)| json!({"path": path.as_str(), "sign": sign(path.as_str(), file.is_some())}))
+        .collect()
+}

@@ -1,0 +1,20 @@
+//! The whole story through the command line, on git, the sandbox and the status page.
+
+use rewild::cli::{self, Captured, Environment, ExitCode};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_step_of_the_demo_holds() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let directory = tempfile::tempdir().unwrap();
+    let mut out = Captured::default();
+    let mut environment = Environment::bare(directory.path());
+    if let Ok(path) = std::env::var("PATH") {
+        environment.variables.insert("PATH".into(), path);
+    }
+    let args = ["wild", "demo", "--check", "--keep", "demo"].map(Into::into).to_vec();
+    let ended = cli::run(args, environment, &mut out).await;
+    assert_eq!(ended, ExitCode::Done, "{}{}", out.data, out.notes);
+    for step in ["1/10 add", "4/10 update", "5/10 conflict", "10/10 delete", "All 10 steps hold"] {
+        assert!(out.data.contains(step), "{step} is not told:\n{}", out.data);
+    }
+}
