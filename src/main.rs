@@ -4,11 +4,11 @@
 
 use std::process::ExitCode;
 
-use rewild::cli::{self, CommandError, Environment, Motion, Output, Standard};
+use rewild::cli::{self, CommandError, Motion, Output, Standard, Surroundings};
 use rewild::{base, git};
 
 fn main() -> ExitCode {
-    let environment = Environment::read();
+    let environment = Surroundings::read();
     let motion = if environment.is_animated() { Motion::Animated } else { Motion::Plain };
     let mut out = Standard::new(motion);
     // Both are choices for the whole process, so they come before any thread.

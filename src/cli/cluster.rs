@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
-use super::environment::Environment;
+use super::environment::Surroundings;
 use super::error::{CommandError, ExitCode};
 use super::json::{list, text};
 use super::locate::{connect, open_state, read_settings, settings_file};
@@ -92,7 +92,7 @@ impl Chosen {
 
 /// Reads the chosen context.
 pub(super) fn choose(
-    environment: &Environment,
+    environment: &Surroundings,
     file: Option<&Path>,
     context: Option<&str>,
 ) -> Result<Chosen, CommandError> {
@@ -135,7 +135,7 @@ pub(super) fn choose(
 }
 
 /// Returns where a kubeconfig may be: the given file, the list in `KUBECONFIG`, or the usual place.
-fn files(environment: &Environment, given: Option<&Path>) -> Vec<PathBuf> {
+fn files(environment: &Surroundings, given: Option<&Path>) -> Vec<PathBuf> {
     match (given, environment.variable("KUBECONFIG"), environment.variable("HOME")) {
         (Some(given), ..) => vec![environment.path(given)],
         (None, Some(several), _) => {
@@ -222,11 +222,11 @@ users:
 - {name: program, user: {exec: {command: get-token}}}
 ";
 
-    fn world() -> (tempfile::TempDir, Environment) {
+    fn world() -> (tempfile::TempDir, Surroundings) {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("config"), CONFIG).unwrap();
         std::fs::write(directory.path().join("ca.pem"), "pem").unwrap();
-        let environment = Environment::bare(directory.path());
+        let environment = Surroundings::bare(directory.path());
         (directory, environment)
     }
 

@@ -11,12 +11,12 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use super::environment::{Environment, Stream};
+use super::environment::{Stream, Surroundings};
 use super::error::{CommandError, ExitCode};
 use super::locate::{entry_of, of_start, open_state, read_settings, repository_around, settings_file, usual_socket};
 use super::session::Session;
 use crate::base::chain;
-use crate::daemon::{Daemon, Options};
+use crate::daemon::{Daemon, Start};
 use crate::http::{self, Listeners};
 use crate::settings::DaemonSettings;
 
@@ -55,8 +55,8 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: DaemonRun) -> Resu
     let settings = settings_of(session.environment, config)?;
     log_to_stderr(session.environment, &settings)?;
     let listeners = http::bind(&settings).await.map_err(|error| of_bind(&error))?;
-    let options = Options { state: open_state(&settings)?, clock: session.environment.clock, access: None };
-    let daemon = Daemon::start(settings.clone(), options).await.map_err(|error| of_start(&error))?;
+    let start = Start { state: open_state(&settings)?, clock: session.environment.clock, access: None };
+    let daemon = Daemon::start(settings.clone(), start).await.map_err(|error| of_start(&error))?;
     tell_addresses(session, &settings, &listeners);
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http::serve(daemon.clone(), listeners, stop.clone()));
@@ -75,7 +75,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: DaemonRun) -> Resu
 }
 
 /// Reads the settings; without instances in them the one around the working directory is served.
-fn settings_of(environment: &Environment, config: Option<PathBuf>) -> Result<DaemonSettings, CommandError> {
+fn settings_of(environment: &Surroundings, config: Option<PathBuf>) -> Result<DaemonSettings, CommandError> {
     let file = settings_file(environment, config.as_deref());
     if config.is_some() && !file.exists() {
         let what = format!("read the settings {}", file.display());
@@ -97,7 +97,7 @@ fn settings_of(environment: &Environment, config: Option<PathBuf>) -> Result<Dae
 }
 
 /// Sends the log to standard error: JSON lines unless a person reads them.
-fn log_to_stderr(environment: &Environment, settings: &DaemonSettings) -> Result<(), CommandError> {
+fn log_to_stderr(environment: &Surroundings, settings: &DaemonSettings) -> Result<(), CommandError> {
     let level =
         environment.variable("WILD_LOG").or_else(|| environment.variable("RUST_LOG")).unwrap_or(&settings.log.level);
     let filter = EnvFilter::try_new(level)

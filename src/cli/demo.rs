@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use super::environment::{Environment, Stream};
+use super::environment::{Stream, Surroundings};
 use super::error::{CommandError, ExitCode};
 use super::output::Output;
 use super::session::Session;
@@ -91,7 +91,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Demo) -> Result<Ex
 
 async fn tell(
     stage: &Stage,
-    environment: &Environment,
+    environment: &Surroundings,
     out: &mut dyn Output,
     watched: bool,
 ) -> Result<ExitCode, StepFailed> {

@@ -12,7 +12,7 @@ use crate::daemon::Daemon;
 
 /// The surroundings of one command.
 #[derive(Clone)]
-pub struct Environment {
+pub struct Surroundings {
     /// Variables.
     pub variables: BTreeMap<String, String>,
     /// Working directory.
@@ -40,7 +40,7 @@ pub enum Stream {
     Other,
 }
 
-impl Environment {
+impl Surroundings {
     /// Reads the surroundings of this process.
     pub fn read() -> Self {
         let stream = |terminal: bool| if terminal { Stream::Terminal } else { Stream::Other };
@@ -135,8 +135,8 @@ fn now() -> Timestamp {
 mod tests {
     use super::*;
 
-    fn with(variables: &[(&str, &str)]) -> Environment {
-        let mut environment = Environment::bare(Path::new("/"));
+    fn with(variables: &[(&str, &str)]) -> Surroundings {
+        let mut environment = Surroundings::bare(Path::new("/"));
         environment.variables = variables.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         environment
     }

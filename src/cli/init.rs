@@ -264,20 +264,20 @@ fn tell(session: &mut Session<'_>, repository: &Repository, made: Made) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::environment::Environment;
+    use super::super::environment::Surroundings;
     use super::super::output::Captured;
     use super::super::run;
     use super::*;
 
-    async fn wild(environment: &Environment, line: &str) -> (u8, Captured) {
+    async fn wild(environment: &Surroundings, line: &str) -> (u8, Captured) {
         let mut out = Captured::default();
         let words = line.split(' ').map(std::ffi::OsString::from).collect();
         let code = run(words, environment.clone(), &mut out).await;
         (code.number(), out)
     }
 
-    fn surroundings(root: &Path) -> Environment {
-        let mut environment = Environment::bare(root);
+    fn surroundings(root: &Path) -> Surroundings {
+        let mut environment = Surroundings::bare(root);
         environment.variables.insert("XDG_STATE_HOME".to_owned(), root.join("state").display().to_string());
         environment.variables.insert("HOME".to_owned(), root.display().to_string());
         environment.variables.insert("USER".to_owned(), "alice".to_owned());

@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use super::arguments::Flags;
 use super::client::{Call, Client};
-use super::environment::Environment;
+use super::environment::Surroundings;
 use super::error::{CommandError, ExitCode};
 use super::json::{list, text};
 use crate::base::chain;
-use crate::daemon::{Daemon, Options};
+use crate::daemon::{Daemon, Start};
 use crate::model::InstanceName;
 use crate::pipeline;
 use crate::settings::{self, DaemonSettings, InstanceEntry, StateDirectory};
@@ -39,7 +39,7 @@ pub(super) struct Place {
 }
 
 /// Finds daemon and instance.
-pub(super) async fn locate(environment: &Environment, flags: &Flags) -> Result<Place, CommandError> {
+pub(super) async fn locate(environment: &Surroundings, flags: &Flags) -> Result<Place, CommandError> {
     let client = match connect(environment, flags)? {
         Some(client) => client,
         None => return open_local(environment, flags).await,
@@ -68,7 +68,7 @@ pub(super) async fn locate(environment: &Environment, flags: &Flags) -> Result<P
 }
 
 /// Returns the name of the instance that flag or variable gives.
-fn named<'a>(environment: &'a Environment, flags: &'a Flags) -> Option<&'a str> {
+fn named<'a>(environment: &'a Surroundings, flags: &'a Flags) -> Option<&'a str> {
     flags.instance.as_deref().or_else(|| environment.variable("WILD_INSTANCE"))
 }
 
@@ -84,7 +84,7 @@ fn none(because: &str) -> CommandError {
 }
 
 /// Returns a daemon that answers, if one is there or was asked for.
-pub(super) fn connect(environment: &Environment, flags: &Flags) -> Result<Option<Client>, CommandError> {
+pub(super) fn connect(environment: &Surroundings, flags: &Flags) -> Result<Option<Client>, CommandError> {
     if flags.local.is_some() {
         return Ok(None);
     }
@@ -108,7 +108,7 @@ pub(super) fn connect(environment: &Environment, flags: &Flags) -> Result<Option
 }
 
 /// Returns where a daemon's socket may be, the likeliest first.
-fn sockets(environment: &Environment) -> Vec<PathBuf> {
+fn sockets(environment: &Surroundings) -> Vec<PathBuf> {
     if let Some(given) = environment.variable("WILD_SOCKET") {
         return vec![environment.path(Path::new(given))];
     }
@@ -117,7 +117,7 @@ fn sockets(environment: &Environment) -> Vec<PathBuf> {
 }
 
 /// Returns where a daemon puts its socket unless its settings say otherwise.
-pub(super) fn usual_socket(environment: &Environment) -> PathBuf {
+pub(super) fn usual_socket(environment: &Surroundings) -> PathBuf {
     match environment.variable("XDG_RUNTIME_DIR") {
         Some(runtime) => Path::new(runtime).join("wild.sock"),
         None => environment.state_directory().join("wild.sock"),
@@ -125,7 +125,7 @@ pub(super) fn usual_socket(environment: &Environment) -> PathBuf {
 }
 
 /// Returns the file with the daemon's settings; it need not exist.
-pub(super) fn settings_file(environment: &Environment, given: Option<&Path>) -> PathBuf {
+pub(super) fn settings_file(environment: &Surroundings, given: Option<&Path>) -> PathBuf {
     if let Some(given) = given {
         return environment.path(given);
     }
@@ -141,7 +141,7 @@ pub(super) fn settings_file(environment: &Environment, given: Option<&Path>) -> 
 }
 
 /// Reads the daemon's settings with the state directory filled in.
-pub(super) fn read_settings(environment: &Environment, file: &Path) -> Result<DaemonSettings, CommandError> {
+pub(super) fn read_settings(environment: &Surroundings, file: &Path) -> Result<DaemonSettings, CommandError> {
     let what = format!("read the settings {}", file.display());
     let mut settings = DaemonSettings::read(file).map_err(|error| CommandError::of_settings(what, &error))?;
     if settings.state_dir.as_os_str().is_empty() {
@@ -157,7 +157,7 @@ pub(super) fn open_state(settings: &DaemonSettings) -> Result<StateDirectory, Co
 }
 
 /// Does a daemon's work in this process, for one instance.
-async fn open_local(environment: &Environment, flags: &Flags) -> Result<Place, CommandError> {
+async fn open_local(environment: &Surroundings, flags: &Flags) -> Result<Place, CommandError> {
     let mut settings = read_settings(environment, &settings_file(environment, None))?;
     let entry = local_entry(environment, flags, &settings)?;
     let instance = entry.name.as_str().to_owned();
@@ -167,13 +167,13 @@ async fn open_local(environment: &Environment, flags: &Flags) -> Result<Place, C
 }
 
 /// Starts a daemon without listeners; waits a little for an instance that another command holds.
-async fn start(environment: &Environment, settings: DaemonSettings) -> Result<Daemon, CommandError> {
+async fn start(environment: &Surroundings, settings: DaemonSettings) -> Result<Daemon, CommandError> {
     let mut tries = tokio::time::interval(LOCK_INTERVAL);
     let deadline = tokio::time::Instant::now() + LOCK_DEADLINE;
     loop {
         tries.tick().await;
-        let options = Options { state: open_state(&settings)?, clock: environment.clock, access: None };
-        match Daemon::start(settings.clone(), options).await {
+        let start = Start { state: open_state(&settings)?, clock: environment.clock, access: None };
+        match Daemon::start(settings.clone(), start).await {
             Ok(daemon) => return Ok(daemon),
             Err(pipeline::Error::Settings(settings::Error::Locked { .. }))
                 if tokio::time::Instant::now() < deadline => {}
@@ -196,7 +196,7 @@ pub(super) fn of_start(error: &pipeline::Error) -> CommandError {
 
 /// Returns the instance that a command without a daemon is about.
 fn local_entry(
-    environment: &Environment,
+    environment: &Surroundings,
     flags: &Flags,
     settings: &DaemonSettings,
 ) -> Result<InstanceEntry, CommandError> {
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn without_a_daemon_and_outside_of_an_instance_the_way_to_one_is_told() {
         let directory = tempfile::tempdir().unwrap();
-        let environment = Environment::bare(directory.path());
+        let environment = Surroundings::bare(directory.path());
         let error = local_entry(&environment, &Flags::default(), &DaemonSettings::default()).unwrap_err();
         assert_eq!(error.code, ExitCode::Error);
         assert!(error.remedy.starts_with("wild init"), "{error:?}");

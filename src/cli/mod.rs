@@ -38,12 +38,12 @@ use clap::{CommandFactory, Parser};
 use arguments::{Grammar, Verb};
 use session::Session;
 
-pub use environment::{Environment, Stream};
+pub use environment::{Stream, Surroundings};
 pub use error::{CommandError, ExitCode};
 pub use output::{Captured, Motion, Output, Standard};
 
 /// Runs one command line; the first argument is the name of the program.
-pub async fn run(args: Vec<OsString>, environment: Environment, out: &mut dyn Output) -> ExitCode {
+pub async fn run(args: Vec<OsString>, environment: Surroundings, out: &mut dyn Output) -> ExitCode {
     let Grammar { flags, verb } = match Grammar::try_parse_from(args) {
         Ok(grammar) => grammar,
         Err(error) => return refuse(&error, out),

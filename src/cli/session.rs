@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::arguments::{DryRun, Flags, Format};
 use super::client::Call;
-use super::environment::Environment;
+use super::environment::Surroundings;
 use super::error::CommandError;
 use super::locate::{Place, locate};
 use super::output::Output;
@@ -21,7 +21,7 @@ const WAIT_DEADLINE: Duration = Duration::from_secs(600);
 /// One command at work.
 pub(super) struct Session<'a> {
     /// Surroundings.
-    pub(super) environment: &'a Environment,
+    pub(super) environment: &'a Surroundings,
     /// Flags.
     pub(super) flags: Flags,
     /// Streams.
@@ -31,7 +31,7 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Begins a command.
-    pub(super) fn new(environment: &'a Environment, flags: Flags, out: &'a mut dyn Output) -> Self {
+    pub(super) fn new(environment: &'a Surroundings, flags: Flags, out: &'a mut dyn Output) -> Self {
         Self { environment, flags, out, place: None }
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::daemon::{Daemon, Options};
+use crate::daemon::{Daemon, Start};
 use crate::http;
 use crate::settings::{DaemonSettings, StateDirectory};
 
@@ -15,7 +15,7 @@ async fn wild(line: &str) -> (u8, Captured) {
     let mut out = Captured::default();
     let directory = tempfile::tempdir().unwrap();
     let words = line.split(' ').map(OsString::from).collect();
-    let code = run(words, Environment::bare(directory.path()), &mut out).await;
+    let code = run(words, Surroundings::bare(directory.path()), &mut out).await;
     (code.number(), out)
 }
 
@@ -85,20 +85,20 @@ async fn bad_settings_name_file_and_key() {
     std::fs::write(directory.path().join("daemon.yaml"), "lissten: x\n").unwrap();
     let mut out = Captured::default();
     let words = ["wild", "daemon", "--config", "daemon.yaml"].map(OsString::from).to_vec();
-    let code = run(words, Environment::bare(Path::new(directory.path())), &mut out).await;
+    let code = run(words, Surroundings::bare(Path::new(directory.path())), &mut out).await;
     assert_eq!(code, ExitCode::Error);
     assert!(out.notes.contains("daemon.yaml") && out.notes.contains("lissten"), "{out:?}");
 }
 
-fn surroundings(root: &Path, below: &str) -> Environment {
-    let mut environment = Environment::bare(&root.join(below));
+fn surroundings(root: &Path, below: &str) -> Surroundings {
+    let mut environment = Surroundings::bare(&root.join(below));
     for (name, value) in [("XDG_STATE_HOME", "state"), ("HOME", "home"), ("XDG_RUNTIME_DIR", "run")] {
         environment.variables.insert(name.to_owned(), root.join(value).display().to_string());
     }
     environment
 }
 
-async fn line(environment: &Environment, line: &str) -> (u8, Captured) {
+async fn line(environment: &Surroundings, line: &str) -> (u8, Captured) {
     let mut out = Captured::default();
     let code = run(line.split(' ').map(OsString::from).collect(), environment.clone(), &mut out).await;
     (code.number(), out)
@@ -143,7 +143,7 @@ async fn with_a_daemon_the_same_commands_go_over_its_socket() {
     settings.instances = vec![locate::entry_of(&root.join("cloud"), &settings).unwrap()];
     let listeners = http::bind(&settings).await.unwrap();
     let state = StateDirectory::open(&settings.state_dir).unwrap();
-    let daemon = Daemon::start(settings.clone(), Options { state, clock: inside.clock, access: None }).await.unwrap();
+    let daemon = Daemon::start(settings.clone(), Start { state, clock: inside.clock, access: None }).await.unwrap();
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http::serve(daemon.clone(), listeners, stop.clone()));
     let (code, out) = line(&inside, "wild status").await;

@@ -35,7 +35,7 @@ use worker::Shared;
 const STOP_DEADLINE: Duration = Duration::from_secs(8);
 
 /// What a daemon is started with beside its settings.
-pub struct Options {
+pub struct Start {
     /// The state directory.
     pub state: StateDirectory,
     /// The clock.
@@ -68,8 +68,8 @@ pub struct Handle {
 
 impl Daemon {
     /// Opens the store and every instance, and starts a worker for each.
-    pub async fn start(settings: DaemonSettings, options: Options) -> Result<Self, Error> {
-        let Options { state, clock, access } = options;
+    pub async fn start(settings: DaemonSettings, start: Start) -> Result<Self, Error> {
+        let Start { state, clock, access } = start;
         git::clear_scratch(&state.quarantine()).await?;
         let store = Store::open(&state.store()).await?;
         let stop = CancellationToken::new();

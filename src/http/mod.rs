@@ -74,6 +74,7 @@ pub fn router(daemon: Daemon) -> Router {
     Router::new()
         .nest("/api/v1", api)
         .route("/", get(page::page))
+        .route("/style.css", get(page::style))
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .route("/healthz", get(health::healthz))

@@ -1,13 +1,13 @@
 //! The whole story through the command line, on git, the sandbox and the status page.
 
-use rewild::cli::{self, Captured, Environment, ExitCode};
+use rewild::cli::{self, Captured, ExitCode, Surroundings};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_step_of_the_demo_holds() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let directory = tempfile::tempdir().unwrap();
     let mut out = Captured::default();
-    let mut environment = Environment::bare(directory.path());
+    let mut environment = Surroundings::bare(directory.path());
     if let Ok(path) = std::env::var("PATH") {
         environment.variables.insert("PATH".into(), path);
     }

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rewild::base::Timestamp;
-use rewild::daemon::{Daemon, Handle, Options};
+use rewild::daemon::{Daemon, Handle, Start};
 use rewild::git::{self, Layout, NewCommit, Repository};
 use rewild::model::{AppName, Author, DataFate, Decision, Deploy, OperationState, PackageName, Request, Side};
 use rewild::package;
@@ -102,7 +102,7 @@ impl Story {
         let settings = DaemonSettings::parse("daemon.yaml", &settings).unwrap();
         let state = StateDirectory::open(&root.join("state")).unwrap();
         let access = Access::File { path: plane.kubeconfig(), context: String::new() };
-        let daemon = Daemon::start(settings, Options { state, clock, access: Some(access) }).await.unwrap();
+        let daemon = Daemon::start(settings, Start { state, clock, access: Some(access) }).await.unwrap();
         let handle = daemon.instance("home").unwrap();
         Some(Self { plane, gitea, daemon, handle, upstream, clone, _scratch: scratch })
     }
@@ -231,6 +231,15 @@ impl Story {
         run_git(&self.clone, &["push", "-q", "origin", "HEAD:main"]);
     }
 
+    /// Returns the memory limit of photobox' server in the cluster.
+    fn memory(&self) -> String {
+        let server = self.live(&["-n", "photobox", "deployment", "photobox-server"]);
+        server["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
+            .as_str()
+            .unwrap_or("")
+            .to_owned()
+    }
+
     fn live(&self, args: &[&str]) -> serde_json::Value {
         let mut all = vec!["get", "-o", "json"];
         all.extend(args);
@@ -241,6 +250,13 @@ impl Story {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_story_holds_on_real_parts() {
     let Some(story) = Story::start().await else { return };
+    deploy_and_customise(&story).await;
+    update_and_resolve(&story).await;
+    drift_and_delete(&story).await;
+    story.daemon.stop().await;
+}
+
+async fn deploy_and_customise(story: &Story) {
     story.publish("photobox 1.0").await;
     for (package, bindings) in
         [("stonedb", &[][..]), ("quickcache", &[]), ("photobox", &[("stonedb", "stonedb"), ("cache", "quickcache")])]
@@ -256,22 +272,17 @@ async fn the_story_holds_on_real_parts() {
         "memory: 4Gi",
         "scale(photobox): room for videos",
     );
-    let memory = || {
-        let server = story.live(&["-n", "photobox", "deployment", "photobox-server"]);
-        server["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
-            .as_str()
-            .unwrap_or("")
-            .to_owned()
-    };
-    story.until("the customisation is applied", async || memory() == "4Gi").await;
+    story.until("the customisation is applied", async || story.memory() == "4Gi").await;
     story.healthy("photobox").await;
     story.forge_says("wild/deploy (home)", "success").await;
+}
 
+async fn update_and_resolve(story: &Story) {
     // An upstream update keeps it.
     story.publish("photobox 1.1").await;
     story.done(Request::Update { app: app("photobox"), to: Some("1.1".into()) }).await;
     story.healthy("photobox").await;
-    assert_eq!(memory(), "4Gi");
+    assert_eq!(story.memory(), "4Gi");
 
     // A conflicting one waits on a branch; decided, its generation is an ancestor of main.
     story.publish("photobox 2.0").await;
@@ -282,15 +293,17 @@ async fn the_story_holds_on_real_parts() {
                 .contains("wild/update/photobox")
         })
         .await;
-    assert_eq!(memory(), "4Gi");
+    assert_eq!(story.memory(), "4Gi");
     story
         .done(Request::Resolve { app: app("photobox"), decisions: vec![Decision { conflict: None, take: Side::Mine }] })
         .await;
     story.healthy("photobox").await;
     let home = story.handle.instance().repository.git_dir().to_owned();
     run_git(&home, &["merge-base", "--is-ancestor", "refs/wild/generated/photobox", "refs/heads/main"]);
-    assert_eq!(memory(), "4Gi");
+    assert_eq!(story.memory(), "4Gi");
+}
 
+async fn drift_and_delete(story: &Story) {
     // Somebody edits the cluster; it is put back.
     story.plane.kubectl(&["-n", "photobox", "scale", "deployment/photobox-server", "--replicas=3"]).unwrap();
     story
@@ -309,5 +322,4 @@ async fn the_story_holds_on_real_parts() {
         .await;
     assert_eq!(story.live(&["namespace", "photobox"])["status"]["phase"], "Active");
     story.forge_says("wild/deploy (home)", "success").await;
-    story.daemon.stop().await;
 }

@@ -197,7 +197,7 @@ pub(crate) const BANNED_NAMES: &[(&str, &str)] = &[
     ("Task", "Action"),
     ("Service", "App"),
     ("Deployment", "App"),
-    ("Environment", "Instance"),
+    ("Surroundings", "Instance"),
     ("Directory", "WildDirectory or Upstream"),
     ("Manifest", "PackageManifest, or Object"),
     ("Vendor", "Generated"),

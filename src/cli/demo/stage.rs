@@ -4,10 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::environment::Environment;
+use super::super::environment::Surroundings;
 use super::witness::Witness;
 use crate::base::{RepoPath, Timestamp, chain};
-use crate::daemon::{Daemon, Options};
+use crate::daemon::{Daemon, Start};
 use crate::git::{Layout, NewCommit, Repository};
 use crate::model::{Author, File, FileTree};
 use crate::package;
@@ -34,7 +34,7 @@ pub(super) struct Ground {
 
 impl Ground {
     /// Makes a folder that goes when the demo ends.
-    pub(super) fn passing(environment: &Environment) -> Result<Self, String> {
+    pub(super) fn passing(environment: &Surroundings) -> Result<Self, String> {
         let parent = environment.variable("TMPDIR").unwrap_or("/tmp");
         let name = format!("wild-demo-{}-{}", std::process::id(), (environment.clock)().0);
         let root = Path::new(parent).join(name);
@@ -87,7 +87,7 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Builds everything; the sample directory stands before its first newer version.
-    pub(super) async fn build(ground: Ground, environment: &Environment) -> Result<Self, String> {
+    pub(super) async fn build(ground: Ground, environment: &Surroundings) -> Result<Self, String> {
         let root = &ground.root;
         let clock = environment.clock;
         let directory = root.join("directory.git");
@@ -100,8 +100,8 @@ impl Stage {
         let state = StateDirectory::open(&root.join("state")).map_err(|error| chain(&error))?;
         let path = environment.variable("PATH").unwrap_or(DEFAULT_PATH).to_owned();
         publish(&upstream, clock, "photobox 1.0").await?;
-        let options = Options { state, clock, access: Some(Access::Text(sandbox.kubeconfig())) };
-        let daemon = Daemon::start(settings, options).await.map_err(|error| chain(&error))?;
+        let start = Start { state, clock, access: Some(Access::Text(sandbox.kubeconfig())) };
+        let daemon = Daemon::start(settings, start).await.map_err(|error| chain(&error))?;
         for folder in ["home", "work"] {
             std::fs::create_dir_all(root.join(folder)).map_err(|error| error.to_string())?;
         }
@@ -125,8 +125,8 @@ impl Stage {
     }
 
     /// Returns the surroundings of a person who types commands.
-    pub(super) fn environment(&self) -> Environment {
-        let mut environment = Environment::bare(&self.ground.root);
+    pub(super) fn environment(&self) -> Surroundings {
+        let mut environment = Surroundings::bare(&self.ground.root);
         let limit = format!("{}s", super::witness::STEP_DEADLINE.as_secs());
         for (name, value) in [
             ("GIT_AUTHOR_NAME", PERSON.0),
@@ -242,7 +242,7 @@ mod tests {
     fn a_passing_folder_goes_and_is_private() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
-        let mut environment = Environment::bare(folder.path());
+        let mut environment = Surroundings::bare(folder.path());
         environment.variables.insert("TMPDIR".into(), folder.path().display().to_string());
         let ground = Ground::passing(&environment).unwrap();
         let root = ground.root.clone();
