@@ -1,7 +1,7 @@
 //! Pure. Reads YAML as the tools around Kubernetes read it, writes texts that all of them read back alike, and edits a
 //! single key of a file without touching any other byte.
 //!
-//! Values come out of [`load`], [`load_one`] and [`load_objects`]; [`write`] and [`write_sorted`] print them; [`edit`]
+//! Values come out of [`load`], [`load_one`] and [`load_objects`]; [`write()`] and [`write_sorted`] print them; [`edit`]
 //! changes files that people own. In the gomplate dialect a number with a dot or an exponent stays a float, because
 //! templates print `1e6` and `1000000` differently; in the Kubernetes dialect `1.0` is 1, as in JSON.
 //!

@@ -197,7 +197,7 @@ pub(crate) const BANNED_NAMES: &[(&str, &str)] = &[
     ("Task", "Action"),
     ("Service", "App"),
     ("Deployment", "App"),
-    ("Surroundings", "Instance"),
+    ("Environment", "Instance"),
     ("Directory", "WildDirectory or Upstream"),
     ("Manifest", "PackageManifest, or Object"),
     ("Vendor", "Generated"),
