@@ -31,7 +31,7 @@ const HELP: &str = "Examples:
   wild demo --check --keep my-demo
 
 Exit codes:
-  0 every step holds   2 a step does not hold, or the demo cannot start";
+  0 every step holds   2 a step does not hold, or the demo cannot start   130 ended by Ctrl-C";
 
 /// Arguments.
 #[derive(Args, Debug)]
@@ -75,9 +75,17 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Demo) -> Result<Ex
     let stage = Stage::build(ground, environment).await.map_err(|error| cannot("build the stage", &error))?;
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http::serve(stage.daemon.clone(), listeners, stop.clone()));
-    session.out.data(&format!("Status page {address}/   cluster {}   files {}\n", stage.cluster(), stage.folder()));
-    let told = tell(&stage, environment, session.out, watched).await;
-    if told.is_ok() && watched {
+    session.out.data(&format!(
+        "Status page {address}/   cluster {}   files {}\n",
+        stage.cluster(),
+        stage.root().display()
+    ));
+    // A person who has seen enough ends the demo as any end of it: nothing is left behind.
+    let told = tokio::select! {
+        told = tell(&stage, environment, session.out, watched) => told,
+        _ = tokio::signal::ctrl_c() => Ok(ExitCode::Interrupted),
+    };
+    if matches!(told, Ok(ExitCode::Done)) && watched {
         session.out.data(&format!("The status page stays at {address}/ until Ctrl-C.\n"));
         // Where no signal can be waited for the demo ends here.
         let _ = tokio::signal::ctrl_c().await;

@@ -102,9 +102,7 @@ impl Stage {
         publish(&upstream, clock, "photobox 1.0").await?;
         let start = Start { state, clock, access: Some(Access::Text(sandbox.kubeconfig())) };
         let daemon = Daemon::start(settings, start).await.map_err(|error| chain(&error))?;
-        for folder in ["home", "work"] {
-            std::fs::create_dir_all(root.join(folder)).map_err(|error| error.to_string())?;
-        }
+        std::fs::create_dir(root.join("home")).map_err(|error| error.to_string())?;
         Ok(Self { daemon, sandbox, upstream, clock, path, ground })
     }
 
@@ -141,19 +139,19 @@ impl Stage {
         environment
     }
 
-    /// Returns the folder in which a person's clone lies.
-    pub(super) fn work(&self) -> PathBuf {
+    /// Returns the folder in which everything lies.
+    pub(super) fn root(&self) -> &Path {
+        &self.ground.root
+    }
+
+    /// Returns the clone of the person.
+    pub(super) fn clone_of_person(&self) -> PathBuf {
         self.ground.root.join("work")
     }
 
     /// Returns the address of the cluster.
     pub(super) fn cluster(&self) -> &str {
         self.sandbox.url()
-    }
-
-    /// Returns the folder, for people.
-    pub(super) fn folder(&self) -> String {
-        self.ground.root.display().to_string()
     }
 
     /// Stops what runs, then lets the folder go.

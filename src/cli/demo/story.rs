@@ -114,9 +114,8 @@ impl<'a> Story<'a> {
     async fn customise(&mut self) -> Result<(), Unmet> {
         self.teller.step("customise");
         self.teller.command("git clone home.git work && vi work/apps/photobox/*.yaml && git -C work push");
-        let work = self.stage.work();
-        let clone = work.join("home");
-        self.witness.git_in(&work, &["clone", "--quiet", "../home.git", "home"]).await?;
+        let clone = self.stage.clone_of_person();
+        self.witness.git_in(self.stage.root(), &["clone", "--quiet", "home.git", "work"]).await?;
         edit(&clone.join("apps/photobox/server-deployment.yaml"), "memory: 512Mi", "memory: 1Gi")?;
         edit(&clone.join("apps/photobox/worker.yaml"), "replicas: 1", "replicas: 2")?;
         self.customised = self.push("scale(photobox): room for videos").await?;
@@ -227,7 +226,7 @@ impl<'a> Story<'a> {
         self.teller.step("roll back");
         let good = self.commit("main").await?;
         self.teller.command("vi work/apps/photobox/server-deployment.yaml && git -C work push");
-        let clone = self.stage.work().join("home");
+        let clone = self.stage.clone_of_person();
         self.witness.git_in(&clone, &["pull", "--quiet", "--ff-only"]).await?;
         edit(&clone.join("apps/photobox/server-deployment.yaml"), "memory: 1Gi", "memory: 256Mi")?;
         let mistake = self.push("scale(photobox): save memory").await?;
@@ -312,7 +311,7 @@ impl Story<'_> {
 
     /// Commits and pushes what was edited in the clone; returns the commit.
     async fn push(&self, message: &str) -> Result<String, Unmet> {
-        let clone = self.stage.work().join("home");
+        let clone = self.stage.clone_of_person();
         self.witness.git_in(&clone, &["commit", "--quiet", "--all", "--message", message]).await?;
         self.witness.git_in(&clone, &["push", "--quiet", "origin", "main"]).await?;
         self.witness.git_in(&clone, &["rev-parse", "HEAD"]).await
