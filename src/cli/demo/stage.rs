@@ -96,8 +96,10 @@ impl Stage {
         let instance = Repository::init(&home, Layout::Bare, "main").await.map_err(|error| chain(&error))?;
         commit(&instance, clock, "chore: start", &first_files(&directory)).await?;
         let sandbox = Sandbox::start(sandbox::Settings::default()).await.map_err(|error| chain(&error))?;
-        let settings = daemon_settings(&directory, &home)?;
-        let state = StateDirectory::open(&root.join("state")).map_err(|error| chain(&error))?;
+        let mut settings = daemon_settings(&directory, &home)?;
+        // Routes that fetch find their scratch folder by the settings.
+        settings.state_dir = root.join("state");
+        let state = StateDirectory::open(&settings.state_dir).map_err(|error| chain(&error))?;
         let path = environment.variable("PATH").unwrap_or(DEFAULT_PATH).to_owned();
         publish(&upstream, clock, "photobox 1.0").await?;
         let start = Start { state, clock, access: Some(Access::Text(sandbox.kubeconfig())) };
