@@ -120,7 +120,7 @@ pub(super) async fn page(State(daemon): Host) -> Result<Response, Problem> {
         now = handle.instance().now();
         instances.push(section(&daemon, &handle, now).await?);
     }
-    let page = Page { version: env!("CARGO_PKG_VERSION"), now: now.to_string(), instances };
+    let page = Page { version: env!("CARGO_PKG_VERSION"), now: to_seconds(now), instances };
     let text =
         page.render().map_err(|error| Problem::new(500, "draw the status page", chain(&error), "wild status"))?;
     Ok(answer(text))
@@ -181,7 +181,7 @@ async fn section(_daemon: &Daemon, handle: &Handle, now: Timestamp) -> Result<Se
         name: shown.name.to_string(),
         branch: shown.branch.clone(),
         head: head.map(|head| head.short().to_owned()).unwrap_or_default(),
-        path: shown.repository.path().display().to_string(),
+        path: shown.repository.path().display().to_string().trim_end_matches('/').to_owned(),
         cluster,
         trouble: handle.is_ready().err().unwrap_or_default(),
         statuses,
@@ -242,14 +242,14 @@ fn conflict(conflict: &Conflict) -> ConflictRow {
     ConflictRow { place, why: conflict.why.clone(), id: conflict.id.clone(), sides }
 }
 
-/// Cuts a long side and says so.
+/// Takes off the indentation that all lines of a side share, cuts a long side and says so.
 fn cut(text: &str) -> String {
-    let lines = text.lines().count();
-    if lines <= SIDE_LINES {
-        return text.to_owned();
-    }
-    let kept: Vec<&str> = text.lines().take(SIDE_LINES).collect();
-    format!("{}\n… {} more lines", kept.join("\n"), lines - SIDE_LINES)
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let shared = text.lines().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);
+    let lines: Vec<&str> = text.lines().map(|line| line.get(shared..).unwrap_or_default()).collect();
+    let kept = lines.iter().take(SIDE_LINES).copied().collect::<Vec<_>>().join("\n");
+    let more = lines.len().saturating_sub(SIDE_LINES);
+    if more == 0 { kept } else { format!("{kept}\n… {more} more lines") }
 }
 
 fn operation(operation: &Operation, now: Timestamp) -> OperationRow {
@@ -258,7 +258,7 @@ fn operation(operation: &Operation, now: Timestamp) -> OperationRow {
         verb: operation.verb.clone(),
         app: operation.app.as_ref().map(ToString::to_string).unwrap_or_default(),
         state: outcome(operation),
-        actor: operation.actor.clone(),
+        actor: operation.actor.split(" <").next().unwrap_or_default().to_owned(),
         message: operation.message.clone(),
         id: operation.id.to_string(),
     }
@@ -290,5 +290,87 @@ fn when(time: Timestamp, now: Timestamp) -> When {
         3_600..172_800 => format!("{} h ago", seconds / 3_600),
         _ => format!("{} d ago", seconds / 86_400),
     };
-    When { ago, exact: time.to_string() }
+    When { ago, exact: to_seconds(time) }
+}
+
+/// Returns a time without its fraction.
+fn to_seconds(time: Timestamp) -> String {
+    Timestamp(time.seconds().saturating_mul(1_000_000)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn page() -> Page {
+        let quiet = |word: &str| Badge { shape: "●", word: word.to_owned(), class: "good", why: String::new() };
+        let state: AppState = serde_json::from_value(json!({
+            "name": "ghost", "package": "ghost", "version": "5.2.1", "available": "5.3.0", "update": "needs-you", "namespace": "ghost",
+            "health": "failing", "healthReason": "<script>alert(1)</script>", "intent": "applied", "reason": "", "needsYou": "1 conflict",
+            "hint": "wild app resolve ghost", "lifecycle": "drifted", "conflicts": 1, "commit": null, "applied": null, "objects": [],
+            "drift": [{"object": {"group": "apps", "kind": "Deployment", "namespace": "ghost", "name": "ghost"}, "kind": "changed",
+                "path": "spec.replicas", "desired": 1, "live": 3, "manager": "kubectl-edit", "since": "", "harmless": false}],
+            "observedAt": "2026-01-01T00:00:00Z",
+        }))
+        .unwrap();
+        let sides =
+            vec![("base", cut("    a: 1\n      b: 2\n")), ("mine", "2".to_owned()), ("upstream", "3".to_owned())];
+        let conflicts =
+            vec![ConflictRow { place: "x.yaml:3".into(), why: "both changed".into(), id: "ab".into(), sides }];
+        let update = UpdateRow { app: "ghost".into(), version: "5.2.1".into(), available: "5.3.0".into(), conflicts };
+        let section = Section {
+            name: "home".into(),
+            branch: "main".into(),
+            head: "0123456".into(),
+            path: "/srv/home.git".into(),
+            cluster: quiet("reachable"),
+            trouble: String::new(),
+            statuses: Vec::new(),
+            apps: vec![app(&state, Timestamp(1_767_225_690_500_000))],
+            updates: vec![update],
+            operations: Vec::new(),
+        };
+        Page { version: "0", now: "2026-01-01T00:01:30Z".into(), instances: vec![section] }
+    }
+
+    #[test]
+    fn the_page_tells_what_needs_you_and_the_three_sides_of_a_conflict() {
+        let text = page().render().unwrap();
+        for part in [
+            "5.2.1",
+            "Failing",
+            "Deployment/ghost spec.replicas: git 1, live 3 (by kubectl-edit)",
+            "wild app resolve ghost",
+            "1 min ago",
+            "<dt>base</dt><dd><pre>a: 1\n  b: 2</pre>",
+            "<dt>mine</dt>",
+            "<dt>upstream</dt>",
+            "Nothing was asked for",
+        ] {
+            assert!(text.contains(part), "{part} is missing in {text}");
+        }
+    }
+
+    #[test]
+    fn the_page_has_one_main_heading_a_language_and_headers_for_its_tables() {
+        let text = page().render().unwrap();
+        let count = |part: &str| text.matches(part).count();
+        assert_eq!((count("<h1>"), count("<html lang=\"en\">"), count("<main>")), (1, 1, 1));
+        assert_eq!(count("<th scope=\"col\">") + count("<th scope=\"row\">"), count("<th "));
+    }
+
+    #[test]
+    fn what_a_cluster_says_is_text_and_never_markup() {
+        let text = page().render().unwrap();
+        assert!(text.contains("&#60;script&#62;") && !text.contains("<script"), "{text}");
+    }
+
+    #[test]
+    fn a_long_side_is_cut_and_counted() {
+        let long: String = (0..50).map(|line| format!("  {line}\n")).collect();
+        let text = cut(&long);
+        assert!(text.starts_with("0\n1\n") && text.ends_with("39\n… 10 more lines"), "{text}");
+    }
 }
