@@ -47,7 +47,7 @@ pub(super) async fn admit(State(daemon): State<Daemon>, mut request: Request, ne
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         let open = match request.uri().path() {
             "/livez" | "/readyz" | "/healthz" => true,
-            "/" => viewer && reads,
+            "/" | "/style.css" => viewer && reads,
             _ => false,
         };
         if !open {

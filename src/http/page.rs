@@ -4,7 +4,7 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::{HeaderValue, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
 use super::Host;
@@ -12,7 +12,7 @@ use super::instances::silence;
 use super::problem::Problem;
 use crate::base::Timestamp;
 use crate::base::chain;
-use crate::daemon::{Daemon, Handle};
+use crate::daemon::Handle;
 use crate::merge::Conflict;
 use crate::model::{AppState, DriftState, Operation, OperationOutcome, OperationState};
 use crate::pipeline;
@@ -25,6 +25,8 @@ const SIDE_LINES: usize = 40;
 /// Nothing runs, nothing is sent, nothing is loaded but our own style.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The style of the page.
+const STYLE: &str = include_str!("templates/status.css");
 
 /// Everything on the page.
 #[derive(Template)]
@@ -118,34 +120,32 @@ pub(super) async fn page(State(daemon): Host) -> Result<Response, Problem> {
     let mut now = daemon.started();
     for handle in daemon.instances() {
         now = handle.instance().now();
-        instances.push(section(&daemon, &handle, now).await?);
+        instances.push(section(&handle, now).await?);
     }
     let page = Page { version: env!("CARGO_PKG_VERSION"), now: to_seconds(now), instances };
     let text =
         page.render().map_err(|error| Problem::new(500, "draw the status page", chain(&error), "wild status"))?;
-    Ok(answer(text))
+    Ok(guarded("text/html; charset=utf-8", text))
 }
 
 /// Answers the route of the style.
 pub(super) async fn style() -> Response {
-    ([(header::CONTENT_TYPE, HeaderValue::from_static("text/css; charset=utf-8"))], STYLE).into_response()
+    guarded("text/css; charset=utf-8", STYLE.to_owned())
 }
 
-/// The style, embedded.
-const STYLE: &str = include_str!("templates/status.css");
-
-fn answer(text: String) -> Response {
-    let mut response =
-        ([(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"))], text).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+/// Returns an answer for a browser with everything that keeps it from being misused.
+fn guarded(kind: &'static str, text: String) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    (headers, text).into_response()
 }
 
-async fn section(_daemon: &Daemon, handle: &Handle, now: Timestamp) -> Result<Section, Problem> {
+async fn section(handle: &Handle, now: Timestamp) -> Result<Section, Problem> {
     let shown = handle.instance();
     let states = super::apps::states(shown).await?;
     let head = shown.repository.head(&shown.branch).await?;

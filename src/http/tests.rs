@@ -218,6 +218,7 @@ async fn over_a_port_only_health_answers_until_the_page_is_opened() {
         };
         check("/livez", "localhost", "200").await;
         check("/", "localhost:5055", page).await;
+        check("/style.css", "localhost:5055", page).await;
         check("/", "evil.example.org", "421").await;
         check("/api/v1/instances", "localhost", "401").await;
         check("/api/v1/instances/home/apps", "localhost", "401").await;
