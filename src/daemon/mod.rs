@@ -170,6 +170,11 @@ impl Handle {
         self.shared.fetch.notify_one();
     }
 
+    /// Fetches all upstreams and returns when that is done; one that failed carries its error in what is shown of it.
+    pub async fn fetch_directories(&self) -> Result<(), Error> {
+        self.shared.fetch_directories().await
+    }
+
     /// Returns whether the worker's loop turns; why not otherwise.
     pub fn is_alive(&self) -> Result<(), String> {
         self.shared.is_alive()

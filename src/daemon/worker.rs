@@ -88,6 +88,11 @@ impl Shared {
         let _ = self.sender.try_send(trigger);
     }
 
+    /// Fetches all upstreams into the daemon's own quarantine.
+    pub(super) async fn fetch_directories(&self) -> Result<(), Error> {
+        pipeline::fetch_directories(&self.instance, &self.scratch, &self.allow).await.map(|_| ())
+    }
+
     /// Returns whether the loop turns.
     pub(super) fn is_alive(&self) -> Result<(), String> {
         let turned = Duration::from_millis(self.turned_ms.load(Ordering::Relaxed));

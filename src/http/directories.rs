@@ -6,12 +6,9 @@ use axum::extract::{Path, State};
 use serde_json::json;
 
 use super::answer::{Answered, json as answer, value};
-use super::problem::Problem;
 use super::{Host, instance};
-use crate::base::chain;
 use crate::model::{Reason, Trigger};
 use crate::pipeline::{self, Instance};
-use crate::settings::StateDirectory;
 
 /// `GET /directories`: as fetched last.
 pub(super) async fn list(State(daemon): Host, Path(name): Path<String>) -> Answered {
@@ -26,10 +23,7 @@ async fn show(instance: &Instance) -> Answered {
 /// `POST /directories/fetch`: fetches all of them now and answers with what they hold. One that fails carries its error.
 pub(super) async fn fetch(State(daemon): Host, Path(name): Path<String>) -> Answered {
     let handle = instance(&daemon, &name)?;
-    let settings = daemon.settings();
-    let state = StateDirectory::open(&settings.state_dir)
-        .map_err(|error| Problem::new(500, "fetch the directories", chain(&error), "check the state directory"))?;
-    pipeline::fetch_directories(handle.instance(), &state.quarantine(), &settings.egress.allow).await?;
+    handle.fetch_directories().await?;
     handle.wake(Trigger { app: None, reason: Reason::Upstream });
     show(handle.instance()).await
 }
