@@ -15,7 +15,6 @@ mod delete;
 mod discovery;
 mod failure;
 mod fields;
-mod names;
 mod patch;
 mod pod_defaults;
 mod quantity;
