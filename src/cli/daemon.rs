@@ -16,7 +16,7 @@ use super::error::{CommandError, ExitCode};
 use super::locate::{entry_of, of_start, open_state, read_settings, repository_around, settings_file, usual_socket};
 use super::session::Session;
 use crate::base::chain;
-use crate::daemon::{Daemon, Start};
+use crate::daemon::{Daemon, Start, Work};
 use crate::http::{self, Listeners};
 use crate::settings::DaemonSettings;
 
@@ -55,7 +55,8 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: DaemonRun) -> Resu
     let settings = settings_of(session.environment, config)?;
     log_to_stderr(session.environment, &settings)?;
     let listeners = http::bind(&settings).await.map_err(|error| of_bind(&error))?;
-    let start = Start { state: open_state(&settings)?, clock: session.environment.clock, access: None };
+    let start =
+        Start { state: open_state(&settings)?, clock: session.environment.clock, access: None, work: Work::Everything };
     let daemon = Daemon::start(settings.clone(), start).await.map_err(|error| of_start(&error))?;
     tell_addresses(session, &settings, &listeners);
     let stop = CancellationToken::new();

@@ -231,7 +231,7 @@ struct Made {
 
 fn tell(session: &mut Session<'_>, repository: &Repository, made: Made) {
     let Made { id, commit, state, cluster } = made;
-    let path = repository.path().display().to_string();
+    let path = repository.path().display().to_string().trim_end_matches('/').to_owned();
     let value = json!({
         "name": path,
         "id": id,

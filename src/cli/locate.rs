@@ -18,7 +18,7 @@ use super::environment::Surroundings;
 use super::error::{CommandError, ExitCode};
 use super::json::{list, text};
 use crate::base::chain;
-use crate::daemon::{Daemon, Start};
+use crate::daemon::{Daemon, Start, Work};
 use crate::model::InstanceName;
 use crate::pipeline;
 use crate::settings::{self, DaemonSettings, InstanceEntry, StateDirectory};
@@ -172,7 +172,8 @@ async fn start(environment: &Surroundings, settings: DaemonSettings) -> Result<D
     let deadline = tokio::time::Instant::now() + LOCK_DEADLINE;
     loop {
         tries.tick().await;
-        let start = Start { state: open_state(&settings)?, clock: environment.clock, access: None };
+        let start =
+            Start { state: open_state(&settings)?, clock: environment.clock, access: None, work: Work::Requests };
         match Daemon::start(settings.clone(), start).await {
             Ok(daemon) => return Ok(daemon),
             Err(pipeline::Error::Settings(settings::Error::Locked { .. }))

@@ -2,13 +2,18 @@
 //!
 //! Not here: the routes (`http`), apps on a cluster (`tests/`).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::daemon::{Daemon, Start};
+use crate::base::RepoPath;
+use crate::daemon::{Daemon, Start, Work};
+use crate::git::{NewCommit, Repository};
 use crate::http;
+use crate::model::{Author, File};
+use crate::sandbox::{self, Sandbox};
 use crate::settings::{DaemonSettings, StateDirectory};
 
 async fn wild(line: &str) -> (u8, Captured) {
@@ -143,7 +148,10 @@ async fn with_a_daemon_the_same_commands_go_over_its_socket() {
     settings.instances = vec![locate::entry_of(&root.join("cloud"), &settings).unwrap()];
     let listeners = http::bind(&settings).await.unwrap();
     let state = StateDirectory::open(&settings.state_dir).unwrap();
-    let daemon = Daemon::start(settings.clone(), Start { state, clock: inside.clock, access: None }).await.unwrap();
+    let daemon =
+        Daemon::start(settings.clone(), Start { state, clock: inside.clock, access: None, work: Work::Everything })
+            .await
+            .unwrap();
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http::serve(daemon.clone(), listeners, stop.clone()));
     let (code, out) = line(&inside, "wild status").await;
@@ -161,4 +169,60 @@ async fn with_a_daemon_the_same_commands_go_over_its_socket() {
     stop.cancel();
     serving.await.unwrap();
     daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_look_without_a_daemon_changes_nothing_and_a_request_does_what_it_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let sandbox = Sandbox::start(sandbox::Settings::default()).await.unwrap();
+    std::fs::write(root.join("kubeconfig"), sandbox.kubeconfig()).unwrap();
+    let (code, out) = line(&surroundings(root, ""), "wild init cloud --no-hook --kubeconfig kubeconfig").await;
+    assert_eq!(code, 0, "{out:?}");
+    let repository = Repository::open(&root.join("cloud")).await.unwrap();
+    let head = repository.head("main").await.unwrap();
+    let map = |name: &str| File::text(&format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"));
+    let kustomization =
+        |name: &str| File::text(&format!("namespace: {name}\nresources:\n- map.yaml\n- namespace.yaml\n"));
+    let namespace = |name: &str| File::text(&format!("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {name}\n"));
+    let mut changes = BTreeMap::new();
+    for app in ["one", "two"] {
+        for (file, text) in
+            [("map.yaml", map(app)), ("kustomization.yaml", kustomization(app)), ("namespace.yaml", namespace(app))]
+        {
+            changes.insert(RepoPath::parse(&format!("apps/{app}/{file}")).unwrap(), Some(text));
+        }
+    }
+    let ours = Author { name: "alice".to_owned(), email: "alice@example.org".to_owned() };
+    let commit = NewCommit {
+        reference: "refs/heads/main".to_owned(),
+        expected: head.clone(),
+        base_tree: head.clone(),
+        changes,
+        parents: head.clone().into_iter().collect(),
+        author: ours.clone(),
+        committer: ours,
+        message: "feat: two apps".to_owned(),
+        time: (Surroundings::bare(root).clock)(),
+    };
+    let made = repository.commit(commit).await.unwrap();
+    repository.sync_worktree(head.as_ref(), &made).await.unwrap();
+    let inside = surroundings(root, "cloud");
+    let (code, out) = line(&inside, "wild plan --exit-code").await;
+    assert_eq!(code, 1, "{out:?}");
+    assert!(out.data.contains("+ ConfigMap"), "{out:?}");
+    for question in ["wild status", "wild app list --deployed", "wild operation list", "wild app deploy one --dry-run"]
+    {
+        let (code, out) = line(&inside, question).await;
+        assert_eq!(code, 0, "{question}: {out:?}");
+    }
+    let (code, out) = line(&inside, "wild plan --exit-code").await;
+    assert_eq!(code, 1, "a look changed the cluster: {out:?}");
+    let (code, out) = line(&inside, "wild app deploy one --wait").await;
+    assert_eq!(code, 0, "{out:?}");
+    let (_, one) = line(&inside, "wild plan one").await;
+    assert_eq!((one.data.as_str(), one.notes.as_str()), ("", "Nothing to do.\n"));
+    let (code, out) = line(&inside, "wild plan two --exit-code").await;
+    assert_eq!(code, 1, "another app was deployed along: {out:?}");
+    sandbox.stop().await;
 }

@@ -42,6 +42,18 @@ pub struct Start {
     pub clock: fn() -> Timestamp,
     /// How the cluster is reached, whatever the settings say; for the demo and for a command line without a daemon.
     pub access: Option<Access>,
+    /// What it does of its own accord.
+    pub work: Work,
+}
+
+/// What a daemon does of its own accord.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// It keeps every app as its repository says.
+    Everything,
+    /// Only what it is asked for, and what follows from that for the same apps; for a command line without a daemon, so that a look at an
+    /// instance changes nothing.
+    Requests,
 }
 
 /// A running daemon. Cheap to clone.
@@ -69,7 +81,7 @@ pub struct Handle {
 impl Daemon {
     /// Opens the store and every instance, and starts a worker for each.
     pub async fn start(settings: DaemonSettings, start: Start) -> Result<Self, Error> {
-        let Start { state, clock, access } = start;
+        let Start { state, clock, access, work } = start;
         git::clear_scratch(&state.quarantine()).await?;
         let store = Store::open(&state.store()).await?;
         let stop = CancellationToken::new();
@@ -79,7 +91,7 @@ impl Daemon {
         for entry in &settings.instances {
             let opening = opening(&settings, &state, entry, access.clone(), clock)?;
             let instance = Arc::new(Instance::open(opening, &state, store.clone()).await?);
-            let shared = Arc::new(Shared::new(instance.clone(), &settings, &state, metrics.clone())?);
+            let shared = Arc::new(Shared::new(instance.clone(), &settings, &state, metrics.clone(), work)?);
             let notes = Box::new(notes::GitNotes::new(instance.clone()));
             let forge = forge(&instance, entry).await?;
             let bus = instance.bus.clone();

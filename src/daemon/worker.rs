@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::files::FileWatch;
 use super::queue::{Next, Queue};
-use super::{Metrics, Schedule};
+use super::{Metrics, Schedule, Work};
 use crate::base::chain;
 use crate::git;
 use crate::model::{AppName, ErrorClass, OperationState, Reason, Trigger};
@@ -47,6 +47,7 @@ pub(super) struct Shared {
     allow: Vec<String>,
     scratch: std::path::PathBuf,
     metrics: Metrics,
+    work: Work,
     begun: Instant,
     turned_ms: AtomicU64,
     trouble: Mutex<Option<String>>,
@@ -59,6 +60,7 @@ impl Shared {
         settings: &DaemonSettings,
         state: &StateDirectory,
         metrics: Metrics,
+        work: Work,
     ) -> Result<Self, Error> {
         let intervals = settings.intervals("daemon.yaml").map_err(|found| {
             super::refused(
@@ -77,9 +79,13 @@ impl Shared {
             allow: settings.egress.allow.clone(),
             scratch: state.quarantine(),
             metrics,
+            work,
             begun: Instant::now(),
             turned_ms: AtomicU64::new(0),
-            trouble: Mutex::new(Some("the first look at the branch is not done".to_owned())),
+            trouble: Mutex::new(match work {
+                Work::Everything => Some("the first look at the branch is not done".to_owned()),
+                Work::Requests => None,
+            }),
         })
     }
 
@@ -124,7 +130,9 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
     let receiver = shared.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(receiver) = receiver else { return };
     let mut worker = Worker::new(shared).await;
-    worker.look(Reason::Scheduled).await;
+    if worker.shared.work == Work::Everything {
+        worker.look(Reason::Scheduled).await;
+    }
     worker.turn_until(receiver, stop).await;
     worker.drain().await;
 }
@@ -138,6 +146,8 @@ struct Worker {
     waits: BTreeMap<WakeOn, BTreeSet<AppName>>,
     timers: Timers,
     asked: bool,
+    /// Apps that somebody asked about; they alone are worked on where only requests are.
+    wanted: BTreeSet<AppName>,
 }
 
 /// The end of one app's pass, or of the requests that are about no app.
@@ -159,7 +169,8 @@ struct Timers {
 impl Worker {
     async fn new(shared: Arc<Shared>) -> Self {
         let mut timers = Timers { reconcile: None, remote: None, upstream: None, probe: None, schedule: None };
-        if shared.instance.remote.is_some() {
+        let everything = shared.work == Work::Everything;
+        if shared.instance.remote.is_some() && everything {
             timers.remote = Some((Duration::ZERO, shared.intervals.poll_remote));
         }
         let mut worker = Self {
@@ -170,7 +181,8 @@ impl Worker {
             known: None,
             waits: BTreeMap::new(),
             timers,
-            asked: true,
+            asked: everything,
+            wanted: BTreeSet::new(),
         };
         worker.read_timers().await;
         worker
@@ -182,6 +194,9 @@ impl Worker {
 
     /// Takes the schedule and the interval from the committed settings.
     async fn read_timers(&mut self) {
+        if self.shared.work == Work::Requests {
+            return;
+        }
         let Ok(settings) = pipeline::settings(&self.shared.instance).await else { return };
         let interval = parse_duration(&settings.reconcile.interval).filter(|interval| !interval.is_zero());
         self.timers.reconcile = interval.map(|interval| (self.now() + interval, interval));
@@ -242,19 +257,28 @@ impl Worker {
         }
     }
 
+    /// Queues an app, unless only requests are worked on and nobody asked about it.
+    fn trigger(&mut self, app: AppName, reason: Reason) {
+        if reason == Reason::Request {
+            self.wanted.insert(app.clone());
+        }
+        if self.shared.work == Work::Everything || self.wanted.contains(&app) {
+            self.queue.trigger(self.now(), app, reason);
+        }
+    }
+
     fn take_in(&mut self, trigger: Trigger) {
         match trigger.app {
-            Some(app) => self.queue.trigger(self.now(), app, trigger.reason),
+            Some(app) => self.trigger(app, trigger.reason),
             None if trigger.reason == Reason::Request => self.asked = true,
             None => self.wake_all(trigger.reason),
         }
     }
 
     fn wake_all(&mut self, reason: Reason) {
-        let now = self.now();
         let apps: Vec<AppName> = self.known.iter().flat_map(|known| known.apps.keys().cloned()).collect();
         for app in apps {
-            self.queue.trigger(now, app, reason);
+            self.trigger(app, reason);
         }
     }
 
@@ -366,7 +390,7 @@ impl Worker {
         let now = self.now();
         self.queue.release(now);
         for app in self.waits.remove(&WakeOn::Target).unwrap_or_default() {
-            self.queue.trigger(now, app, Reason::Released);
+            self.trigger(app, Reason::Released);
         }
     }
 
@@ -398,7 +422,7 @@ impl Worker {
     fn trigger_named(&mut self, app: &str, reason: Reason) {
         // The label is on a live object, where anybody may have written anything.
         if let Ok(app) = AppName::parse(app) {
-            self.queue.trigger(self.now(), app, reason);
+            self.trigger(app, reason);
         }
     }
 
@@ -456,10 +480,10 @@ impl Worker {
             self.waits.entry(wake.clone()).or_default().insert(app.clone());
         }
         if passed.lost {
-            self.queue.trigger(now, app.clone(), Reason::Request);
+            self.trigger(app.clone(), Reason::Request);
         }
         if passed.changed {
-            self.queue.trigger(now, app.clone(), Reason::Health);
+            self.trigger(app.clone(), Reason::Health);
         }
         if let Some(at) = passed.wake_at {
             let wait = at.since(self.shared.instance.now());
@@ -468,7 +492,7 @@ impl Worker {
         let ready = passed.state.as_ref().is_none_or(|state| state.intent == "applied" && state.health != "starting");
         if ready {
             for waiting in self.waits.remove(&WakeOn::App(app)).unwrap_or_default() {
-                self.queue.trigger(now, waiting, Reason::Released);
+                self.trigger(waiting, Reason::Released);
             }
         }
     }
@@ -506,7 +530,7 @@ impl Worker {
             if !first && let Err(error) = pipeline::wait_state(&instance, &app).await {
                 tracing::error!(instance = %instance.name, %app, error = chain(&error), "the state of an app was not stored");
             }
-            self.queue.trigger(self.now(), app, reason);
+            self.trigger(app, reason);
         }
         if settings_changed {
             self.read_timers().await;

@@ -31,6 +31,12 @@ pub(super) async fn list(State(daemon): Host, Path(name): Path<String>) -> Answe
 /// Returns the states of all apps as they may be shown now.
 pub(super) async fn states(instance: &Instance) -> Result<Vec<AppState>, Problem> {
     let mut states = instance.store.app_states(&instance.id).await?;
+    for app in pipeline::overview(instance).await?.apps.into_keys() {
+        if !states.iter().any(|state| state.name == app) {
+            states.push(unseen(instance, app));
+        }
+    }
+    states.sort_by(|a, b| a.name.cmp(&b.name));
     if let Some((since, why)) = silence(instance) {
         for state in &mut states {
             "unknown".clone_into(&mut state.health);
@@ -38,6 +44,32 @@ pub(super) async fn states(instance: &Instance) -> Result<Vec<AppState>, Problem
         }
     }
     Ok(states)
+}
+
+/// Returns the state of an app that is in the tree and was never looked at.
+fn unseen(instance: &Instance, name: AppName) -> AppState {
+    let empty = String::new;
+    AppState {
+        package: empty(),
+        version: empty(),
+        available: empty(),
+        update: None,
+        namespace: name.to_string(),
+        health: "unknown".to_owned(),
+        health_reason: "it was not looked at yet".to_owned(),
+        intent: "waiting".to_owned(),
+        reason: empty(),
+        needs_you: empty(),
+        hint: format!("wild app deploy {name}"),
+        lifecycle: "deploying".to_owned(),
+        drift: Vec::new(),
+        conflicts: 0,
+        commit: None,
+        applied: None,
+        objects: Vec::new(),
+        observed_at: instance.now(),
+        name,
+    }
 }
 
 fn document(state: &AppState) -> Result<Value, Problem> {

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::base::{RepoPath, Timestamp};
-use crate::daemon::Start;
+use crate::daemon::{Start, Work};
 use crate::git::{Layout, NewCommit, Repository};
 use crate::model::{Author, File};
 use crate::settings::{DaemonSettings, InstanceEntry, StateDirectory};
@@ -50,7 +50,7 @@ impl World {
         };
         change(&mut settings);
         let state = StateDirectory::open(&settings.state_dir).unwrap();
-        let start = Start { state, clock: || Timestamp(1_763_712_000_000_000), access: None };
+        let start = Start { state, clock: || Timestamp(1_763_712_000_000_000), access: None, work: Work::Everything };
         let daemon = Daemon::start(settings, start).await.unwrap();
         let routes = Direct::new(daemon.clone());
         Self { directory, daemon, routes }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rewild::base::{RepoPath, Timestamp};
-use rewild::daemon::{Daemon, Handle, Start};
+use rewild::daemon::{Daemon, Handle, Start, Work};
 use rewild::git::{self, Layout, NewCommit, Repository};
 use rewild::model::{
     AppName, AppState, Author, CommitId, File, FileTree, Operation, OperationState, Reason, Request, Trigger,
@@ -321,7 +321,7 @@ impl World {
 
 async fn open(settings: &DaemonSettings, root: &std::path::Path, sandbox: &Sandbox) -> Daemon {
     let state = StateDirectory::open(&root.join("state")).unwrap();
-    let start = Start { state, clock, access: Some(Access::Text(sandbox.kubeconfig())) };
+    let start = Start { state, clock, access: Some(Access::Text(sandbox.kubeconfig())), work: Work::Everything };
     Daemon::start(settings.clone(), start).await.unwrap()
 }
 

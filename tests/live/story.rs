@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rewild::base::Timestamp;
-use rewild::daemon::{Daemon, Handle, Start};
+use rewild::daemon::{Daemon, Handle, Start, Work};
 use rewild::git::{self, Layout, NewCommit, Repository};
 use rewild::model::{AppName, Author, DataFate, Decision, Deploy, OperationState, PackageName, Request, Side};
 use rewild::package;
@@ -102,7 +102,9 @@ impl Story {
         let settings = DaemonSettings::parse("daemon.yaml", &settings).unwrap();
         let state = StateDirectory::open(&root.join("state")).unwrap();
         let access = Access::File { path: plane.kubeconfig(), context: String::new() };
-        let daemon = Daemon::start(settings, Start { state, clock, access: Some(access) }).await.unwrap();
+        let daemon = Daemon::start(settings, Start { state, clock, access: Some(access), work: Work::Everything })
+            .await
+            .unwrap();
         let handle = daemon.instance("home").unwrap();
         Some(Self { plane, gitea, daemon, handle, upstream, clone, _scratch: scratch })
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::super::environment::Surroundings;
 use super::witness::Witness;
 use crate::base::{RepoPath, Timestamp, chain};
-use crate::daemon::{Daemon, Start};
+use crate::daemon::{Daemon, Start, Work};
 use crate::git::{Layout, NewCommit, Repository};
 use crate::model::{Author, File, FileTree};
 use crate::package;
@@ -102,7 +102,7 @@ impl Stage {
         let state = StateDirectory::open(&settings.state_dir).map_err(|error| chain(&error))?;
         let path = environment.variable("PATH").unwrap_or(DEFAULT_PATH).to_owned();
         publish(&upstream, clock, "photobox 1.0").await?;
-        let start = Start { state, clock, access: Some(Access::Text(sandbox.kubeconfig())) };
+        let start = Start { state, clock, access: Some(Access::Text(sandbox.kubeconfig())), work: Work::Everything };
         let daemon = Daemon::start(settings, start).await.map_err(|error| chain(&error))?;
         std::fs::create_dir(root.join("home")).map_err(|error| error.to_string())?;
         Ok(Self { daemon, sandbox, upstream, clock, path, ground })
