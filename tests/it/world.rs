@@ -115,6 +115,11 @@ impl World {
         world
     }
 
+    /// Stops the daemon, so that nothing is written any more.
+    pub(crate) async fn stop(&self) {
+        self.daemon.stop().await;
+    }
+
     /// Stops the daemon and starts another on the same state.
     pub(crate) async fn restart(&mut self) {
         self.daemon.stop().await;
