@@ -24,6 +24,8 @@ pub(super) const DISCOVERY_DEADLINE: Duration = Duration::from_secs(15);
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// Accept header for answers that hold metadata only.
 pub(super) const METADATA_FORM: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+/// The same for lists, which the server refuses in the form of single objects.
+const METADATA_LIST_FORM: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// How much of an object is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +34,8 @@ pub(super) enum Form {
     Full,
     /// Its metadata.
     Metadata,
+    /// The metadata of each object of a list.
+    MetadataList,
 }
 
 /// A request before it is sent.
@@ -86,12 +90,12 @@ impl Inner {
     async fn exchange(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
         let Call { attempt, method, path, body, form, quoting, deadline: _ } = call;
         let broken = |what: &str| Refusal::new(RefusalKind::Server, format!("{attempt}: {what}"));
-        let mut request = Request::builder().method(method).uri(path);
-        if form == Form::Metadata {
-            request = request.header("Accept", METADATA_FORM);
-        } else {
-            request = request.header("Accept", "application/json");
-        }
+        let accept = match form {
+            Form::Full => "application/json",
+            Form::Metadata => METADATA_FORM,
+            Form::MetadataList => METADATA_LIST_FORM,
+        };
+        let request = Request::builder().method(method).uri(path).header("Accept", accept);
         let request = match body {
             Some((value, content_type)) => {
                 request.header("Content-Type", content_type).body(Body::from(value.to_string().into_bytes()))

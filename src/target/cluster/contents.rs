@@ -27,7 +27,7 @@ impl Inner {
             for (plural, kind) in listable(&list) {
                 let page = format!("{path}/namespaces/{namespace}/{plural}?limit={PAGE_SIZE}");
                 let call = Call {
-                    form: Form::Metadata,
+                    form: Form::MetadataList,
                     ..Call::get(format!("list {kind} in {namespace}"), page, DISCOVERY_DEADLINE)
                 };
                 let (_, objects) = match self.call(call).await {

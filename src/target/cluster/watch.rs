@@ -193,7 +193,7 @@ impl Stream {
     fn accept(&self) -> &'static str {
         match self.form() {
             Form::Full => "application/json",
-            Form::Metadata => METADATA_FORM,
+            Form::Metadata | Form::MetadataList => METADATA_FORM,
         }
     }
 
@@ -250,7 +250,11 @@ impl Stream {
         let mut next = String::new();
         for _ in 0..MAX_PAGES {
             let page = format!("{path}?limit={PAGE_SIZE}&labelSelector={}{next}", selector(inner));
-            let call = Call { form: self.form(), ..Call::get(format!("list {}", self.kind.kind), page, LIST_DEADLINE) };
+            let form = match self.form() {
+                Form::Full => Form::Full,
+                Form::Metadata | Form::MetadataList => Form::MetadataList,
+            };
+            let call = Call { form, ..Call::get(format!("list {}", self.kind.kind), page, LIST_DEADLINE) };
             let (_, list) = inner.call(call).await?;
             for item in list.get("items").and_then(Value::as_array).into_iter().flatten() {
                 let Some(object) = Object::from_value(item.clone()) else { continue };
