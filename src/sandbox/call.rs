@@ -28,7 +28,10 @@ pub(crate) struct Call {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
     Whole,
+    /// Metadata of one object.
     Metadata,
+    /// Metadata of a list.
+    MetadataList,
 }
 
 /// Parameters of a request.
@@ -183,8 +186,13 @@ fn objects(group: &str, version: &str, rest: &[&str]) -> Place {
 
 /// Returns the form that an `Accept` header asks for.
 pub(crate) fn form(accept: &str) -> Form {
-    let partial = |part: &str| part.contains("as=PartialObjectMetadata") && part.contains("g=meta.k8s.io");
-    if accept.split(',').next().is_some_and(partial) { Form::Metadata } else { Form::Whole }
+    let first = accept.split(',').next().unwrap_or("");
+    let wants = |name: &str| first.split(';').any(|part| part.trim().strip_prefix("as=") == Some(name));
+    match first.contains("g=meta.k8s.io") {
+        true if wants("PartialObjectMetadata") => Form::Metadata,
+        true if wants("PartialObjectMetadataList") => Form::MetadataList,
+        _ => Form::Whole,
+    }
 }
 
 fn decode(text: &str) -> String {

@@ -47,6 +47,12 @@ impl Cause {
         Self { reason: "FieldValueDuplicate", message, field: field.to_owned() }
     }
 
+    /// Returns the cause of a value with too many bytes.
+    pub(crate) fn too_long(field: &str, limit: usize) -> Self {
+        let message = format!("Too long: may not be more than {limit} bytes");
+        Self { reason: "FieldValueTooLong", message, field: field.to_owned() }
+    }
+
     /// Returns the cause of a value that is none of those known.
     pub(crate) fn unsupported(field: &str, value: &Value, known: &[&str]) -> Self {
         let known: Vec<String> = known.iter().map(|it| format!("{it:?}")).collect();
@@ -231,6 +237,16 @@ impl Failure {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
         let cause = json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
         Self::new(504, "Timeout", message, Some(json!({"causes": [cause], "retryAfterSeconds": 1})))
+    }
+
+    /// Returns the refusal of a form that does not fit what is asked for.
+    pub(crate) fn not_acceptable(kind: &Kind, asked: &str, list: &str, negation: &str) -> Self {
+        let group = if kind.group.is_empty() { "core" } else { kind.group.split('.').next().unwrap_or("") };
+        let message = format!(
+            "you requested {asked}, but the requested object is {negation}a list (*{group}.{}{list})",
+            kind.kind
+        );
+        Self::new(406, "NotAcceptable", message, None)
     }
 
     pub(crate) fn too_large(limit: usize) -> Self {

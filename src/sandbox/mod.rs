@@ -15,6 +15,7 @@ mod delete;
 mod discovery;
 mod failure;
 mod fields;
+mod names;
 mod patch;
 mod pod_defaults;
 mod quantity;

@@ -16,6 +16,9 @@ use crate::schema::Kind;
 
 /// Returns one object.
 pub(crate) fn get(store: &Store, call: &Call) -> Result<Value, Failure> {
+    if call.form == Form::MetadataList {
+        return Err(Failure::not_acceptable(call.kind, "PartialObjectMetadataList", "", "not "));
+    }
     let key = Key::of(call.kind, &call.namespace, &call.name);
     let object = store.get(Sort::of(call.kind), &key).ok_or_else(|| Failure::not_found(call.kind, &call.name))?;
     Ok(shown(object, call.form))
@@ -25,7 +28,7 @@ pub(crate) fn get(store: &Store, call: &Call) -> Result<Value, Failure> {
 pub(crate) fn shown(object: &Value, form: Form) -> Value {
     match form {
         Form::Whole => object.clone(),
-        Form::Metadata => {
+        Form::Metadata | Form::MetadataList => {
             let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
             json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
         }
@@ -41,6 +44,9 @@ struct Page {
 /// Returns the objects of a kind.
 pub(crate) fn list(store: &Store, call: &Call) -> Result<Value, Failure> {
     let query = &call.query;
+    if call.form == Form::Metadata {
+        return Err(Failure::not_acceptable(call.kind, "PartialObjectMetadata", "List", ""));
+    }
     let selector = Selector::parse(query.text("labelSelector"), query.text("fieldSelector"), call.kind)?;
     let limit = query.number("limit")?.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
     let page = match query.text("continue") {
@@ -81,8 +87,10 @@ pub(crate) fn list(store: &Store, call: &Call) -> Result<Value, Failure> {
 fn envelope(kind: &Kind, form: Form, metadata: Map<String, Value>, items: Vec<Value>) -> Value {
     let (name, version) = match form {
         Form::Whole => (format!("{}List", kind.kind), kind.api_version()),
-        Form::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
+        Form::Metadata | Form::MetadataList => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
     };
+    // An empty list of metadata is null, one of whole objects is not.
+    let items = if items.is_empty() && form != Form::Whole { Value::Null } else { Value::Array(items) };
     json!({"kind": name, "apiVersion": version, "metadata": metadata, "items": items})
 }
 

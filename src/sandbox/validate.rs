@@ -1,26 +1,24 @@
-//! Refusals of objects that the API server calls invalid: names, required fields, fields that may not change.
+//! Refusals of objects that the API server calls invalid: required fields, fields that may not change.
 //!
 //! Only what clients run into; a full validation is the real server's.
 //!
-//! Not here: unknown fields and wrong types (`canon.rs`).
+//! Not here: names and labels (`names.rs`), unknown fields and wrong types (`canon.rs`).
 
 use serde_json::{Value, json};
 
 use crate::sandbox::failure::Cause;
+use crate::sandbox::names::{check_labels, check_name};
 use crate::sandbox::write::{map_of, metadata_text};
 use crate::schema::{Kind, immutable_paths};
 
-const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
 const STATEFUL_SET_CHANGE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-/// Longest name of most kinds.
-const MAX_NAME: usize = 253;
 
 /// Returns what is wrong with a new object.
 pub(crate) fn validate_new(object: &Value, kind: &Kind) -> Vec<Cause> {
     let mut causes = Vec::new();
     check_name(object, kind, &mut causes);
+    check_labels(object, &mut causes);
     check_content(object, kind, &mut causes);
     causes
 }
@@ -38,6 +36,7 @@ pub(crate) fn validate_change(live: &Value, object: &Value, kind: &Kind, subreso
         return causes;
     }
     check_finalizers(live, object, &mut causes);
+    check_labels(object, &mut causes);
     check_immutable(live, object, kind, &mut causes);
     check_content(object, kind, &mut causes);
     causes
@@ -60,33 +59,6 @@ fn check_finalizers(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
         let cause = Cause::forbidden("metadata.finalizers", &why);
         causes.extend([cause.clone(), cause]);
     }
-}
-
-fn check_name(object: &Value, kind: &Kind, causes: &mut Vec<Cause>) {
-    let name = metadata_text(object, "name");
-    if name.is_empty() {
-        causes.push(Cause::required("metadata.name", "name or generateName is required"));
-        return;
-    }
-    let label = |name: &str| name.split('.').count() == 1 && is_subdomain(name) && name.len() <= 63;
-    let (good, why) = match (kind.group, kind.kind) {
-        ("", "Namespace") => (label(name), LABEL),
-        ("", "Service") => (label(name), LABEL),
-        ("rbac.authorization.k8s.io", _) => {
-            (!name.contains(['/', '%']) && name != "." && name != "..", "may not contain '/'")
-        }
-        _ => (is_subdomain(name) && name.len() <= MAX_NAME, SUBDOMAIN),
-    };
-    if !good {
-        causes.push(Cause::invalid("metadata.name", &json!(name), why));
-    }
-}
-
-fn is_subdomain(name: &str) -> bool {
-    name.split('.').all(|part| {
-        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        part.starts_with(good) && part.ends_with(good) && part.chars().all(|c| good(c) || c == '-')
-    })
 }
 
 fn check_content(object: &Value, kind: &Kind, causes: &mut Vec<Cause>) {
@@ -297,7 +269,10 @@ fn check_claim(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let bare = |object: &Value| {
         let mut spec = object.get("spec").cloned().unwrap_or_else(|| json!({}));
         if let Value::Object(map) = &mut spec {
-            map.shift_remove("resources");
+            // Only a bound claim may ask for more.
+            if live.pointer("/status/phase") == Some(&json!("Bound")) {
+                map.shift_remove("resources");
+            }
             // A claim that is being bound gets its volume's name.
             if live.pointer("/spec/volumeName").is_none() {
                 map.shift_remove("volumeName");

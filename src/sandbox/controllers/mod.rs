@@ -2,6 +2,7 @@
 //!
 //! Not here: requests of clients. A controller writes through the same rules as they do.
 
+mod balancer;
 mod daemon_set;
 mod deployment;
 mod garbage;
@@ -54,13 +55,15 @@ pub enum Controller {
     Job,
     /// Binds claims to volumes.
     Volume,
+    /// Gives Services of type LoadBalancer an address.
+    Balancer,
     /// Starts, readies and removes pods, as a scheduler and a node would.
     Pod,
 }
 
 impl Controller {
     /// All controllers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Namespace,
         Self::NamespaceContent,
         Self::GarbageCollector,
@@ -70,6 +73,7 @@ impl Controller {
         Self::DaemonSet,
         Self::Job,
         Self::Volume,
+        Self::Balancer,
         Self::Pod,
     ];
 }
@@ -133,6 +137,7 @@ fn react(store: &mut Store, sort: Sort, key: &Key) {
     let done = match (sort.group, sort.plural) {
         ("", "namespaces") => namespace::react(store, key),
         ("", "pods") => pod::react(store, key),
+        ("", "services") if runs(store, Controller::Balancer) => balancer::answer(store, key),
         ("", "persistentvolumeclaims") if runs(store, Controller::Volume) => volume::bind(store, key),
         ("apps", "deployments") if runs(store, Controller::Deployment) => deployment::reconcile(store, key),
         ("apps", "replicasets") => replica_set::react(store, key),
