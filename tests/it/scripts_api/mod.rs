@@ -6,8 +6,8 @@
 //! Not here: the tests (`tests/it/sandbox.rs`), how a script is read (`script.rs`), run (`player.rs`) and made comparable (`normal.rs`).
 
 mod normal;
-mod player;
-mod script;
+pub(crate) mod player;
+pub(crate) mod script;
 
 use std::path::{Path, PathBuf};
 

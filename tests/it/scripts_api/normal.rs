@@ -75,6 +75,8 @@ fn sort(value: &mut Value) {
             }
             if let Some(Value::Array(causes)) = map.get_mut("causes") {
                 // Conflicts are listed by manager in no order.
+                // Metadata is checked several times, and each time is a cause of its own.
+                causes.dedup();
                 if causes.iter().all(|cause| cause["reason"] == "FieldManagerConflict") {
                     causes.sort_by_key(|cause| (cause["message"].to_string(), cause["field"].to_string()));
                 }
