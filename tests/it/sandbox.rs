@@ -127,3 +127,28 @@ async fn a_taken_port_is_said() {
     sandbox.stop().await;
     Sandbox::start(Settings { port, ..Settings::default() }).await.unwrap().stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_of_a_database_goes_with_its_volume() {
+    let sandbox = Sandbox::start(Settings::default()).await.unwrap();
+    let script = r#"NAMESPACE
+
+POST /apis/apps/v1/namespaces/$ns/statefulsets
+{"metadata": {"name": "db"}, "spec": {"selector": {"matchLabels": {"app": "db"}}, "serviceName": "db",
+ "template": {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "db", "image": "db:1"}]}},
+ "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]}}
+
+UNTIL /apis/apps/v1/namespaces/$ns/statefulsets/db /status/availableReplicas=1
+
+GET /api/v1/namespaces/$ns/persistentvolumeclaims/data-db-0
+
+DELETE /api/v1/namespaces/$ns
+
+UNTIL /api/v1/namespaces/$ns gone
+
+GET /api/v1/persistentvolumes"#;
+    let answer = ask(&sandbox, script).await;
+    assert!(answer.contains("\"phase\": \"Bound\"") && answer.contains("< gone"), "{answer}");
+    assert!(answer.trim_end().ends_with('}') && answer.contains("\"items\": []"), "{answer}");
+    sandbox.stop().await;
+}

@@ -118,6 +118,13 @@ fn wake_relatives(store: &mut Store, object: &Value) {
             store.dirty.insert((Sort::of(kind), key));
         }
     }
+    // A claim that waited for its last pod can go now.
+    for volume in object.pointer("/spec/volumes").and_then(Value::as_array).into_iter().flatten() {
+        let claim = text(volume, "/persistentVolumeClaim/claimName");
+        if !claim.is_empty() {
+            store.dirty.insert((volume::CLAIMS, Key::new(namespace, claim)));
+        }
+    }
     wake_namespace(store, namespace);
 }
 

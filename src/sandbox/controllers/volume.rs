@@ -10,7 +10,7 @@ use crate::sandbox::store::{Key, Sort, Store, child_mut, metadata_child_mut, met
 use crate::sandbox::write::metadata_text;
 use crate::schema::{Kind, kind};
 
-const CLAIMS: Sort = Sort { group: "", plural: "persistentvolumeclaims" };
+pub(super) const CLAIMS: Sort = Sort { group: "", plural: "persistentvolumeclaims" };
 const VOLUMES: Sort = Sort { group: "", plural: "persistentvolumes" };
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 
