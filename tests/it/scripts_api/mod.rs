@@ -3,11 +3,13 @@
 //! A script is `fixtures/scripts/api/<name>.api`, its answers `<name>.out`. `WILD_SCRIPTS` restricts all of this to some
 //! scripts, by their names with commas between. Shared by the tests on the sandbox and those on the real API server.
 //!
-//! Not here: the tests (`tests/it/sandbox.rs`), how a script is read (`script.rs`), run (`player.rs`) and made comparable (`normal.rs`).
+//! Not here: the tests (`tests/it/sandbox.rs`), how a script is read (`script.rs`), run (`player.rs`) and made comparable (`normal.rs`), what
+//! a request is (`shape.rs`).
 
 mod normal;
 pub(crate) mod player;
 pub(crate) mod script;
+pub(crate) mod shape;
 
 use std::path::{Path, PathBuf};
 
