@@ -82,18 +82,13 @@ impl Repository {
 
     /// Returns the newest commits first, over all parents. With a path only those where it differs from every parent.
     pub async fn log(&self, from: &CommitId, limit: usize, path: Option<&str>) -> Result<Vec<Commit>, Error> {
-        self.walk(from, limit, path, Follow::All).await
+        self.walk(from, limit, path.as_slice(), Follow::All).await
     }
 
-    /// Returns the newest commits of the branch itself first: of a merge only the first parent is followed. With a path
-    /// only those where it differs from that parent.
-    pub async fn first_parent_log(
-        &self,
-        from: &CommitId,
-        limit: usize,
-        path: Option<&str>,
-    ) -> Result<Vec<Commit>, Error> {
-        self.walk(from, limit, path, Follow::First).await
+    /// Returns the newest commits of the branch itself first: of a merge only the first parent is followed. With paths
+    /// only those where one of them differs from that parent.
+    pub async fn first_parent_log(&self, from: &CommitId, limit: usize, paths: &[&str]) -> Result<Vec<Commit>, Error> {
+        self.walk(from, limit, paths, Follow::First).await
     }
 
     /// Returns the paths that differ between two commits, in order; `from` left out means the empty tree.
@@ -103,16 +98,10 @@ impl Repository {
         self.read(attempt, move |repository| diff_paths(repository, from.as_ref(), &to)).await
     }
 
-    async fn walk(
-        &self,
-        from: &CommitId,
-        limit: usize,
-        path: Option<&str>,
-        follow: Follow,
-    ) -> Result<Vec<Commit>, Error> {
+    async fn walk(&self, from: &CommitId, limit: usize, paths: &[&str], follow: Follow) -> Result<Vec<Commit>, Error> {
         let attempt = format!("read the history of {} in {}", from.short(), self.path().display());
-        let (from, path) = (from.clone(), path.map(str::to_owned));
-        self.read(attempt, move |repository| walk(repository, oid(&from)?, limit, path.as_deref(), follow)).await
+        let (from, paths) = (from.clone(), paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>());
+        self.read(attempt, move |repository| walk(repository, oid(&from)?, limit, &paths, follow)).await
     }
 }
 
@@ -154,7 +143,7 @@ fn walk(
     repository: &git2::Repository,
     from: Oid,
     limit: usize,
-    path: Option<&str>,
+    paths: &[String],
     follow: Follow,
 ) -> Result<Vec<Commit>, Error> {
     let attempt = || format!("read the history of {from}");
@@ -170,10 +159,10 @@ fn walk(
             break;
         }
         let id = id.map_err(git(attempt()))?;
-        let wanted = match path {
-            Some(path) => changes(repository, id, path, follow)?,
-            None => true,
-        };
+        let mut wanted = paths.is_empty();
+        for path in paths {
+            wanted = wanted || changes(repository, id, path, follow)?;
+        }
         if wanted {
             commits.push(read_commit(repository, id)?);
         }

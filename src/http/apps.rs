@@ -158,8 +158,10 @@ pub(super) async fn history(State(daemon): Host, Path((name, app)): Path<(String
     let shown = handle.instance();
     let app = app_name(&app)?;
     let head = pipeline::overview(shown).await?.head;
+    // A deployment changes the record alone.
+    let (own, record) = (format!("apps/{app}"), compile::record_path(&app));
     let mut commits: Vec<Commit> =
-        shown.repository.first_parent_log(&head, HISTORY_LIMIT, Some(&format!("apps/{app}"))).await?;
+        shown.repository.first_parent_log(&head, HISTORY_LIMIT, &[&own, record.as_str()]).await?;
     commits.truncate(HISTORY_LIMIT);
     if commits.is_empty() {
         state(shown, &app).await?;

@@ -155,7 +155,7 @@ async fn update(instance: &Instance, app: &AppName, head: &CommitId) -> Result<O
         None => (FileTree::new(), Authors::People),
         Some(fork) => {
             let mut authors = Authors::OnlyUs;
-            for commit in repository.first_parent_log(&tip, MAX_VERSION_WALK, None).await? {
+            for commit in repository.first_parent_log(&tip, MAX_VERSION_WALK, &[]).await? {
                 if commit.id == fork {
                     break;
                 }
@@ -204,7 +204,7 @@ async fn packages(
 /// Returns the newest upstream commit whose manifest says a version, with the package's files there.
 async fn older(instance: &Instance, head: &CommitId, place: &str, version: &str) -> Result<Vec<PackageVersion>, Error> {
     let manifest = format!("{place}/{}", package::MANIFEST);
-    for commit in instance.repository.first_parent_log(head, MAX_VERSION_WALK, Some(place)).await? {
+    for commit in instance.repository.first_parent_log(head, MAX_VERSION_WALK, &[place]).await? {
         let files = instance.repository.read_tree(&commit.id, &[&manifest]).await?;
         let said = version_in(&files, &manifest);
         if said.as_deref() == Some(version) {
@@ -253,7 +253,7 @@ pub(super) async fn desired(instance: &Instance, app: &AppName, commit: &CommitI
 
 /// Returns whether the commit that removed an app's directory says that this was meant.
 async fn removed(instance: &Instance, app: &AppName, commit: &CommitId) -> Result<Presence, Error> {
-    let log = instance.repository.first_parent_log(commit, MAX_REMOVAL_WALK, Some(&format!("apps/{app}"))).await?;
+    let log = instance.repository.first_parent_log(commit, MAX_REMOVAL_WALK, &[&format!("apps/{app}")]).await?;
     let Some(last) = log.first() else { return Ok(Presence::Vanished) };
     if last.trailer("Wild-Delete") != Some(app.as_str()) {
         return Ok(Presence::Vanished);

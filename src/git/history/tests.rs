@@ -40,14 +40,19 @@ async fn a_log_follows_all_parents_or_the_first() {
     let repository = &instance.repository;
     let all = ids(repository.log(&merge, 10, None).await.unwrap());
     assert_eq!((all.len(), all.first()), (3, Some(&merge)));
-    assert_eq!(ids(repository.first_parent_log(&merge, 10, None).await.unwrap()), [merge.clone(), first.clone()]);
+    assert_eq!(ids(repository.first_parent_log(&merge, 10, &[]).await.unwrap()), [merge.clone(), first.clone()]);
     assert_eq!(ids(repository.log(&merge, 1, None).await.unwrap()), std::slice::from_ref(&merge));
     assert_eq!(ids(repository.log(&merge, 10, Some("apps/ghost")).await.unwrap()), [generated]);
     assert_eq!(
-        ids(repository.first_parent_log(&merge, 10, Some("apps/ghost")).await.unwrap()),
+        ids(repository.first_parent_log(&merge, 10, &["apps/ghost"]).await.unwrap()),
         std::slice::from_ref(&merge)
     );
-    assert_eq!(ids(repository.first_parent_log(&merge, 10, Some("config.yaml")).await.unwrap()), [first]);
+    assert_eq!(
+        ids(repository.first_parent_log(&merge, 10, &["config.yaml"]).await.unwrap()),
+        std::slice::from_ref(&first)
+    );
+    let both = ["config.yaml", "apps/ghost"];
+    assert_eq!(ids(repository.first_parent_log(&merge, 10, &both).await.unwrap()), [merge.clone(), first]);
     assert!(repository.log(&merge, 10, Some("nowhere")).await.unwrap().is_empty());
 }
 
