@@ -23,8 +23,8 @@ pub(super) async fn of(instance: &Instance, app: &AppName, files: &FileTree) -> 
         .map(|requirement| {
             let bound = bindings.get(requirement.reference()).cloned();
             let waits = match &bound {
-                None => Some("no app is bound to it".to_owned()),
-                Some(bound) => waits(bound, states.iter().find(|state| state.name == *bound)),
+                None => Some("is nowhere".to_owned()),
+                Some(bound) => waits(states.iter().find(|state| state.name == *bound)),
             };
             RequirementState { reference: requirement.reference().to_owned(), app: bound, waits }
         })
@@ -32,14 +32,14 @@ pub(super) async fn of(instance: &Instance, app: &AppName, files: &FileTree) -> 
 }
 
 /// Returns why an app does not count as deployed; nothing if it is healthy at the version that is wanted.
-fn waits(app: &AppName, state: Option<&AppState>) -> Option<String> {
-    let Some(state) = state else { return Some(format!("{app} is not deployed")) };
+fn waits(state: Option<&AppState>) -> Option<String> {
+    let Some(state) = state else { return Some("is not in the instance".to_owned()) };
     match (state.intent.as_str(), state.health.as_str()) {
-        ("added", _) => Some(format!("{app} is added and not deployed")),
+        ("added", _) => Some("is added and not deployed".to_owned()),
         ("applied", "healthy" | "stopped") => None,
-        ("applied", health) if state.health_reason.is_empty() => Some(format!("{app} is {health}")),
-        ("applied", health) => Some(format!("{app} is {health}: {}", state.health_reason)),
-        (intent, _) => Some(format!("{app} is {intent}")),
+        ("applied", health) if state.health_reason.is_empty() => Some(format!("is {health}")),
+        ("applied", health) => Some(format!("is {health}: {}", state.health_reason)),
+        (intent, _) => Some(format!("is {intent}")),
     }
 }
 
