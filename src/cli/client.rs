@@ -106,7 +106,8 @@ impl Client {
 
 async fn send(http: &reqwest::Client, base: &str, call: Call<'_>) -> Result<(u16, Value), reqwest::Error> {
     let method = reqwest::Method::from_bytes(call.method.as_bytes()).unwrap_or(reqwest::Method::GET);
-    let mut request = http.request(method, format!("{base}{}", call.path)).header(ACTOR_HEADER, call.actor);
+    // As bytes, because a name may have letters that a header's text may not.
+    let mut request = http.request(method, format!("{base}{}", call.path)).header(ACTOR_HEADER, call.actor.as_bytes());
     if let Some(body) = call.body {
         request = request.json(body);
     }

@@ -20,6 +20,8 @@ use crate::daemon::{Daemon, Start, Work};
 use crate::http::{self, Listeners};
 use crate::settings::DaemonSettings;
 
+/// What libraries say of failures that we tell ourselves, once. A level that names their target brings it back.
+const QUIETED: &str = "kube_client=off";
 /// Longest time from the request to stop until the process ends.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -101,7 +103,7 @@ fn settings_of(environment: &Surroundings, config: Option<PathBuf>) -> Result<Da
 fn log_to_stderr(environment: &Surroundings, settings: &DaemonSettings) -> Result<(), CommandError> {
     let level =
         environment.variable("WILD_LOG").or_else(|| environment.variable("RUST_LOG")).unwrap_or(&settings.log.level);
-    let filter = EnvFilter::try_new(level)
+    let filter = EnvFilter::try_new(format!("{QUIETED},{level}"))
         .map_err(|error| CommandError::new("read the log level", error.to_string(), "log: {level: info}"))?;
     let json = match settings.log.format.as_str() {
         "json" => true,

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use crate::base::Timestamp;
 use crate::daemon::Daemon;
+use crate::git::{self, Identity};
 
 /// The surroundings of one command.
 #[derive(Clone)]
@@ -23,6 +24,8 @@ pub struct Surroundings {
     pub output: Stream,
     /// Whether standard error is a terminal.
     pub error: Stream,
+    /// Name of the user that this process belongs to.
+    pub user: String,
     /// The file of this program, for hooks that call it.
     pub program: PathBuf,
     /// The clock.
@@ -53,6 +56,7 @@ impl Surroundings {
             input: stream(std::io::stdin().is_terminal()),
             output: stream(std::io::stdout().is_terminal()),
             error: stream(std::io::stderr().is_terminal()),
+            user: user(),
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("wild")),
             clock: now,
             daemon: None,
@@ -67,6 +71,7 @@ impl Surroundings {
             input: Stream::Other,
             output: Stream::Other,
             error: Stream::Other,
+            user: "somebody".to_owned(),
             program: PathBuf::from("wild"),
             clock: now,
             daemon: None,
@@ -96,13 +101,34 @@ impl Surroundings {
     }
 
     /// Returns who asks, for the author of commits: `Name <address>` as git would take it, or the name of the user.
-    pub fn actor(&self) -> String {
-        let user = self.variable("USER").or_else(|| self.variable("LOGNAME")).unwrap_or("somebody");
-        match (self.variable("GIT_AUTHOR_NAME"), self.variable("GIT_AUTHOR_EMAIL")) {
+    ///
+    /// `repository` is the one around the working directory, whose own configuration wins over the person's.
+    pub fn actor(&self, repository: Option<&Path>) -> String {
+        let said =
+            |variable: &str, configured: Option<String>| self.variable(variable).map(str::to_owned).or(configured);
+        let Identity { name, email } = git::identity(&self.git_files(repository));
+        let person = match (said("GIT_AUTHOR_NAME", name), said("GIT_AUTHOR_EMAIL", email)) {
             (Some(name), Some(address)) => format!("{name} <{address}>"),
-            (Some(name), None) => name.to_owned(),
-            (None, _) => user.to_owned(),
+            (Some(name), None) => name,
+            (None, _) => self.variable("USER").or_else(|| self.variable("LOGNAME")).unwrap_or(&self.user).to_owned(),
+        };
+        person.chars().filter(|c| !c.is_control()).collect()
+    }
+
+    /// Returns the files in which git looks for a person's name; later ones win.
+    fn git_files(&self, repository: Option<&Path>) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        match (self.variable("GIT_CONFIG_GLOBAL"), self.variable("HOME")) {
+            (Some(file), _) => files.push(PathBuf::from(file)),
+            (None, Some(home)) => {
+                let config =
+                    self.variable("XDG_CONFIG_HOME").map_or_else(|| Path::new(home).join(".config"), PathBuf::from);
+                files.extend([config.join("git/config"), Path::new(home).join(".gitconfig")]);
+            }
+            (None, None) => {}
         }
+        files.extend(repository.into_iter().flat_map(|folder| [folder.join("config"), folder.join(".git/config")]));
+        files
     }
 
     /// Returns whether a person can be asked something.
@@ -123,6 +149,15 @@ impl Surroundings {
         }
         self.variable("COLUMNS").and_then(|columns| columns.parse().ok())
     }
+}
+
+/// Returns the name of the user of this process, as the system's own list says.
+fn user() -> String {
+    let id = rustix::process::getuid().as_raw().to_string();
+    let list = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut lines = list.lines().map(|line| line.split(':'));
+    let found = lines.find_map(|mut fields| Some((fields.next()?, fields.nth(1)?)).filter(|(_, uid)| *uid == id));
+    found.map_or_else(|| format!("user {id}"), |(name, _)| name.to_owned())
 }
 
 /// Reads the system's clock.
@@ -154,9 +189,32 @@ mod tests {
 
     #[test]
     fn an_author_is_named_as_git_names_one() {
-        assert_eq!(with(&[("USER", "alice")]).actor(), "alice");
-        let both = [("USER", "alice"), ("GIT_AUTHOR_NAME", "Alice"), ("GIT_AUTHOR_EMAIL", "a@example.org")];
-        assert_eq!(with(&both).actor(), "Alice <a@example.org>");
-        assert_eq!(with(&[]).actor(), "somebody");
+        let check = |variables: &[(&str, &str)], expected: &str| assert_eq!(with(variables).actor(None), expected);
+        check(&[("USER", "alice")], "alice");
+        check(
+            &[("USER", "alice"), ("GIT_AUTHOR_NAME", "Alice"), ("GIT_AUTHOR_EMAIL", "a@example.org")],
+            "Alice <a@example.org>",
+        );
+        check(&[("USER", "a\u{1b}[31m")], "a[31m");
+        check(&[], "somebody");
+    }
+
+    #[test]
+    fn an_author_is_who_git_says_and_the_repository_wins() {
+        let directory = tempfile::tempdir().unwrap();
+        let (home, repository) = (directory.path().join("home"), directory.path().join("cloud"));
+        for folder in [&home, &repository.join(".git")] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        std::fs::write(home.join(".gitconfig"), "[user]\n\tname = Zoë\n\temail = zoe@example.org\n").unwrap();
+        let environment = with(&[("USER", "alice"), ("HOME", &home.display().to_string())]);
+        assert_eq!(environment.actor(None), "Zoë <zoe@example.org>");
+        std::fs::write(repository.join(".git/config"), "[user]\n\tname = Bot\n").unwrap();
+        assert_eq!(environment.actor(Some(&repository)), "Bot <zoe@example.org>");
+    }
+
+    #[test]
+    fn the_user_of_this_process_has_a_name() {
+        assert!(!user().is_empty());
     }
 }

@@ -105,7 +105,7 @@ async fn tell(session: &Session<'_>, client: &Client) -> Option<String> {
     let environment = session.environment;
     let own = environment.path(Path::new(environment.variable("GIT_DIR").unwrap_or("."))).canonicalize().ok()?;
     let own = if own.file_name().is_some_and(|name| name == ".git") { own.parent()?.to_owned() } else { own };
-    let actor = environment.actor();
+    let actor = environment.actor(Some(&own));
     let answer =
         client.call(Call { method: "GET", path: "/api/v1/instances", body: None, actor: &actor }).await.ok()?;
     let found = list(&answer, "items")

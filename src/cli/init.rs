@@ -192,7 +192,7 @@ async fn commit(
             base_tree: head.cloned(),
             changes,
             parents: head.cloned().into_iter().collect(),
-            author: author(&session.environment.actor()),
+            author: author(&session.environment.actor(Some(repository.path()))),
             committer: ours,
             message: message.to_owned(),
             time: session.now(),

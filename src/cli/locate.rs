@@ -44,8 +44,8 @@ pub(super) async fn locate(environment: &Surroundings, flags: &Flags) -> Result<
         Some(client) => client,
         None => return open_local(environment, flags).await,
     };
-    let actor = environment.actor();
-    let answer = client.call(Call { method: "GET", path: "/api/v1/instances", body: None, actor: &actor }).await?;
+    let list_them = Call { method: "GET", path: "/api/v1/instances", body: None, actor: &environment.user };
+    let answer = client.call(list_them).await?;
     let instances = list(&answer, "items");
     if let Some(name) = named(environment, flags) {
         return Ok(Place { client, instance: name.to_owned() });

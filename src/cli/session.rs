@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::arguments::{DryRun, Flags, Format};
-use super::client::Call;
+use super::client::{Call, Client};
 use super::environment::Surroundings;
 use super::error::CommandError;
-use super::locate::{Place, locate};
+use super::locate::{Place, locate, repository_around};
 use super::output::Output;
 use crate::base::Timestamp;
 use crate::settings::parse_duration;
@@ -68,7 +68,7 @@ impl<'a> Session<'a> {
         if self.flags.verbose > 1 {
             self.out.note(&format!("{method} {path}"));
         }
-        let actor = self.environment.actor();
+        let actor = self.environment.actor(repository_around(&self.environment.directory).as_deref());
         self.place().await?.client.call(Call { method, path, body, actor: &actor }).await
     }
 
@@ -83,6 +83,11 @@ impl<'a> Session<'a> {
             None => locate(self.environment, &self.flags).await?,
         };
         Ok(self.place.insert(place))
+    }
+
+    /// Returns whether nobody but this command works on the instance.
+    pub(super) async fn is_alone(&mut self) -> Result<bool, CommandError> {
+        Ok(matches!(self.place().await?.client, Client::Direct { own: Some(_), .. }))
     }
 
     /// Returns the format that flag or variable asks for.

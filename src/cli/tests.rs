@@ -224,5 +224,26 @@ async fn a_look_without_a_daemon_changes_nothing_and_a_request_does_what_it_says
     assert_eq!((one.data.as_str(), one.notes.as_str()), ("", "Nothing to do.\n"));
     let (code, out) = line(&inside, "wild plan two --exit-code").await;
     assert_eq!(code, 1, "another app was deployed along: {out:?}");
+    let (code, out) = line(&inside, "wild app wait two").await;
+    assert_eq!(code, 2);
+    assert!(out.notes.contains("no daemon runs"), "{out:?}");
+    deletion_asks_for_the_name(&inside).await;
     sandbox.stop().await;
+}
+
+async fn deletion_asks_for_the_name(inside: &Surroundings) {
+    let delete = ["wild", "app", "delete", "one"].map(OsString::from).to_vec();
+    let (code, out) = line(inside, "wild app delete one").await;
+    assert_eq!(code, 2);
+    assert!(out.notes.ends_with("try: wild app delete one --yes\n"), "{out:?}");
+    let mut person = inside.clone();
+    (person.input, person.error) = (Stream::Terminal, Stream::Terminal);
+    for (typed, expected) in [("y\n", ExitCode::Error), ("", ExitCode::Error), ("one\n", ExitCode::Done)] {
+        let mut out = Captured { given: typed.to_owned(), ..Captured::default() };
+        let code = run(delete.clone(), person.clone(), &mut out).await;
+        assert_eq!(code, expected, "{typed:?}: {out:?}");
+        assert!(out.notes.contains("its volumes and its namespace stay"), "{out:?}");
+    }
+    let (code, out) = line(inside, "wild app delete one").await;
+    assert_eq!((code, out.notes.as_str()), (0, "one is not there; nothing to delete.\n"));
 }

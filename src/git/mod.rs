@@ -14,6 +14,7 @@ mod commit;
 mod error;
 mod history;
 pub mod hook;
+mod identity;
 mod intake;
 mod lane;
 mod locks;
@@ -35,6 +36,7 @@ pub use check_tree::{HostileTree, MAX_TREE_ENTRIES, MAX_TREE_PATHS};
 pub use commit::{CommitContent, NewCommit};
 pub use error::Error;
 pub use history::Commit;
+pub use identity::{Identity, identity};
 pub use network::{
     Credential, CredentialKind, FetchRef, Fetched, FetchedRef, Moved, PushRef, Pushed, PushedRef, Remote,
     clear_scratch, fetch, ls_remote, push,

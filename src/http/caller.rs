@@ -70,7 +70,7 @@ fn refuse(request: &Request, status: u16, because: &str, remedy: &str) -> Respon
 
 /// Returns the name in the header if it is fit for the author line of a commit.
 fn named(headers: &HeaderMap) -> Option<String> {
-    let name = headers.get(ACTOR_HEADER)?.to_str().ok()?.trim();
+    let name = std::str::from_utf8(headers.get(ACTOR_HEADER)?.as_bytes()).ok()?.trim();
     let fits = !name.is_empty() && name.chars().count() <= MAX_ACTOR_CHARS && !name.chars().any(char::is_control);
     fits.then(|| name.to_owned())
 }
@@ -106,12 +106,13 @@ mod tests {
 
     #[test]
     fn a_name_that_would_break_a_commit_is_not_taken() {
-        let check = |name: &'static str, expected: Option<&str>| {
+        let check = |name: &str, expected: Option<&str>| {
             let mut headers = HeaderMap::new();
-            headers.insert(ACTOR_HEADER, HeaderValue::from_static(name));
+            headers.insert(ACTOR_HEADER, HeaderValue::from_bytes(name.as_bytes()).unwrap());
             assert_eq!(named(&headers).as_deref(), expected);
         };
         check("alice <a@example.org>", Some("alice <a@example.org>"));
+        check("Zoë <z@example.org>", Some("Zoë <z@example.org>"));
         check("  ", None);
         check("a\tb", None);
     }

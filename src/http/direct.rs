@@ -51,7 +51,7 @@ impl Direct {
             Ok(mut request) => {
                 let headers = request.headers_mut();
                 headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                if let Ok(actor) = HeaderValue::from_str(actor) {
+                if let Ok(actor) = HeaderValue::from_bytes(actor.as_bytes()) {
                     headers.insert("wild-actor", actor);
                 }
                 any_service(self.routes.clone()).call(request, ()).await

@@ -47,7 +47,7 @@ impl Problem {
 
     /// Returns the problem of something in a request that does not parse.
     pub(super) fn unreadable(what: impl Into<String>, because: impl Into<String>) -> Self {
-        Self::new(422, what, because, "wild help schemas")
+        Self::new(422, what, because, "wild --help")
     }
 
     fn of_refusal(refusal: &RefusalText) -> Self {

@@ -55,6 +55,14 @@ enum Distance {
 /// Runs the command.
 pub(super) async fn run(session: &mut Session<'_>, arguments: Wait) -> Result<ExitCode, CommandError> {
     let Wait { app, goal } = arguments;
+    if session.is_alone().await? {
+        let list = session.get("/apps").await?;
+        if let Distance::OnTheWay(why) = distance(find(&list, &app), goal) {
+            let because = format!("it is {why}, and no daemon runs that would change it");
+            let remedy = format!("wild daemon, or wild app deploy {app} --wait");
+            return Err(CommandError::new(format!("wait for {app}"), because, remedy));
+        }
+    }
     reach(session, &app, goal).await
 }
 
@@ -65,8 +73,7 @@ pub(super) async fn reach(session: &mut Session<'_>, app: &AppName, goal: Goal) 
     let attempt = format!("wait for {app}");
     loop {
         let list = session.get("/apps").await?;
-        let state = super::super::json::list(&list, "apps").iter().find(|state| text(state, "name") == app.as_str());
-        let why = match distance(state, goal) {
+        let why = match distance(find(&list, app), goal) {
             Distance::Reached => {
                 session.out.progress("");
                 let line = format!("{app} is {}.", word(goal));
@@ -93,6 +100,11 @@ pub(super) async fn reach(session: &mut Session<'_>, app: &AppName, goal: Goal) 
             return Err(error.with_code(ExitCode::Interrupted));
         }
     }
+}
+
+/// Returns an app of a list.
+fn find<'a>(apps: &'a Value, app: &AppName) -> Option<&'a Value> {
+    super::super::json::list(apps, "apps").iter().find(|state| text(state, "name") == app.as_str())
 }
 
 fn word(goal: Goal) -> &'static str {
