@@ -43,7 +43,7 @@ pub(super) struct Demo {
     /// Ends after the story, without pauses.
     #[arg(long)]
     pub(super) check: bool,
-    /// Keeps repositories and state in this folder, which must be empty or not there.
+    /// Keeps repositories, state and the cluster's audit log in this folder, which must be empty or not there.
     #[arg(long, value_name = "DIR")]
     pub(super) keep: Option<PathBuf>,
 }

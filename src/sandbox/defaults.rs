@@ -107,6 +107,7 @@ fn core(object: &mut Value, kind: &str) {
             fill(spec, "replicas", json!(1));
             template_defaults(spec);
         }
+        "LimitRange" => limits(child_mut(object, "spec")),
         "Endpoints" => {
             for subset in entries(object, "subsets") {
                 for port in maps(subset, "ports") {
@@ -115,6 +116,19 @@ fn core(object: &mut Value, kind: &str) {
             }
         }
         _ => {}
+    }
+}
+
+/// Limits of a container fall back on each other.
+fn limits(spec: &mut Map<String, Value>) {
+    for item in maps(spec, "limits").filter(|item| item.get("type") == Some(&json!("Container"))) {
+        for (to, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
+            let Some(Value::Object(source)) = item.get(from).cloned() else { continue };
+            let target = item.entry(to).or_insert_with(|| json!({}));
+            if let Value::Object(target) = target {
+                source.into_iter().for_each(|(key, value)| fill(target, &key, value));
+            }
+        }
     }
 }
 

@@ -64,7 +64,13 @@ pub(crate) fn kinds(group: &str, version: &str) -> Value {
     let served = served_kinds().filter(|kind| kind.group == group && kind.version == version);
     let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     let kinds: Vec<Value> = served.flat_map(entries).collect();
-    json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": kinds})
+    let mut list =
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": kinds});
+    // The core list does not say of which version it is itself.
+    if let (true, Value::Object(map)) = (group.is_empty(), &mut list) {
+        map.shift_remove("apiVersion");
+    }
+    list
 }
 
 fn entries(kind: &'static Kind) -> Vec<Value> {

@@ -6,6 +6,7 @@
 //! Not here: admission webhooks, authorization, custom kinds, running anything.
 
 mod admission;
+mod audit;
 mod call;
 mod canon;
 mod cluster;
@@ -32,6 +33,7 @@ mod write;
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -40,6 +42,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::base::Timestamp;
+use audit::Audit;
 use cluster::Cluster;
 use store::Store;
 
@@ -64,6 +67,8 @@ pub struct Settings {
     pub controllers: BTreeSet<Controller>,
     /// Most bytes of objects; further ones are refused.
     pub max_object_bytes: usize,
+    /// File that gets a line for each request served.
+    pub audit_log: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -74,6 +79,7 @@ impl Default for Settings {
             seed: 0,
             controllers: Controller::ALL.into_iter().collect(),
             max_object_bytes: MAX_OBJECT_BYTES,
+            audit_log: None,
         }
     }
 }
@@ -95,6 +101,15 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// The audit log cannot be written.
+    #[error("begin the sandbox cluster's audit log {}", path.display())]
+    Audit {
+        /// The file asked for.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: std::io::Error,
+    },
 }
 
 /// A running cluster. It ends when it is stopped or dropped.
@@ -112,11 +127,16 @@ impl Sandbox {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
+        let audit = settings.audit_log.map(|path| match Audit::create(&path) {
+            Ok(audit) => Ok(Arc::new(audit)),
+            Err(source) => Err(Error::Audit { path, source }),
+        });
+        let audit = audit.transpose()?;
         let mut store = Store::new(settings.seed, settings.clock, settings.max_object_bytes);
         store.running = settings.controllers;
         controllers::found_cluster(&mut store);
         let cluster = Arc::new(Cluster::new(store));
-        let router = server::router(Arc::clone(&cluster), address.to_string());
+        let router = server::router(Arc::clone(&cluster), address.to_string(), audit);
         let stop = cluster.stop.clone();
         let server = tokio::spawn(async move {
             // Serving ends by the stop signal alone: a failed connection ends only itself.

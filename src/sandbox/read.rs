@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::sandbox::call::{Call, Form};
 use crate::sandbox::failure::{Cause, Failure};
+use crate::sandbox::rules::TEMPLATE_COUNT;
 use crate::sandbox::selector::Selector;
 use crate::sandbox::store::{Key, Sort, Store};
 use crate::schema::Kind;
@@ -29,8 +30,22 @@ pub(crate) fn shown(object: &Value, form: Form) -> Value {
     match form {
         Form::Whole => object.clone(),
         Form::Metadata | Form::MetadataList => {
-            let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
+            let mut metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
+            if object.get("kind") == Some(&json!("DaemonSet")) {
+                hide_template_count(&mut metadata);
+            }
             json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
+        }
+    }
+}
+
+/// The count of templates is kept outside of the metadata, and only shown there in whole objects.
+fn hide_template_count(metadata: &mut Value) {
+    let Value::Object(metadata) = metadata else { return };
+    if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+        annotations.shift_remove(TEMPLATE_COUNT);
+        if annotations.is_empty() {
+            metadata.shift_remove("annotations");
         }
     }
 }

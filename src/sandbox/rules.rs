@@ -13,11 +13,13 @@ use crate::schema::Kind;
 
 const SERVICES: Sort = Sort { group: "", plural: "services" };
 /// Where a DaemonSet counts its templates, from before generations were counted.
-const TEMPLATE_COUNT: &str = "deprecated.daemonset.template.generation";
+pub(crate) const TEMPLATE_COUNT: &str = "deprecated.daemonset.template.generation";
 /// First node port that is handed out.
 const FIRST_NODE_PORT: u64 = 30_000;
 /// Node ports that there are.
 const NODE_PORTS: u64 = 2_768;
+/// Cluster addresses that there are; one of them is tried first at random, so that a dry run shows another one than the write after it.
+const ADDRESSES: u64 = 65_533;
 
 /// Returns the fields that an endpoint never writes, and that nobody therefore owns through it.
 pub(crate) fn reset_fields(kind: &Kind, subresource: &str) -> FieldSet {
@@ -237,13 +239,13 @@ fn allocate_addresses(store: &mut Store, live: Option<&Value>, service: &mut Val
     let sort = service.pointer("/spec/type").and_then(Value::as_str).unwrap_or("ClusterIP").to_owned();
     let taken = addresses(store);
     let node_ports = node_ports(store);
-    let start = store.pick(NODE_PORTS);
+    let (start, first) = (store.pick(NODE_PORTS), store.pick(ADDRESSES));
     let spec = child_mut(service, "spec");
     if sort == "ExternalName" {
         return;
     }
     if !spec.contains_key("clusterIP") {
-        let address = kept("/spec/clusterIP").unwrap_or_else(|| json!(free_address(&taken)));
+        let address = kept("/spec/clusterIP").unwrap_or_else(|| json!(free_address(&taken, first)));
         spec.insert("clusterIP".to_owned(), address);
     }
     let address = spec.get("clusterIP").cloned().unwrap_or(Value::Null);
@@ -281,7 +283,9 @@ fn node_ports(store: &Store) -> BTreeSet<u64> {
     ports.filter_map(|port| port.get("nodePort")?.as_u64()).collect()
 }
 
-fn free_address(taken: &BTreeSet<String>) -> String {
-    let all = (0..=255_u8).flat_map(|high| (1..=254_u8).map(move |low| format!("10.0.{high}.{low}")));
-    all.into_iter().find(|address| !taken.contains(address)).unwrap_or_default()
+fn free_address(taken: &BTreeSet<String>, first: u64) -> String {
+    // The first two are the network's own and that of the API.
+    let all = (0..ADDRESSES).map(|step| 2 + (first + step) % ADDRESSES);
+    let mut all = all.map(|number| format!("10.0.{}.{}", number / 256, number % 256));
+    all.find(|address| !taken.contains(address)).unwrap_or_default()
 }

@@ -8,9 +8,11 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use http::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap, USER_AGENT};
+use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use serde_json::Value;
 
+use crate::sandbox::audit::{self, Audit};
 use crate::sandbox::call::{Call, Place, Query, form, place};
 use crate::sandbox::cluster::Cluster;
 use crate::sandbox::failure::Failure;
@@ -27,23 +29,43 @@ pub(crate) enum Answer {
 }
 
 /// Returns the routes: one handler, because the paths come from the table of kinds.
-pub(crate) fn router(cluster: Arc<Cluster>, address: String) -> Router {
-    Router::new().fallback(serve).with_state(Server { cluster, address: address.into() })
+pub(crate) fn router(cluster: Arc<Cluster>, address: String, audit: Option<Arc<Audit>>) -> Router {
+    Router::new().fallback(serve).with_state(Server { cluster, address: address.into(), audit })
 }
 
 #[derive(Clone)]
 struct Server {
     cluster: Arc<Cluster>,
     address: Arc<str>,
+    audit: Option<Arc<Audit>>,
 }
 
 async fn serve(State(server): State<Server>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let answer = match to_bytes(body, MAX_BODY_BYTES).await {
-        Ok(body) => answer(&server, &parts.method, (parts.uri.path(), parts.uri.query()), &parts.headers, &body),
-        Err(_) => Err(Failure::too_large(MAX_BODY_BYTES)),
+        Ok(body) => {
+            let answer = answer(&server, &parts.method, (parts.uri.path(), parts.uri.query()), &parts.headers, &body)
+                .unwrap_or_else(refused);
+            log(&server, &parts, &body, &answer);
+            answer
+        }
+        Err(_) => refused(Failure::too_large(MAX_BODY_BYTES)),
     };
-    write_answer(answer.unwrap_or_else(|failure| Answer::Json(failure.code, failure.status())))
+    write_answer(answer)
+}
+
+fn refused(failure: Failure) -> Answer {
+    Answer::Json(failure.code, failure.status())
+}
+
+fn log(server: &Server, parts: &Parts, body: &[u8], answer: &Answer) {
+    let Some(audit) = &server.audit else { return };
+    let code = match answer {
+        Answer::Json(code, _) | Answer::Text(code, _) => *code,
+        Answer::Watch(_) => 200,
+    };
+    let request = audit::Request { method: &parts.method, uri: parts.uri.to_string(), headers: &parts.headers, body };
+    audit.write(&request, code, &server.cluster.lock().now_text());
 }
 
 fn answer(

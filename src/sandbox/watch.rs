@@ -16,6 +16,7 @@ use crate::sandbox::call::{Call, Form};
 use crate::sandbox::cluster::Cluster;
 use crate::sandbox::failure::{Cause, Failure};
 use crate::sandbox::read::shown;
+use crate::sandbox::rules::TEMPLATE_COUNT;
 use crate::sandbox::selector::Selector;
 use crate::sandbox::store::{Change, Event, Sort, Store};
 use crate::schema::Kind;
@@ -194,6 +195,9 @@ impl Watch {
         let mut object = super::canon::blank(self.kind);
         if let Value::Object(map) = &mut object {
             map.insert("metadata".to_owned(), metadata);
+        }
+        if self.kind.kind == "DaemonSet" {
+            super::store::metadata_child_mut(&mut object, "annotations").insert(TEMPLATE_COUNT.to_owned(), json!("0"));
         }
         if matches!(self.kind.kind, "Deployment" | "StatefulSet" | "ReplicaSet") {
             super::store::child_mut(&mut object, "spec").insert("replicas".to_owned(), json!(0));

@@ -21,6 +21,8 @@ pub(super) const PERSON: (&str, &str) = ("Alice", "alice@example.org");
 pub(super) const INSTANCE: &str = "home";
 /// The instance's id: the same every time, because nothing outlives a demo.
 const INSTANCE_ID: &str = "d3m0d3m0aa";
+/// The cluster's audit log in the folder of the demo: every request that was sent to it.
+const AUDIT_LOG: &str = "cluster-audit.log";
 /// Where programs are found when the surroundings do not say.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Commits of the sample directory, at most.
@@ -95,7 +97,8 @@ impl Stage {
         let upstream = Repository::init(&directory, Layout::Bare, "main").await.map_err(|error| chain(&error))?;
         let instance = Repository::init(&home, Layout::Bare, "main").await.map_err(|error| chain(&error))?;
         commit(&instance, clock, "chore: start", &first_files(&directory)).await?;
-        let sandbox = Sandbox::start(sandbox::Settings::default()).await.map_err(|error| chain(&error))?;
+        let cluster = sandbox::Settings { audit_log: Some(root.join(AUDIT_LOG)), ..sandbox::Settings::default() };
+        let sandbox = Sandbox::start(cluster).await.map_err(|error| chain(&error))?;
         let mut settings = daemon_settings(&directory, &home)?;
         // Routes that fetch find their scratch folder by the settings.
         settings.state_dir = root.join("state");
