@@ -2,6 +2,8 @@
 
 use rewild::cli::{self, Captured, ExitCode, Surroundings};
 
+use crate::scripts_api::shape::unknown;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_step_of_the_demo_holds() {
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -17,4 +19,12 @@ async fn every_step_of_the_demo_holds() {
     for step in ["1/10 add", "4/10 update", "5/10 conflict", "10/10 delete", "All 10 steps hold"] {
         assert!(out.data.contains(step), "{step} is not told:\n{}", out.data);
     }
+    let log = std::fs::read_to_string(directory.path().join("demo/cluster-audit.log")).unwrap();
+    assert!(log.contains("/api/v1/namespaces/stonedb"), "{log}");
+    let unknown = unknown(&log);
+    assert!(
+        unknown.is_empty(),
+        "no script of fixtures/scripts/api asks these of a real API server:\n{}",
+        unknown.join("\n")
+    );
 }

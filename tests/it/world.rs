@@ -15,10 +15,15 @@ use rewild::sandbox::{self, Sandbox};
 use rewild::settings::{DaemonSettings, StateDirectory};
 use rewild::target::Access;
 
+use crate::scripts_api::shape::unknown;
+
 /// How long a condition is waited for before the world is shown and the test fails.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The world of one test.
+/// The cluster's audit log.
+const AUDIT_LOG: &str = "audit.log";
+
+/// The world of one test. When it ends, every request that was sent to its cluster must be of a shape that the recorded scripts hold.
 pub(crate) struct World {
     pub(crate) daemon: Daemon,
     pub(crate) handle: Handle,
@@ -102,7 +107,8 @@ impl World {
         let config = "operator:\n  email: alice@example.org\ncloud:\n  domain: cloud.example.org\ncluster:\n  name: sandbox\napps: {}\n";
         commit(&repository, "main", "start", &[("config.yaml", Some(config)), (".wild/config.yaml", Some(&settings))])
             .await;
-        let sandbox = Sandbox::start(sandbox::Settings::default()).await.unwrap();
+        let cluster = sandbox::Settings { audit_log: Some(root.join(AUDIT_LOG)), ..sandbox::Settings::default() };
+        let sandbox = Sandbox::start(cluster).await.unwrap();
         let settings = format!(
             "instances: [{{name: home, path: {}}}]\negress: {{allow: [\"{url}\"]}}\n",
             root.join("home.git").display()
@@ -168,7 +174,14 @@ impl World {
 
     /// Returns the versions of all objects of the kinds that packages use, by path, read without our code.
     pub(crate) async fn versions(&self) -> BTreeMap<String, String> {
-        let core = ["namespaces", "configmaps", "secrets", "services", "persistentvolumeclaims"];
+        // Every namespace carries its name as a label.
+        let core = [
+            "namespaces?labelSelector=kubernetes.io%2Fmetadata.name",
+            "configmaps",
+            "secrets",
+            "services",
+            "persistentvolumeclaims",
+        ];
         let core = core.map(|plural| format!("/api/v1/{plural}"));
         let others = ["apps/v1/deployments", "apps/v1/statefulsets", "batch/v1/jobs", "networking.k8s.io/v1/ingresses"];
         let mut versions = BTreeMap::new();
@@ -321,6 +334,18 @@ impl World {
         let operations = instance.store.operations(&instance.id, &Default::default()).await.unwrap();
         let events = instance.store.events(&instance.id, None, 50).await.unwrap();
         format!("{states:#?}\n{operations:#?}\n{events:#?}")
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let log = std::fs::read_to_string(self.root.join(AUDIT_LOG)).unwrap();
+        let unknown = unknown(&log);
+        let why = "no script of fixtures/scripts/api asks these of a real API server";
+        assert!(unknown.is_empty(), "{why}:\n{}", unknown.join("\n"));
     }
 }
 

@@ -4,7 +4,7 @@
 //! scripts, by their names with commas between. Shared by the tests on the sandbox and those on the real API server.
 //!
 //! Not here: the tests (`tests/it/sandbox.rs`), how a script is read (`script.rs`), run (`player.rs`) and made comparable (`normal.rs`), what
-//! a request is (`shape.rs`).
+//! kind of request a request is (`shape.rs`).
 
 mod normal;
 pub(crate) mod player;
@@ -40,14 +40,18 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/scripts/api")
 }
 
-/// Returns the scripts in the order of their names.
-pub(crate) fn scripts() -> Vec<(String, Script)> {
+/// Returns the scripts to run, in the order of their names.
+fn scripts() -> Vec<(String, Script)> {
     let wanted = std::env::var("WILD_SCRIPTS").unwrap_or_default();
     let wanted: Vec<&str> = wanted.split(',').filter(|name| !name.is_empty()).collect();
+    read_scripts(|name| wanted.is_empty() || wanted.contains(&name))
+}
+
+fn read_scripts(wanted: impl Fn(&str) -> bool) -> Vec<(String, Script)> {
     let mut names: Vec<String> = std::fs::read_dir(folder())
         .unwrap()
         .filter_map(|entry| entry.unwrap().file_name().into_string().unwrap().strip_suffix(".api").map(str::to_owned))
-        .filter(|name| wanted.is_empty() || wanted.contains(&name.as_str()))
+        .filter(|name| wanted(name))
         .collect();
     names.sort();
     let read = |name: &String| std::fs::read_to_string(folder().join(format!("{name}.api"))).unwrap();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::scripts_api::normal::{Answer, normal};
-use crate::scripts_api::script::{Act, Script, Wish};
+use crate::scripts_api::script::{self, Act, Script, Wish};
 
 /// How long a step waits for what must come.
 const STEP_DEADLINE: Duration = Duration::from_secs(20);
@@ -52,7 +52,7 @@ impl Player {
         let mut answers = Vec::new();
         for step in &script.steps {
             let answer = match &step.act {
-                Act::Request { method, path, headers, body } => self.request(method, path, (headers, body)).await,
+                Act::Request(request) => self.request(request).await,
                 Act::Watch { name, path, accept } => self.watch(name, path, accept.as_deref()).await,
                 Act::Events { name, count } => self.events(name, *count).await,
                 Act::Until { path, wish } => self.until(path, wish).await,
@@ -107,10 +107,12 @@ impl Player {
         (code, String::from_utf8(body.to_vec()).unwrap())
     }
 
-    async fn request(&mut self, method: &str, path: &str, what: (&[(String, String)], &str)) -> (String, Vec<Value>) {
-        let (code, body) = self.send(method, path, what).await;
+    async fn request(&mut self, request: &script::Request) -> (String, Vec<Value>) {
+        let script::Request { method, path, headers, body, without } = request;
+        let (code, body) = self.send(method, path, (headers, body)).await;
         match serde_json::from_str::<Value>(&body) {
-            Ok(value) => {
+            Ok(mut value) => {
+                leave_out(&mut value, without);
                 self.learn(&value);
                 (code.to_string(), vec![value])
             }
@@ -184,6 +186,24 @@ impl Player {
             }
             last = event["object"].clone();
         }
+    }
+}
+
+/// Removes entries by name from every list of an answer.
+fn leave_out(value: &mut Value, names: &[String]) {
+    let named = |item: &Value| {
+        ["name", "groupVersion"]
+            .iter()
+            .filter_map(|key| item[key].as_str())
+            .any(|name| names.iter().any(|it| it == name))
+    };
+    match value {
+        Value::Object(map) => map.values_mut().for_each(|value| leave_out(value, names)),
+        Value::Array(items) => {
+            items.retain(|item| !named(item));
+            items.iter_mut().for_each(|item| leave_out(item, names));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -12,6 +12,9 @@
 //! QUIET                                                           the next step's answer is not recorded
 //! ```
 //!
+//! Behind the first line of a request may stand `type: …` (the content type), `accept: partial` or `accept: partial list`, `agent: …`,
+//! and `without: a b`: entries of these names are left out of every list of the answer, because the sandbox does not serve them.
+//!
 //! A script that begins with `# needs controllers` runs on a whole cluster; all others on an API server alone, so that nothing
 //! changes objects beside them.
 //!
@@ -42,9 +45,19 @@ pub(crate) struct Step {
     pub(crate) quiet: bool,
 }
 
+/// A request.
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+    /// Names of entries that are left out of the answer.
+    pub(crate) without: Vec<String>,
+}
+
 /// What a step does.
 pub(crate) enum Act {
-    Request { method: String, path: String, headers: Vec<(String, String)>, body: String },
+    Request(Box<Request>),
     Watch { name: String, path: String, accept: Option<String> },
     Events { name: String, count: usize },
     Until { path: String, wish: Wish },
@@ -113,6 +126,7 @@ fn parse_step(block: &str) -> Result<Step, String> {
 fn request(method: &str, path: &str, rest: &str) -> Act {
     let mut headers = Vec::new();
     let mut body = Vec::new();
+    let mut without = Vec::new();
     for line in rest.lines() {
         match line.split_once(": ").filter(|_| body.is_empty() && !line.starts_with(['{', '['])) {
             Some(("type", sort)) => {
@@ -121,9 +135,11 @@ fn request(method: &str, path: &str, rest: &str) -> Act {
             }
             Some(("accept", "partial")) => headers.push(("accept".to_owned(), PARTIAL.to_owned())),
             Some(("accept", "partial list")) => headers.push(("accept".to_owned(), PARTIAL_LIST.to_owned())),
+            Some(("without", names)) => without.extend(names.split(' ').map(str::to_owned)),
             Some(("agent", agent)) => headers.push(("user-agent".to_owned(), agent.to_owned())),
             Some(_) | None => body.push(line),
         }
     }
-    Act::Request { method: method.to_owned(), path: path.to_owned(), headers, body: body.join("\n") }
+    let (method, path, body) = (method.to_owned(), path.to_owned(), body.join("\n"));
+    Act::Request(Box::new(Request { method, path, headers, body, without }))
 }

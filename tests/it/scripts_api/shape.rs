@@ -1,20 +1,25 @@
-//! What kind of request a request is, as one line: verb, kind and the names of its parameters.
+//! What kind of request a request is, as one line: verb, kind, parameters, and what else of it changes the answer.
 //!
 //! ```text
-//! PATCH apps/v1 deployments ?fieldManager&fieldValidation&force content=apply-patch
-//! WATCH v1 pods ?allowWatchBookmarks&labelSelector&timeoutSeconds
-//! DELETE v1 configmaps
+//! PATCH apps/v1 deployments ?fieldManager&force content=apply-patch
+//! WATCH v1 pods ?allowWatchBookmarks&labelSelector&resourceVersionMatch=NotOlderThan accept=PartialObjectMetadata
+//! DELETE v1 configmaps options=preconditions.uid&propagationPolicy=Background
 //! GET /apis/GROUP/VERSION
 //! ```
 //!
-//! Names, namespaces and values do not count; `watch` is the verb. Only a patch shows its content type, because a server's audit log tells
-//! no other. So requests of the demo, of an audit log and of the scripts can be compared.
+//! Names, namespaces and values do not count, except values that are words of the API; `watch` is the verb. So requests of the demo, of a
+//! real server's audit log and of the scripts can be compared. A real log tells neither the form nor the options that are asked for.
 //!
-//! Not here: who sends requests, and the comparison.
+//! Not here: who sends requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::script::Act;
+use serde_json::Value;
+
+use super::script::{Act, Request};
+
+/// Parameters whose values are words of the API.
+const WORDS: [&str; 4] = ["fieldValidation", "propagationPolicy", "resourceVersionMatch", "sendInitialEvents"];
 
 /// Returns the shape of a request to a path with its query; the content type may be empty.
 pub(crate) fn shape(method: &str, target: &str, content_type: &str) -> String {
@@ -33,13 +38,38 @@ pub(crate) fn shape(method: &str, target: &str, content_type: &str) -> String {
     };
     let mut line = format!("{verb} {resource}");
     if !parameters.is_empty() {
-        line.push_str(&format!(" ?{}", parameters.into_keys().collect::<Vec<_>>().join("&")));
+        let shown = parameters.into_iter().map(|(name, value)| worded(name, value));
+        line.push_str(&format!(" ?{}", shown.collect::<Vec<_>>().join("&")));
     }
-    if verb == "PATCH" {
+    if verb == "PATCH" && !content_type.is_empty() {
         let sort = content_type.trim_start_matches("application/").split(['+', ';']).next().unwrap_or("");
         line.push_str(&format!(" content={sort}"));
     }
     line
+}
+
+/// Returns the shape of a request with the form it asks for and, of a deletion, the options in its body.
+fn whole_shape(line: String, accept: &str, options: &Value) -> String {
+    let form = accept.split(';').find_map(|part| part.trim().strip_prefix("as="));
+    let form = form.map(|form| format!(" accept={form}")).unwrap_or_default();
+    let mut names = BTreeSet::new();
+    for (name, value) in options.as_object().into_iter().flatten() {
+        match value {
+            Value::Object(inner) => names.extend(inner.keys().map(|key| format!("{name}.{key}"))),
+            // What kind of object the options are.
+            _ if matches!(name.as_str(), "kind" | "apiVersion") => {}
+            value => {
+                names.insert(worded(name, value.as_str().unwrap_or("")));
+            }
+        }
+    }
+    let options = names.into_iter().collect::<Vec<_>>().join("&");
+    let options = if options.is_empty() { options } else { format!(" options={options}") };
+    line + &form + &options
+}
+
+fn worded(name: &str, value: &str) -> String {
+    if WORDS.contains(&name) { format!("{name}={value}") } else { name.to_owned() }
 }
 
 /// Whether a path ends in the name of an object, in a collection, or is about no object at all.
@@ -73,24 +103,62 @@ fn resource(path: &str) -> (String, Named) {
     }
 }
 
-/// Returns the shapes of all requests in the scripts that are compared with the real API server.
+/// Returns the shapes of all requests in the scripts that are compared with the real API server, without forms and options.
 pub(crate) fn shapes_of_scripts() -> BTreeSet<String> {
-    let mut shapes = BTreeSet::new();
-    for (_, script) in super::scripts() {
-        for step in script.steps {
-            match step.act {
-                Act::Request { method, path, headers, .. } => {
-                    let sort = headers.iter().find(|(name, _)| name == "content-type").map_or("", |(_, value)| value);
-                    shapes.insert(shape(&method, &path, sort));
-                }
-                Act::Watch { path, .. } => {
-                    shapes.insert(shape("GET", &path, ""));
-                }
-                Act::Events { .. } | Act::Until { .. } => {}
-            }
+    requests_of_scripts().iter().map(|it| shape(&it.method, &it.path, header(it, "content-type"))).collect()
+}
+
+/// Returns the same with forms and options.
+fn whole_shapes_of_scripts() -> BTreeSet<String> {
+    let whole = |it: &Request| {
+        let options = if it.method == "DELETE" { it.body.as_str() } else { "" };
+        let line = shape(&it.method, &it.path, header(it, "content-type"));
+        whole_shape(line, header(it, "accept"), &serde_json::from_str(options).unwrap_or(Value::Null))
+    };
+    requests_of_scripts().iter().map(whole).collect()
+}
+
+fn requests_of_scripts() -> Vec<Request> {
+    let steps = super::read_scripts(|_| true).into_iter().flat_map(|(_, script)| script.steps);
+    let request = |act| match act {
+        Act::Request(request) => Some(*request),
+        Act::Watch { path, accept, .. } => {
+            let headers = accept.into_iter().map(|accept| ("accept".to_owned(), accept)).collect();
+            Some(Request { method: "GET".to_owned(), path, headers, body: String::new(), without: Vec::new() })
         }
+        Act::Events { .. } | Act::Until { .. } => None,
+    };
+    steps.filter_map(|step| request(step.act)).collect()
+}
+
+fn header<'a>(request: &'a Request, name: &str) -> &'a str {
+    request.headers.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+}
+
+/// Returns the shapes of the requests in an audit log of the sandbox.
+fn shapes_of_log(log: &str) -> BTreeSet<String> {
+    let mut shapes = BTreeSet::new();
+    for line in log.lines() {
+        let event: Value = serde_json::from_str(line).expect("a line of an audit log");
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or("");
+        let method = match text("/verb") {
+            "get" => "GET",
+            "create" => "POST",
+            "update" => "PUT",
+            "patch" => "PATCH",
+            "delete" => "DELETE",
+            other => other,
+        };
+        let options = if method == "DELETE" { &event["requestObject"] } else { &Value::Null };
+        let shape = shape(method, text("/requestURI"), text("/annotations/content-type"));
+        shapes.insert(whole_shape(shape, text("/annotations/accept"), options));
     }
     shapes
+}
+
+/// Returns the shapes of the requests in an audit log of the sandbox that occur in no script.
+pub(crate) fn unknown(log: &str) -> Vec<String> {
+    shapes_of_log(log).difference(&whole_shapes_of_scripts()).cloned().collect()
 }
 
 #[test]
@@ -104,7 +172,7 @@ fn a_request_shows_verb_kind_and_parameters() {
     check("PATCH", "/api/v1/namespaces/a", "application/merge-patch+json", "PATCH v1 namespaces content=merge-patch");
     check("GET", "/api/v1/namespaces?watch=1&limit=5", "", "WATCH v1 namespaces ?limit");
     check("GET", "/api/v1/namespaces/a/pods?watch=true", "", "WATCH v1 pods");
-    check("GET", "/api/v1/pods", "", "LIST v1 pods");
+    check("GET", "/api/v1/pods?resourceVersionMatch=Exact", "", "LIST v1 pods ?resourceVersionMatch=Exact");
     check("GET", "/api/v1/namespaces/a/pods/b", "", "GET v1 pods");
     check("PUT", "/api/v1/namespaces/a/pods/b/status", "application/json", "PUT v1 pods/status");
     check("DELETE", "/api/v1/namespaces/a/configmaps", "", "DELETE v1 configmaps");
@@ -114,9 +182,31 @@ fn a_request_shows_verb_kind_and_parameters() {
 }
 
 #[test]
-fn the_scripts_show_theirs() {
-    let shapes = shapes_of_scripts();
-    for expected in ["POST v1 configmaps ?fieldManager", "GET /apis/GROUP/VERSION"] {
-        assert!(shapes.contains(expected), "{expected} is not among {shapes:#?}");
-    }
+fn a_log_shows_what_it_tells() {
+    let line = |more: &str| format!(r#"{{"verb": "delete", "requestURI": "/api/v1/namespaces/a/pods/b"{more}}}"#);
+    let check = |more: &str, expected: &str| {
+        assert_eq!(shapes_of_log(&line(more)).into_iter().collect::<Vec<_>>(), [expected]);
+    };
+    check("", "DELETE v1 pods");
+    check(r#", "annotations": {"accept": "application/json;as=Table;v=v1;g=g"}"#, "DELETE v1 pods accept=Table");
+    let options = r#", "requestObject": {"kind": "DeleteOptions", "gracePeriodSeconds": 1, "preconditions": {"uid": "u"}, "propagationPolicy": "Orphan"}"#;
+    check(options, "DELETE v1 pods options=gracePeriodSeconds&preconditions.uid&propagationPolicy=Orphan");
+}
+
+#[test]
+fn what_no_script_asks_is_unknown() {
+    let line = |query: &str, kind: &str| {
+        let uri = format!("/api/v1/namespaces/a/configmaps/b?{query}");
+        format!(
+            r#"{{"verb": "patch", "requestURI": "{uri}", "annotations": {{"content-type": "application/{kind}"}}}}"#
+        )
+    };
+    let log = [
+        line("fieldManager=x&force=true", "apply-patch+yaml"),
+        line("fieldManager=x&never=true", "apply-patch+yaml"),
+        line("fieldManager=x&force=true", "never"),
+    ];
+    let expected = ["?fieldManager&force content=never", "?fieldManager&never content=apply-patch"];
+    assert_eq!(unknown(&log.join("\n")), expected.map(|it| format!("PATCH v1 configmaps {it}")));
+    assert!(shapes_of_scripts().contains("PATCH v1 configmaps ?fieldManager&force content=apply-patch"));
 }
