@@ -12,13 +12,14 @@ use super::generate::{GenerateInput, Generated, generate};
 use super::land;
 use super::proposal::{Join, Proposal, TreeEdit};
 use super::refusal::Refusal;
-use super::sources::{CONFIG, Sources, apps_of, config_in};
-use super::update::{Candidate, is_there, older};
+use super::sources::{CONFIG, SETTINGS, Sources, apps_of, config_in, settings_of};
+use super::update::{Candidate, check_cycle, is_there, older};
 use super::{record, record_path};
 use crate::base::nearest::nearest;
 use crate::merge::ConfigEdit;
 use crate::model::{AppName, Config, Deploy, FileTree, GenerationRecord, PackageName};
 use crate::package::{self, Package, ResolveInput};
+use crate::yaml;
 
 /// What is to be added.
 pub(super) struct Wanted<'a> {
@@ -40,6 +41,7 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
     let candidate = candidate(app, sources, wanted)?;
     let bindings =
         package::bind(&candidate.package.manifest, &apps_of(&sources.files), wanted.bindings).map_err(refuse)?;
+    check_cycle(app, &sources.files, &bindings).map_err(refuse)?;
     let before = sources.files.text(CONFIG).unwrap_or_default();
     let input = Input { app, candidate: &candidate, bindings: &bindings };
     let (text, config, keys) = write_config(&input, before, wanted.values).map_err(refuse)?;
@@ -56,7 +58,9 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
     proposal.summary = summary(app, &candidate, &generated, keys);
     proposal.generation = land::new_generation(app, sources, &generated);
     let join = land::join(sources, proposal.generation.as_ref());
-    proposal.main = Some(TreeEdit { join, ..edit(app, sources, &generated, &text, wanted) });
+    let granted = grant(app, &sources.files, &generated.needs.grants()).map_err(refuse)?;
+    let files = Files { generated: &generated, config: &text, settings: granted.as_deref() };
+    proposal.main = Some(TreeEdit { join, ..edit(app, sources, &files, wanted) });
     proposal.needs = generated.needs;
     proposal.diagnostics = generated.diagnostics;
     Ok(proposal)
@@ -99,11 +103,10 @@ fn write_config(
     values: &BTreeMap<String, Value>,
 ) -> Result<(String, Config, usize), Vec<crate::model::Diagnostic>> {
     let Input { app, candidate, bindings } = *input;
-    let given: Vec<ConfigEdit> =
-        values.iter().map(|(key, value)| ConfigEdit { path: dotted(key), value: Some(value.clone()) }).collect();
-    let text = edit_section(text, app, &given)?;
+    let text = give(app, &candidate.package, text, values)?;
     let config = config_in(&text)?;
     let resolved = package::resolve(&ResolveInput { app, package: &candidate.package, bindings, config: &config })?;
+    let text = place(text, &resolved.service_values)?;
     let existing = config.app(app).cloned().unwrap_or_default();
     let section = in_order(&package::config_section(&resolved, Some(&existing)), &resolved.defaults);
     let text = if existing.is_empty() && !section.is_empty() {
@@ -116,6 +119,48 @@ fn write_config(
     Ok((text, config, section.len()))
 }
 
+/// Writes the values that a person gave: below the app, or where the manifest of a service wants them.
+fn give(
+    app: &AppName,
+    package: &Package,
+    text: &str,
+    values: &BTreeMap<String, Value>,
+) -> Result<String, Vec<crate::model::Diagnostic>> {
+    let placed = |key: &str| package.manifest.service_config.iter().find(|service| service.key == key);
+    values.iter().try_fold(text.to_owned(), |text, (key, value)| match placed(key) {
+        Some(service) => place(text, &[(dotted(&service.path), value.clone())]),
+        None => edit_section(&text, app, &[ConfigEdit { path: dotted(key), value: Some(value.clone()) }]),
+    })
+}
+
+/// Writes values at paths from the top of config.yaml.
+fn place(text: String, values: &[(Vec<String>, Value)]) -> Result<String, Vec<crate::model::Diagnostic>> {
+    values.iter().try_fold(text, |text, (path, value)| {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        yaml::edit::set(CONFIG, &text, &path, value)
+    })
+}
+
+/// Returns the settings with the grants that the app needs for keys of other apps' secrets; nothing if it has them. Adding
+/// the app is the consent: the keys are shown before.
+fn grant(app: &AppName, files: &FileTree, needed: &[String]) -> Result<Option<String>, Vec<crate::model::Diagnostic>> {
+    let mut granted = settings_of(files)?.grants_of(app.as_str()).secrets;
+    let missing: Vec<&String> = needed.iter().filter(|key| !granted.contains(key)).collect();
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    granted.extend(missing.into_iter().cloned());
+    let text = files.text(SETTINGS).unwrap_or_default();
+    yaml::edit::set(SETTINGS, text, &["apps", app.as_str(), "grants", "secrets"], &Value::from(granted)).map(Some)
+}
+
+/// The texts of the commit beside the generated files.
+struct Files<'a> {
+    generated: &'a Generated,
+    config: &'a str,
+    settings: Option<&'a str>,
+}
+
 /// Puts keys into the order of the package's defaults; further keys follow.
 fn in_order(section: &Map<String, Value>, defaults: &Map<String, Value>) -> Map<String, Value> {
     let known = defaults.keys().filter_map(|key| Some((key.clone(), section.get(key)?.clone())));
@@ -124,7 +169,8 @@ fn in_order(section: &Map<String, Value>, defaults: &Map<String, Value>) -> Map<
     known.chain(own).collect()
 }
 
-fn edit(app: &AppName, sources: &Sources, generated: &Generated, config: &str, wanted: &Wanted<'_>) -> TreeEdit {
+fn edit(app: &AppName, sources: &Sources, texts: &Files<'_>, wanted: &Wanted<'_>) -> TreeEdit {
+    let Files { generated, config, settings } = *texts;
     let record = GenerationRecord {
         deployed: wanted.deploy == Deploy::Now,
         wanted: wanted.version.map(str::to_owned),
@@ -133,6 +179,9 @@ fn edit(app: &AppName, sources: &Sources, generated: &Generated, config: &str, w
     let mut files = generated.files.clone();
     put(&mut files, &record_path(app), &record::write_record(&record));
     put(&mut files, CONFIG, config);
+    if let Some(settings) = settings {
+        put(&mut files, SETTINGS, settings);
+    }
     let version = &record.version;
     let what = match wanted.deploy {
         Deploy::Now => format!("add and deploy {version}"),
@@ -156,6 +205,10 @@ fn summary(app: &AppName, candidate: &Candidate<'_>, generated: &Generated, keys
     if !record.bindings.is_empty() {
         let bound: Vec<String> = record.bindings.iter().map(|(reference, to)| format!("{reference} → {to}")).collect();
         lines.push(format!("needs {}", bound.join(", ")));
+    }
+    let grants = generated.needs.grants();
+    if !grants.is_empty() {
+        lines.push(format!("may read the secrets {}", grants.join(", ")));
     }
     let files = app_files(&generated.files, app).paths().filter(|path| !crate::merge::is_package_view(path)).count();
     lines.push(format!("wrote apps/{app} ({files} files), config.yaml apps.{app} ({keys} keys)"));

@@ -8,14 +8,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::insertion;
 use crate::base::hash::Encoder;
 use crate::base::{PathError, RepoPath};
 use crate::kustomize::{self, BuiltObject};
-use crate::model::{AppName, CommitId, Config, Diagnostic, File, FileTree, GenerationRecord, Upstream};
-use crate::package::{self, Ignore, MANIFEST, Package, ResolveInput, Resolved, SecretNeeds};
+use crate::model::{AppName, CommitId, Config, Diagnostic, File, FileTree, GenerationRecord, Object, Upstream};
+use crate::package::{self, Ignore, Package, PackageDialect, ResolveInput, Resolved, SecretNeeds, UnresolvedKey};
 use crate::template::{self, Context};
 use crate::yaml;
 
@@ -25,8 +25,6 @@ pub const RENDERER: &str = "0.1.0+1";
 const RECORD_FORMAT: u32 = 1;
 /// Directory of the app that shows the package as it is upstream.
 const VIEW: &str = ".package";
-/// Names of files that are written for people and never rendered.
-const FOR_PEOPLE: [&str; 5] = ["README*", "*.md", "LICENSE*", "NOTICE*", "CHANGELOG*"];
 
 /// What a generation is made from.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +73,7 @@ pub fn generate(input: &GenerateInput<'_>) -> Result<Generated, Vec<Diagnostic>>
     let needs = SecretNeeds::of(app, &package.manifest, bindings).with_context(resolved.context.clone());
     check_secret_data(&built.objects)?;
     check_secret_keys(&needs, &built.objects)?;
-    diagnostics.extend(foreign_secrets(app, &built.objects));
+    diagnostics.extend(foreign_secrets(&needs, &built.objects));
     let record = record(input, &resolved);
     diagnostics.sort_by(|a, b| (&a.file, a.line, a.column, &a.id).cmp(&(&b.file, b.line, b.column, &b.id)));
     Ok(Generated { files, record, needs, objects: built.objects, diagnostics })
@@ -103,10 +101,12 @@ enum Treatment {
 fn treatment(package: &Package, ignore: &Ignore, path: &RepoPath, file: &File) -> Treatment {
     let rules = &package.manifest.render;
     let fits = |globs: &[String]| globs.iter().any(|glob| package::matches(glob, path.as_str()));
-    let for_people = FOR_PEOPLE.iter().any(|glob| package::matches(glob, path.as_str()));
     if fits(&rules.skip) || ignore.contains(path) {
         Treatment::Skip
-    } else if for_people || fits(&rules.raw) || file.as_text().is_none_or(|text| text.contains('\0')) {
+    } else if package::is_for_people(path.as_str())
+        || fits(&rules.raw)
+        || file.as_text().is_none_or(|text| text.contains('\0'))
+    {
         Treatment::Copy
     } else {
         Treatment::Render
@@ -119,9 +119,12 @@ fn app_files(input: &GenerateInput<'_>, directory: &str, resolved: &Resolved) ->
     let mut findings = Vec::new();
     let ignore = Ignore::of(&input.package.files);
     for (path, file) in input.package.files.iter() {
-        let target = format!("{directory}/{path}");
-        let made = if path.as_str() == MANIFEST {
+        let in_app = input.package.path_in_app(path);
+        let target = format!("{directory}/{}", in_app.as_deref().unwrap_or_default());
+        let made = if input.package.is_manifest(path) {
             manifest(input, &target, file).map(Some)
+        } else if in_app.is_none() {
+            Ok(None)
         } else {
             match treatment(input.package, &ignore, path, file) {
                 Treatment::Skip => Ok(None),
@@ -149,11 +152,20 @@ fn insert(files: &mut FileTree, path: &str, file: File) -> Result<(), Vec<Diagno
 /// Renders a file. One that comes out as white space is not written, as with the gomplate command.
 fn render(target: &str, file: &File, resolved: &Resolved) -> Result<Option<File>, Vec<Diagnostic>> {
     let Some(template) = file.as_text() else { return Ok(Some(file.clone())) };
-    let context = Context::new(Value::Object(resolved.config.clone()));
+    let context = context(&resolved.files);
     let rendered = template::render(target, template, &context)?;
-    insertion::check(target, template, &rendered, &resolved.config)?;
+    insertion::check(target, template, &rendered, &resolved.files)?;
     let text = rendered.text;
     Ok((!text.trim().is_empty()).then(|| File { bytes: text.as_bytes().into(), mode: file.mode }))
+}
+
+/// Returns what a file sees. The oldest packages ask for the whole config as a data source too.
+pub(super) fn context(files: &Map<String, Value>) -> Context {
+    let context = Context::new(Value::Object(files.clone()));
+    match files.get("config") {
+        Some(config @ Value::Object(_)) => context.with_config(config.clone()),
+        _ => context,
+    }
 }
 
 /// Returns the package's manifest with the bindings in its requirements; every other byte stays.
@@ -167,6 +179,13 @@ fn manifest(input: &GenerateInput<'_>, target: &str, file: &File) -> Result<File
             None => ("name", requirement.name.as_str()),
         };
         text = yaml::edit::insert_in_item(target, &text, &["requires"], item, ("installedAs", app.as_str()))?;
+    }
+    if input.package.manifest.dialect == PackageDialect::Service
+        && package::read_manifest(target, &input.package.name, &text).is_err()
+    {
+        // Under its new name the manifest must still say what it is.
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        text = format!("{text}{end}dialect: service\n");
     }
     check_bindings(input, target, &text)?;
     Ok(File { bytes: text.as_bytes().into(), mode: file.mode })
@@ -206,16 +225,19 @@ fn check_secret_data(objects: &[BuiltObject]) -> Result<(), Vec<Diagnostic>> {
 }
 
 /// Warns of Secrets that neither the app nor its package makes: pods that read them wait until a person does.
-fn foreign_secrets(app: &AppName, objects: &[BuiltObject]) -> Vec<Diagnostic> {
-    let own = package::secret_name(app);
+fn foreign_secrets(needs: &SecretNeeds, objects: &[BuiltObject]) -> Vec<Diagnostic> {
+    let own = package::secret_name(&needs.app);
+    let all: Vec<&Object> = objects.iter().map(|built| &built.object).collect();
+    let known = package::object_keys(needs, &all);
     let made: BTreeSet<&str> =
         objects.iter().filter(|built| built.object.kind() == "Secret").map(|built| built.object.name()).collect();
     let mut findings = Vec::new();
     for built in objects {
         for name in package::secret_names([&built.object]) {
-            if name.ends_with("-secrets") && name != own && !made.contains(name.as_str()) {
+            let is_made = made.contains(name.as_str()) || known.secrets.contains_key(&name);
+            if name.ends_with("-secrets") && !is_made {
                 let message = format!("{} reads the Secret {name}, but this app's is {own}", built.object.id().short());
-                let hint = "a package may read its own Secret only; copies of others stand in requiredSecrets";
+                let hint = "a package may read its own Secret, and keys of others that stand in requiredSecrets";
                 findings.push(Diagnostic::warning("L005", &built.file, built.line, message).with_hint(hint));
             }
         }
@@ -223,19 +245,29 @@ fn foreign_secrets(app: &AppName, objects: &[BuiltObject]) -> Vec<Diagnostic> {
     findings
 }
 
-/// Refuses an app whose objects read keys of its Secret that nobody makes: its pods would wait for ever.
+/// Refuses an app whose objects read keys that nobody makes: its pods would wait for ever.
 fn check_secret_keys(needs: &SecretNeeds, objects: &[BuiltObject]) -> Result<(), Vec<Diagnostic>> {
-    let unresolved = package::object_keys(needs, objects.iter().map(|built| &built.object)).unresolved;
+    let all: Vec<&Object> = objects.iter().map(|built| &built.object).collect();
+    let unresolved = package::object_keys(needs, &all).unresolved;
     let findings: Vec<Diagnostic> = unresolved
         .into_iter()
-        .map(|key| {
-            let secret = package::secret_name(&needs.app);
+        .map(|UnresolvedKey { secret, key, owner }| {
             let uses = |built: &&BuiltObject| package::secret_keys([&built.object], &secret).contains(&key);
             let place = objects.iter().find(uses);
             let (file, line) = place.map_or(("", 0), |built| (built.file.as_str(), built.line));
-            let message = format!("an object reads the key {key} of {secret}, which the manifest does not name");
-            let hint = format!("add {key} to defaultSecrets or requiredSecrets");
-            Diagnostic::error("P062", file, line, message).with_hint(hint)
+            match owner {
+                None => {
+                    let message =
+                        format!("an object reads the key {key} of {secret}, which the manifest does not name");
+                    let hint = format!("add {key} to defaultSecrets or requiredSecrets");
+                    Diagnostic::error("P062", file, line, message).with_hint(hint)
+                }
+                Some(owner) => {
+                    let message = format!("an object reads the key {key} of {secret}, the Secret of another app");
+                    let hint = format!("add {owner}.{key} to requiredSecrets");
+                    Diagnostic::error("L005", file, line, message).with_hint(hint)
+                }
+            }
         })
         .collect();
     if findings.is_empty() { Ok(()) } else { Err(findings) }

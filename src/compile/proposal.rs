@@ -10,8 +10,6 @@ use crate::merge::Conflict;
 use crate::model::{AppName, Diagnostic, File, FileTree};
 use crate::package::SecretNeeds;
 
-use serde_json::Value;
-
 /// Trailers of a commit in the order in which they are written; the pipeline adds those that only it knows and sorts.
 pub const TRAILERS: [&str; 10] = [
     "Wild-App",
@@ -61,7 +59,7 @@ impl Proposal {
             conflicts: Vec::new(),
             notices: Vec::new(),
             diagnostics: Vec::new(),
-            needs: SecretNeeds { app: app.clone(), own: Vec::new(), copies: Vec::new(), context: Value::Null },
+            needs: SecretNeeds::none(app.clone()),
             summary: Vec::new(),
         }
     }

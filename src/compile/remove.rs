@@ -5,12 +5,13 @@
 use super::edit::{changes, edit_section, put, scope, subject};
 use super::proposal::{Fate, Join, Proposal, TreeEdit};
 use super::refusal::{Refusal, no_such_app};
-use super::sources::{CONFIG, Sources, apps_of, config_in};
+use super::sources::{CONFIG, SETTINGS, Sources, apps_of, config_in, settings_of};
 use super::update::is_there;
 use super::{record_of, record_path};
 use crate::merge::ConfigEdit;
-use crate::model::{AppName, DataFate, FileTree, PackageName};
+use crate::model::{AppName, DataFate, FileTree, Grants, PackageName};
 use crate::package::{self, MANIFEST};
+use crate::yaml;
 
 /// Removes an app's files, record and config section.
 pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result<Proposal, Refusal> {
@@ -36,6 +37,15 @@ pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result
         let edits = if has_section { vec![section] } else { Vec::new() };
         put(&mut kept, CONFIG, &edit_section(before, app, &edits).map_err(refuse)?);
     }
+    // A later app of this name must not inherit what this one was allowed.
+    let settings = files.text(SETTINGS).unwrap_or_default();
+    let granted = settings_of(files).is_ok_and(|settings| settings.grants_of(app.as_str()) != Grants::default());
+    let mut scope = scope(files, app);
+    if granted {
+        let text = yaml::edit::unset(SETTINGS, settings, &["apps", app.as_str(), "grants"]).map_err(refuse)?;
+        put(&mut scope, SETTINGS, settings);
+        put(&mut kept, SETTINGS, &text);
+    }
     let mut proposal = Proposal::nothing(app);
     let (body, fate) = match data {
         DataFate::Keep => ("Volumes and namespace stay.", "keep"),
@@ -43,7 +53,7 @@ pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result
     };
     let trailer = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     proposal.main = Some(TreeEdit {
-        changes: changes(&scope(files, app), &kept),
+        changes: changes(&scope, &kept),
         subject: subject("feat", app.as_str(), "remove"),
         body: body.to_owned(),
         trailers: vec![

@@ -18,7 +18,7 @@ use super::refusal::{Refusal, no_such_app};
 use super::resolve::decided;
 use super::sources::{CONFIG, Sources, UpstreamPackage, apps_of, config_in, settings_of};
 use crate::merge::{ConfigEdit, ConfigMerged, ConflictKind, merge_config};
-use crate::model::{AppName, CommitId, FileTree, GenerationRecord, Side, UpdatePolicy, Upstream};
+use crate::model::{AppName, CommitId, Diagnostic, FileTree, GenerationRecord, Side, UpdatePolicy, Upstream};
 use crate::package::{self, Package, ResolveInput, compare_versions, satisfies};
 
 /// A version of a package that an app may be brought to.
@@ -260,10 +260,32 @@ pub(super) fn bind(app: &AppName, sources: &Sources, package: &Package) -> Resul
     let mut answers = copy.map(|read| package::bindings_of(&read.manifest)).unwrap_or_default();
     answers.retain(|reference, _| package.manifest.requirement(reference).is_some());
     // The app keeps what it has until the app that it needs is there.
-    package::bind(&package.manifest, &installed, &answers).map_err(|findings| {
+    let refuse = |findings| {
         let what = format!("compile {app} {}", package.manifest.version);
         Refusal::found(what, format!("wild app show {app}"), findings).into_blocked()
-    })
+    };
+    let bindings = package::bind(&package.manifest, &installed, &answers).map_err(refuse)?;
+    check_cycle(app, &sources.files, &bindings).map_err(refuse)?;
+    Ok(bindings)
+}
+
+/// Refuses bindings by which an app would wait for itself.
+pub(super) fn check_cycle(
+    app: &AppName,
+    files: &FileTree,
+    bindings: &BTreeMap<String, AppName>,
+) -> Result<(), Vec<Diagnostic>> {
+    let bound = |other: AppName| {
+        let bindings = record_of(files, &other).ok().flatten().map(|record| record.bindings).unwrap_or_default();
+        (other, bindings)
+    };
+    let mut all: BTreeMap<AppName, BTreeMap<String, AppName>> = apps_of(files).into_keys().map(bound).collect();
+    all.insert(app.clone(), bindings.clone());
+    let Some(cycle) = package::requirement_cycle(&all).filter(|cycle| cycle.contains(app)) else { return Ok(()) };
+    let names: Vec<&str> = cycle.iter().chain(cycle.first()).map(AppName::as_str).collect();
+    let message = format!("the requirements run in a circle: {}", names.join(" → "));
+    let path = format!("apps/{app}/{}", package::MANIFEST);
+    Err(vec![Diagnostic::error("P053", &path, 0, message).with_hint("bind one of them to another app")])
 }
 
 struct OldDefaults {

@@ -9,8 +9,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::compile;
 use crate::kustomize;
-use crate::model::{AppName, Diagnostic, FileTree, Object, Purpose, SecretPayloads, SecretValue, Secrets};
+use crate::model::{AppName, Diagnostic, FileTree, Object, PackageName, Purpose, SecretPayloads, SecretValue, Secrets};
 use crate::package::{self, SecretNeeds};
 use crate::plan::hash;
 use crate::plan::{Desired, DesiredObject};
@@ -29,6 +30,8 @@ pub(super) struct Built {
     pub(super) namespace: String,
     pub(super) payloads: SecretPayloads,
     pub(super) missing_secrets: Vec<String>,
+    /// Keys of other apps' secrets that the app reads, as `<reference>.<key>`.
+    pub(super) secret_grants: Vec<String>,
 }
 
 /// Builds the wanted objects.
@@ -39,6 +42,7 @@ pub(super) fn build(source: &Source<'_>) -> Built {
         namespace: source.app.as_str().to_owned(),
         payloads: SecretPayloads::default(),
         missing_secrets: Vec::new(),
+        secret_grants: Vec::new(),
     };
     if source.files.below(&directory).is_empty() {
         return Built { desired: Desired::Objects(Vec::new()), ..unreadable(Vec::new()) };
@@ -66,13 +70,18 @@ pub(super) fn build(source: &Source<'_>) -> Built {
     for built in built.objects.iter().filter(|built| is_secret(&built.object)) {
         payloads.insert(built.object.id(), committed_values(&built.object));
     }
-    let mut missing_secrets = Vec::new();
+    let (mut missing_secrets, mut secret_grants) = (Vec::new(), Vec::new());
     if let Some(needs) = needs {
-        let keys = package::object_keys(&needs, built.objects.iter().map(|built| &built.object));
-        let (values, missing) = values(&needs, &keys.keys, source.secrets);
-        missing_secrets = missing;
-        if !values.is_empty() {
-            let secret = app_secret(source.app, &namespace, &values);
+        let all: Vec<&Object> = built.objects.iter().map(|built| &built.object).collect();
+        secret_grants = needs.grants();
+        for (name, keys) in package::object_keys(&needs, &all).secrets {
+            let (values, missing) = values(&needs, &keys, source.secrets);
+            missing_secrets
+                .extend(missing.into_iter().filter(|path| !missing_secrets.contains(path)).collect::<Vec<_>>());
+            if values.is_empty() {
+                continue;
+            }
+            let secret = app_secret(&name, &namespace, &values);
             objects.push(DesiredObject {
                 hash: hash::desired_hash(source.hash_key, &secret),
                 object: hash::seal(source.hash_key, &secret),
@@ -82,17 +91,26 @@ pub(super) fn build(source: &Source<'_>) -> Built {
             payloads.insert(secret.id(), values);
         }
     }
-    Built { desired: Desired::Objects(objects), namespace, payloads, missing_secrets }
+    Built { desired: Desired::Objects(objects), namespace, payloads, missing_secrets, secret_grants }
 }
 
 /// Returns what the app's manifest says about secrets, or nothing for an app without a manifest.
 fn secret_needs(source: &Source<'_>, directory: &str) -> Result<Option<SecretNeeds>, Vec<Diagnostic>> {
     let file = format!("{directory}/manifest.yaml");
     let Some(text) = source.files.text(&file) else { return Ok(None) };
-    let Ok(name) = crate::model::PackageName::parse(source.app.as_str()) else { return Ok(None) };
-    let read = package::read_manifest(&file, &name, text)?;
-    let bindings = package::bindings_of(&read.manifest);
-    Ok(Some(SecretNeeds::of(source.app, &read.manifest, &bindings)))
+    // A second instance of a type has a name that its manifest does not know.
+    let name = match compile::record_of(source.files, source.app) {
+        Ok(Some(record)) => record.package,
+        Ok(None) | Err(_) => match PackageName::parse(source.app.as_str()) {
+            Ok(name) => name,
+            Err(_) => return Ok(None),
+        },
+    };
+    let mut manifest = package::read_manifest(&file, &name, text)?.manifest;
+    let view = source.files.below(&format!("{directory}/.package"));
+    manifest.dialect = package::detect_dialect(&manifest, &view).unwrap_or(manifest.dialect);
+    let bindings = package::bindings_of(&manifest);
+    Ok(Some(SecretNeeds::of(source.app, &manifest, &bindings)))
 }
 
 /// Returns the values of the Secret's keys and the paths that have none. A copy follows its source.
@@ -116,13 +134,13 @@ fn values(
     (values, missing)
 }
 
-fn app_secret(app: &AppName, namespace: &str, values: &BTreeMap<String, SecretValue>) -> Object {
+fn app_secret(name: &str, namespace: &str, values: &BTreeMap<String, SecretValue>) -> Object {
     let data: serde_json::Map<String, Value> =
         values.iter().map(|(key, value)| (key.clone(), Value::from(value.expose(Purpose::KeyedHash)))).collect();
     let secret = json!({
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": package::secret_name(app), "namespace": namespace},
+        "metadata": {"name": name, "namespace": namespace},
         "type": "Opaque",
         "data": data,
     });

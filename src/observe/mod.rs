@@ -95,6 +95,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         requirements: observation.requirements.clone(),
         dependents: observation.dependents.clone(),
         missing_secrets: built.missing_secrets,
+        secret_grants: built.secret_grants,
         target: TargetState::Reachable,
         policy: Policy {
             drift: settings.drift_of(app.as_str()),

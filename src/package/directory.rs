@@ -1,20 +1,24 @@
 //! Pure. Finds the packages in the tree of an upstream, also those that are broken: a package is never left out in silence.
 //!
-//! Layouts: `<package>/manifest.yaml` at the root and `apps/<package>/manifest.yaml`, both in one tree; a path in the
-//! settings replaces the search. Directories whose name begins with `.` or `_`, and directories without manifest and
+//! Layouts: `<package>/manifest.yaml` at the root and `apps/<package>/manifest.yaml`, and services, which have a
+//! `wild-manifest.yaml`, in `services/` and `setup/cluster-services/`; all in one tree. A path in the settings replaces the
+//! search. Directories whose name begins with `.` or `_`, and directories without manifest and
 //! without YAML, hold no package.
 //!
 //! Not here: which version is wanted (`compile`), reading the tree from git (`git`).
 
 use std::collections::BTreeMap;
 
-use super::load::{MANIFEST, Package, load};
+use super::load::{MANIFEST, Package, SERVICE_MANIFEST, load};
 use super::manifest::PackageManifest;
 use crate::base::RepoPath;
 use crate::model::{Diagnostic, FileTree, PackageName};
 
 /// Directory of packages that is searched beside the root.
 const APPS: &str = "apps";
+
+/// Directories of services.
+const SERVICES: [&str; 2] = ["services", "setup/cluster-services"];
 
 /// The packages of a tree.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -75,7 +79,10 @@ pub fn find(tree: &FileTree, path: &str, name: &PackageName) -> Option<Result<Pa
 /// Returns the directories that a package may lie in, in the order in which they are searched.
 pub fn directories(path: &str, name: &PackageName) -> Vec<String> {
     match path.trim_matches('/') {
-        "" => vec![name.to_string(), format!("{APPS}/{name}")],
+        "" => {
+            let services = SERVICES.iter().map(|services| format!("{services}/{name}"));
+            [name.to_string(), format!("{APPS}/{name}")].into_iter().chain(services).collect()
+        }
         path => vec![format!("{path}/{name}")],
     }
 }
@@ -110,6 +117,15 @@ fn candidates(tree: &FileTree, path: &str) -> BTreeMap<String, Vec<String>> {
             }
             let directory = if container.is_empty() { name.clone() } else { format!("{container}/{name}") };
             found.entry(name).or_default().push(directory);
+        }
+    }
+    for container in SERVICES.iter().filter(|_| path.trim_matches('/').is_empty()) {
+        for name in children_with_yaml(tree, container) {
+            let directory = format!("{container}/{name}");
+            // Other YAML there is no broken package: a tree may use these names for anything.
+            if tree.contains(&format!("{directory}/{SERVICE_MANIFEST}")) {
+                found.entry(name).or_default().push(directory);
+            }
         }
     }
     found
@@ -159,6 +175,19 @@ mod tests {
             &[("blog/manifest.yaml", "version: '1'"), ("apps/shop/manifest.yaml", "version: 1.10"), ("README.md", "")],
             "",
             &["blog 1 in blog", "shop 1.10 in apps/shop"],
+        );
+    }
+
+    #[test]
+    fn services_are_packages_too() {
+        check(
+            &[
+                ("services/balancer/wild-manifest.yaml", "version: '3'"),
+                ("setup/cluster-services/names/wild-manifest.yaml", "version: '4'"),
+                ("services/other/values.yaml", "a: 1"),
+            ],
+            "",
+            &["balancer 3 in services/balancer", "names 4 in setup/cluster-services/names"],
         );
     }
 

@@ -6,14 +6,24 @@ use std::collections::BTreeMap;
 
 use super::dialect;
 use super::manifest::{PackageDialect, PackageManifest};
-use super::read::read_manifest;
+use super::read::{UNVERSIONED, read_manifest};
+use crate::base::RepoPath;
+use crate::base::hash::Encoder;
 use crate::base::limits::{MAX_APP_FILES, MAX_FILE_BYTES};
 use crate::model::{Diagnostic, FileTree, PackageName};
 
 /// Name of the manifest in a package and in an app.
 pub const MANIFEST: &str = "manifest.yaml";
+/// Name of the manifest of a service.
+pub const SERVICE_MANIFEST: &str = "wild-manifest.yaml";
+/// Directory in a service that holds its templates.
+const SERVICE_TEMPLATES: &str = "kustomize.template";
+/// Characters of a digest in the version of a service that says none.
+const TREE_ID_CHARS: usize = 12;
 /// Bytes of all files of a package together; a clone of a directory with hundreds of packages should stay small.
 const MAX_PACKAGE_BYTES: usize = 32 * 1024 * 1024;
+/// Names of files that are written for people and never rendered.
+const FOR_PEOPLE: [&str; 5] = ["README*", "*.md", "LICENSE*", "NOTICE*", "CHANGELOG*"];
 /// Top directories that belong to us in the compiled app.
 const RESERVED: [&str; 3] = [".package", ".custom", ".wild"];
 
@@ -30,26 +40,59 @@ pub struct Package {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+impl Package {
+    /// Returns where a file of the package goes in the app; nothing if only the package itself holds it.
+    pub fn path_in_app(&self, path: &RepoPath) -> Option<String> {
+        if self.manifest.dialect != PackageDialect::Service {
+            return Some(path.to_string());
+        }
+        match path.as_str() {
+            SERVICE_MANIFEST => Some(MANIFEST.to_owned()),
+            text if is_for_people(text) => Some(text.to_owned()),
+            _ => path.below(SERVICE_TEMPLATES).map(|path| path.to_string()),
+        }
+    }
+
+    /// Returns whether a file of the package is its manifest.
+    pub fn is_manifest(&self, path: &RepoPath) -> bool {
+        path.as_str() == manifest_of(&self.files)
+    }
+}
+
+/// Returns the path of the manifest in a package's files.
+pub fn manifest_of(files: &FileTree) -> &'static str {
+    if !files.contains(MANIFEST) && files.contains(SERVICE_MANIFEST) { SERVICE_MANIFEST } else { MANIFEST }
+}
+
+/// Returns whether a file is written for people and never rendered.
+pub fn is_for_people(path: &str) -> bool {
+    FOR_PEOPLE.iter().any(|glob| super::matches(glob, path))
+}
+
 /// Loads a package from its files, whose paths are relative to it.
 pub fn load(name: &PackageName, files: &FileTree) -> Result<Package, Vec<Diagnostic>> {
     let mut findings = check_name(name);
     findings.extend(check_files(files));
-    let Some(file) = files.get(MANIFEST) else {
+    let name_of_manifest = manifest_of(files);
+    let Some(file) = files.get(name_of_manifest) else {
         findings.push(Diagnostic::error("P001", MANIFEST, 0, format!("the package {name} has no manifest.yaml")));
         return Err(findings);
     };
     let Some(text) = file.as_text() else {
-        findings.push(Diagnostic::error("P002", MANIFEST, 1, "the manifest is not UTF-8"));
+        findings.push(Diagnostic::error("P002", name_of_manifest, 1, "the manifest is not UTF-8"));
         return Err(findings);
     };
-    match read_manifest(MANIFEST, name, text) {
+    match read_manifest(name_of_manifest, name, text) {
         Ok(read) => {
             findings.extend(read.diagnostics);
             let mut manifest = read.manifest;
             findings.extend(check_upstream(&manifest));
-            manifest.dialect = dialect::detect(&manifest, files);
-            if manifest.dialect != PackageDialect::V3 {
-                findings.push(dialect::refusal(&manifest));
+            match dialect::detect(&manifest, files) {
+                Ok(dialect) => manifest.dialect = dialect,
+                Err(finding) => findings.push(*finding),
+            }
+            if manifest.dialect == PackageDialect::Service && manifest.version == UNVERSIONED {
+                manifest.version = format!("{UNVERSIONED}+{}", tree_id(files));
             }
             if findings.iter().any(Diagnostic::is_error) {
                 findings.retain(Diagnostic::is_error);
@@ -63,6 +106,15 @@ pub fn load(name: &PackageName, files: &FileTree) -> Result<Package, Vec<Diagnos
             Err(findings)
         }
     }
+}
+
+/// Returns a short digest of all files, which tells the states of a package without version apart.
+fn tree_id(files: &FileTree) -> String {
+    let mut encoder = Encoder::new();
+    for (path, file) in files.iter() {
+        encoder.text(path.as_str()).raw(&file.bytes);
+    }
+    encoder.digest().to_hex().chars().take(TREE_ID_CHARS).collect()
 }
 
 /// Refuses names that would put an app into a namespace of the cluster itself.
@@ -184,11 +236,21 @@ mod tests {
     }
 
     #[test]
-    fn a_package_of_an_older_dialect_is_named_as_such() {
-        check(
-            "blog",
-            &[("manifest.yaml", MANIFEST), ("a.yaml", "x: {{ .apps.blog.x }}\n")],
-            &["manifest.yaml:1: P021: the package is written in dialect v2, which is not compiled yet"],
-        );
+    fn a_package_of_an_older_dialect_is_one_too() {
+        check("blog", &[("manifest.yaml", MANIFEST), ("a.yaml", "x: {{ .apps.blog.x }}\n")], &[]);
+    }
+
+    #[test]
+    fn a_service_has_the_version_of_its_files_and_templates_of_their_own() {
+        let files = |text: &str| {
+            let paths = ["wild-manifest.yaml", "kustomize.template/a/b.yaml", "install.sh", "README.md"];
+            let file = |path: &str| (RepoPath::parse(path).unwrap(), File::text(text));
+            paths.into_iter().map(file).collect::<FileTree>()
+        };
+        let load = |text: &str| load(&PackageName::parse("balancer").unwrap(), &files(text)).unwrap();
+        let (one, other) = (load("name: balancer\n"), load("name: balancer\ndescription: x\n"));
+        assert!(one.manifest.version.starts_with("0.0.0+") && one.manifest.version != other.manifest.version);
+        let targets: Vec<_> = one.files.paths().map(|path| one.path_in_app(path).unwrap_or_default()).collect();
+        assert_eq!(targets, ["README.md", "", "a/b.yaml", "manifest.yaml"]);
     }
 }

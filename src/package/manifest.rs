@@ -1,4 +1,5 @@
-//! Format. `manifest.yaml` of a package, dialect v3 of the predecessor: what a package is, needs and can be told.
+//! Format. `manifest.yaml` of a package and `wild-manifest.yaml` of a service, in all dialects of the predecessor: what a
+//! package is, needs and can be told.
 //!
 //! Pure. The same file with `installedAs` in its requirements is kept in the instance as `apps/<app>/manifest.yaml`. Unknown
 //! fields survive, because the copy is edited as text. A newer dialect is refused by name.
@@ -15,6 +16,8 @@ use crate::yaml::Document;
 pub struct PackageManifest {
     /// Which generation of packages it belongs to.
     pub dialect: PackageDialect,
+    /// Name as the manifest says it, or empty; the directory counts.
+    pub name: String,
     /// The type of app that requirements name; the directory's name unless the manifest says otherwise.
     pub is: String,
     /// Version as written.
@@ -33,6 +36,10 @@ pub struct PackageManifest {
     pub requires: Vec<Requirement>,
     /// Default config in the manifest's order; texts with an action are templates.
     pub default_config: Map<String, Value>,
+    /// Values that a service keeps outside of its own section of config.yaml.
+    pub service_config: Vec<ServiceKey>,
+    /// Paths of config.yaml that a service reads and that must be there.
+    pub config_references: Vec<String>,
     /// Secrets that are made for the app.
     pub default_secrets: Vec<SecretSpec>,
     /// Secrets of other apps that are copied.
@@ -76,6 +83,40 @@ pub enum PackageDialect {
     V2,
     /// The current one: files read their own config at the root.
     V3,
+    /// A service of the cluster: `wild-manifest.yaml` with templates in a directory of their own.
+    Service,
+}
+
+impl PackageDialect {
+    /// Returns the word for it in manifests and messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::V2 => "v2",
+            Self::V3 => "v3",
+            Self::Service => "service",
+        }
+    }
+
+    /// Returns whether files name apps and secrets by their whole path, `apps.<app>.<key>`.
+    pub fn names_whole_paths(self) -> bool {
+        matches!(self, Self::V1 | Self::V2)
+    }
+}
+
+/// A value that a service wants at a place of its own in config.yaml.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ServiceKey {
+    /// Name in the manifest and in forms.
+    pub key: String,
+    /// Dotted path in config.yaml.
+    pub path: String,
+    /// What a form asks.
+    pub prompt: String,
+    /// Value if config.yaml has none; a text with an action is a template.
+    pub default: Option<Value>,
+    /// Type as a form wants it, as written.
+    pub kind: String,
 }
 
 /// An app that must be there.
@@ -124,8 +165,29 @@ pub struct SecretSpec {
     pub length: usize,
     /// Which characters.
     pub charset: Charset,
+    /// Whether it can be made.
+    pub supply: Supply,
     /// Line in the manifest.
     pub line: usize,
+}
+
+/// Where the first value of a secret comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Supply {
+    /// It is made from its default or from entropy.
+    Made,
+    /// Only a person knows it, such as the address of a mail server.
+    Person,
+}
+
+impl Supply {
+    /// Returns what a secret's key promises where nothing else is said: addresses and mail accounts cannot be invented.
+    pub(super) fn of_key(key: &str) -> Self {
+        let key = key.to_lowercase();
+        let last = key.rsplit('.').next().unwrap_or(&key);
+        let known = ["url", "uri", "dsn", "connectionstring"].iter().any(|ending| last.ends_with(ending));
+        if known || last.starts_with("smtp") { Self::Person } else { Self::Made }
+    }
 }
 
 /// Characters of a random secret.
@@ -212,7 +274,7 @@ pub struct UpgradeStep {
 
 #[cfg(test)]
 mod tests {
-    use super::copy_key;
+    use super::{Supply, copy_key};
 
     #[test]
     fn a_copied_secret_is_named_in_camel_case() {
@@ -224,6 +286,22 @@ mod tests {
             ("object-store", "root.key", "objectStoreRootKey"),
         ] {
             assert_eq!(copy_key(reference, key), expected);
+        }
+    }
+
+    #[test]
+    fn addresses_and_mail_accounts_cannot_be_invented() {
+        for (key, expected) in [
+            ("dbPassword", Supply::Made),
+            ("dbUrl", Supply::Person),
+            ("DATABASE_URI", Supply::Person),
+            ("connectionString", Supply::Person),
+            ("smtpPassword", Supply::Person),
+            ("mail.smtpUser", Supply::Person),
+            ("sentryDsn", Supply::Person),
+            ("urlKey", Supply::Made),
+        ] {
+            assert_eq!(Supply::of_key(key), expected, "{key}");
         }
     }
 }

@@ -15,21 +15,24 @@ mod manifest;
 mod read;
 mod resolve;
 mod sample;
+mod secret_keys;
 mod secrets;
+mod service;
 mod version;
 
 pub use bind::{Installed, bind, bindings_of, check_exports, requirement_cycle};
+pub use dialect::detect as detect_dialect;
 pub use directory::{Listed, Listing, directories, find, list};
 pub use glob::matches;
 pub use ignore::Ignore;
-pub use load::{MANIFEST, Package, load};
+pub use load::{MANIFEST, Package, SERVICE_MANIFEST, is_for_people, load, manifest_of};
 pub use manifest::{
-    Charset, Need, PackageDialect, PackageManifest, RenderRules, RequiredSecret, Requirement, SecretSpec, UpgradeStep,
+    Charset, Need, PackageDialect, PackageManifest, RenderRules, RequiredSecret, Requirement, SecretSpec, ServiceKey,
+    Supply, UpgradeStep,
 };
 pub use read::{ReadManifest, read_manifest};
 pub use resolve::{ResolveInput, Resolved, config_section, resolve};
 pub use sample::{SampleCommit, history};
-pub use secrets::{
-    Entropy, ObjectKeys, SecretCopy, SecretNeeds, generate, object_keys, secret_keys, secret_name, secret_names,
-};
+pub use secret_keys::{KeyPaths, ObjectKeys, UnresolvedKey, object_keys, secret_keys, secret_name, secret_names};
+pub use secrets::{Entropy, Naming, SecretCopy, SecretNeeds, generate};
 pub use version::{MAX_VERSION_CHARS, compare_versions, is_version, satisfies};

@@ -8,8 +8,10 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::load::SERVICE_MANIFEST;
 use super::manifest::{
-    Charset, Need, PackageDialect, PackageManifest, RenderRules, RequiredSecret, Requirement, SecretSpec, UpgradeStep,
+    Charset, Need, PackageDialect, PackageManifest, RenderRules, RequiredSecret, Requirement, SecretSpec, ServiceKey,
+    Supply, UpgradeStep,
 };
 use super::version::{is_version, satisfies};
 use crate::model::{AppName, Diagnostic, PackageName, Severity};
@@ -19,10 +21,13 @@ use crate::yaml::{self, Dialect, Document};
 const SECRET_LENGTH: usize = 32;
 /// Lengths that a random secret may ask for: shorter ones are guessed, longer ones fit no password field.
 const SECRET_LENGTHS: std::ops::RangeInclusive<usize> = 8..=1024;
+/// Version of a service that says none.
+pub(super) const UNVERSIONED: &str = "0.0.0";
 /// Fields that have a meaning; others are kept and reported.
-const FIELDS: [&str; 24] = [
+const FIELDS: [&str; 26] = [
     "backup",
     "category",
+    "configReferences",
     "defaultConfig",
     "defaultSecrets",
     "dependencies",
@@ -40,6 +45,7 @@ const FIELDS: [&str; 24] = [
     "render",
     "requiredSecrets",
     "requires",
+    "serviceConfig",
     "source",
     "upgradePath",
     "version",
@@ -69,7 +75,7 @@ pub fn read_manifest(file: &str, name: &PackageName, text: &str) -> Result<ReadM
     }
     let raw: Raw =
         yaml::read_typed(file, text).map_err(|findings| findings.into_iter().map(wrong_type).collect::<Vec<_>>())?;
-    Reading { file, name, document: &document, findings: Vec::new() }.manifest(raw)
+    Reading { file, name, document: &document, written: String::new(), findings: Vec::new() }.manifest(raw)
 }
 
 /// Turns a finding about a field's type into that of manifests; its place stands in its own fields already.
@@ -142,6 +148,7 @@ struct Raw {
     exported_secrets: Option<Vec<String>>,
     render: Option<RenderRules>,
     upgrade_path: Option<Vec<UpgradeStep>>,
+    config_references: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -180,18 +187,22 @@ struct Reading<'a> {
     file: &'a str,
     name: &'a PackageName,
     document: &'a Document,
+    /// Name that the manifest itself says.
+    written: String,
     findings: Vec<Diagnostic>,
 }
 
 impl Reading<'_> {
     fn manifest(mut self, raw: Raw) -> Result<ReadManifest, Vec<Diagnostic>> {
         self.unknown_fields();
-        let version = self.version(raw.version);
+        let dialect = self.dialect(raw.dialect.as_deref());
+        let version = self.version(raw.version, dialect);
         let requires = self.requires(raw.requires.unwrap_or_default(), raw.dependencies.unwrap_or_default());
-        let (mut default_secrets, dialect) = (self.secrets(raw.default_secrets.unwrap_or_default()), raw.dialect);
-        let dialect = self.dialect(dialect.as_deref(), raw.required_secrets.as_deref().unwrap_or_default());
+        let mut default_secrets = self.secrets(raw.default_secrets.unwrap_or_default());
+        self.written = raw.name.clone().unwrap_or_default();
         let required_secrets =
             self.required_secrets(raw.required_secrets.unwrap_or_default(), &requires, &mut default_secrets);
+        let service_config = self.service_config();
         let default_config = self.default_config();
         if raw.name.as_deref().is_some_and(|name| name != self.name.as_str()) {
             let message = format!("the name differs from the directory {}, which counts", self.name);
@@ -208,6 +219,7 @@ impl Reading<'_> {
         };
         let manifest = PackageManifest {
             dialect,
+            name: self.written,
             is: raw.is.unwrap_or_else(|| self.name.to_string()),
             version,
             description: raw.description.unwrap_or_default(),
@@ -217,6 +229,8 @@ impl Reading<'_> {
             namespace: raw.namespace,
             requires,
             default_config,
+            service_config,
+            config_references: raw.config_references.unwrap_or_default(),
             default_secrets,
             required_secrets,
             exports,
@@ -249,7 +263,7 @@ impl Reading<'_> {
         }
     }
 
-    fn version(&mut self, version: Option<String>) -> String {
+    fn version(&mut self, version: Option<String>, dialect: PackageDialect) -> String {
         match version {
             Some(version) if is_version(&version) => version,
             Some(_) => {
@@ -257,6 +271,8 @@ impl Reading<'_> {
                 self.refuse("P002", &["version"], "the version holds other characters or is too long", hint);
                 String::new()
             }
+            // The version of a service is that of its files, which the loader knows.
+            None if dialect == PackageDialect::Service => UNVERSIONED.to_owned(),
             None => {
                 self.refuse("P002", &[], "the manifest has no version", "add a line such as version: 1.0.0");
                 String::new()
@@ -264,20 +280,46 @@ impl Reading<'_> {
         }
     }
 
-    fn dialect(&mut self, wanted: Option<&str>, required_secrets: &[String]) -> PackageDialect {
+    fn dialect(&mut self, wanted: Option<&str>) -> PackageDialect {
+        let known = [PackageDialect::V1, PackageDialect::V2, PackageDialect::V3, PackageDialect::Service];
+        let is_service = |field: &&str| self.document.value.get(field).is_some();
         match wanted {
-            Some("v3") => PackageDialect::V3,
-            Some("v2") => PackageDialect::V2,
-            Some("v1") => PackageDialect::V1,
-            Some(other) => {
-                self.refuse("P002", &["dialect"], format!("the dialect {other:?} is unknown"), "write v1, v2 or v3");
+            Some(wanted) => known.into_iter().find(|dialect| dialect.word() == wanted).unwrap_or_else(|| {
+                let hint = "write v1, v2, v3 or service";
+                self.refuse("P002", &["dialect"], format!("the dialect {wanted:?} is unknown"), hint);
                 PackageDialect::V3
-            }
-            None if !required_secrets.is_empty() && required_secrets.iter().all(|path| path.starts_with("apps.")) => {
-                PackageDialect::V2
-            }
+            }),
+            None if self.file.ends_with(SERVICE_MANIFEST) => PackageDialect::Service,
+            None if ["serviceConfig", "configReferences"].iter().any(is_service) => PackageDialect::Service,
             None => PackageDialect::V3,
         }
+    }
+
+    /// Reads the values that a service keeps elsewhere in config.yaml.
+    fn service_config(&mut self) -> Vec<ServiceKey> {
+        let document = self.document;
+        let entries = match document.value.get("serviceConfig") {
+            None | Some(Value::Null) => return Vec::new(),
+            Some(Value::Object(entries)) => entries,
+            Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+                let hint = "write key: {path, prompt, default} lines below it";
+                self.refuse("P002", &["serviceConfig"], "serviceConfig is no map", hint);
+                return Vec::new();
+            }
+        };
+        let mut keys = Vec::new();
+        for (key, entry) in entries {
+            let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let path = text("path");
+            if path.split('.').any(str::is_empty) {
+                let message = format!("serviceConfig.{key} has no path in config.yaml");
+                self.refuse("P002", &["serviceConfig", key], message, "write path: cluster.<service>.<key>");
+                continue;
+            }
+            let default = entry.get("default").filter(|value| !value.is_null()).cloned();
+            keys.push(ServiceKey { key: key.clone(), path, prompt: text("prompt"), default, kind: text("type") });
+        }
+        keys
     }
 
     fn requires(&mut self, raw: Vec<RawRequirement>, dependencies: Vec<String>) -> Vec<Requirement> {
@@ -374,8 +416,14 @@ impl Reading<'_> {
                 let message = format!("the secret {key} asks for {length} characters");
                 self.refuse("P002", &path, message, "ask for 8 to 1,024");
             }
-            let spec =
-                SecretSpec { key, default, length, charset: charset.unwrap_or_default(), line: self.line(&path) };
+            let spec = SecretSpec {
+                key,
+                default,
+                length,
+                charset: charset.unwrap_or_default(),
+                supply: Supply::Made,
+                line: self.line(&path),
+            };
             if spec.default.as_deref().is_some_and(|text| !crate::template::has_action(text)) {
                 let message =
                     format!("the secret {} is the same for everybody, because its default is fixed", spec.key);
@@ -396,7 +444,7 @@ impl Reading<'_> {
         for (position, path) in raw.into_iter().enumerate() {
             let at = position.to_string();
             let place = ["requiredSecrets", at.as_str()];
-            // The second dialect writes apps.<app>.<key>, also for the app's own secrets.
+            // The older dialects write apps.<app>.<key>, also for the app's own secrets.
             let short = path.strip_prefix("apps.").unwrap_or(&path);
             let Some((reference, key)) = short.split_once('.').filter(|(_, key)| is_secret_key(key)) else {
                 let hint = "write <reference>.<key>, such as db.password";
@@ -404,9 +452,9 @@ impl Reading<'_> {
                 continue;
             };
             let line = self.line(&place);
-            if short.len() < path.len() && reference == self.name.as_str() {
-                let charset = Charset::Alnum;
-                own.push(SecretSpec { key: key.into(), default: None, length: SECRET_LENGTH, charset, line });
+            if short.len() < path.len() && (reference == self.name.as_str() || reference == self.written) {
+                let (charset, supply) = (Charset::Alnum, Supply::of_key(key));
+                own.push(SecretSpec { key: key.into(), default: None, length: SECRET_LENGTH, charset, supply, line });
             } else if requires.iter().any(|requirement| requirement.reference() == reference) {
                 required.push(RequiredSecret { reference: reference.into(), key: key.into(), line });
             } else {

@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::load::{MANIFEST, Package};
-use super::manifest::PackageManifest;
+use super::manifest::{PackageDialect, PackageManifest};
+use super::service;
 use crate::model::{AppName, Config, Diagnostic, Severity};
 use crate::template::{self, Context};
 
 /// Sections of config.yaml that every package may read.
-const SHARED: [&str; 3] = ["operator", "cloud", "cluster"];
+pub(super) const SHARED: [&str; 3] = ["operator", "cloud", "cluster"];
 /// Where findings about values of the instance are placed.
 const CONFIG: &str = "config.yaml";
 
@@ -37,8 +38,12 @@ pub struct ResolveInput<'a> {
 pub struct Resolved {
     /// The package's defaults as they come out now, whatever config.yaml says.
     pub defaults: Map<String, Value>,
-    /// What the app's files see at their root: the defaults with config.yaml over them.
+    /// The app's config: the defaults with config.yaml over them.
     pub config: Map<String, Value>,
+    /// What the app's files see at their root; in dialect v3 that is the app's config.
+    pub files: Map<String, Value>,
+    /// Defaults of a service that config.yaml has no value for, by path from its top.
+    pub service_values: Vec<(Vec<String>, Value)>,
     /// What the templates of the manifest see: `.app`, `.apps`, `.cloud`, `.cluster`, `.operator`.
     pub context: Value,
     /// Warnings.
@@ -50,7 +55,8 @@ pub fn resolve(input: &ResolveInput<'_>) -> Result<Resolved, Vec<Diagnostic>> {
     let section = section(input.config, input.app)?;
     let manifest = &input.package.manifest;
     let root = shared_context(input)?;
-    let mut walk = Walk { manifest, section: &section, root, defaults: Map::new(), findings: Vec::new() };
+    let names = own_names(input);
+    let mut walk = Walk { manifest, names, section: &section, root, defaults: Map::new(), findings: Vec::new() };
     let mut path = Vec::new();
     for (key, value) in &manifest.default_config {
         path.push(key.clone());
@@ -61,9 +67,33 @@ pub fn resolve(input: &ResolveInput<'_>) -> Result<Resolved, Vec<Diagnostic>> {
         walk.findings.retain(Diagnostic::is_error);
         return Err(walk.findings);
     }
-    let context = walk.context();
+    let context = Value::Object(walk.context());
     let config = overlay(&walk.defaults, &section);
-    Ok(Resolved { defaults: walk.defaults, config, context, diagnostics: walk.findings })
+    let (files, service_values) = match manifest.dialect {
+        PackageDialect::V3 => (config.clone(), Vec::new()),
+        PackageDialect::V2 => (walk.whole(), Vec::new()),
+        PackageDialect::V1 => {
+            let whole = walk.whole();
+            let mut root = whole.clone();
+            root.insert("config".to_owned(), Value::Object(whole));
+            (root, Vec::new())
+        }
+        PackageDialect::Service => service::root(manifest, input.config)?,
+    };
+    Ok(Resolved { defaults: walk.defaults, config, files, service_values, context, diagnostics: walk.findings })
+}
+
+/// Returns the names under which a package of the older dialects refers to itself: a second instance of it has a name that
+/// its files cannot know.
+fn own_names(input: &ResolveInput<'_>) -> Vec<String> {
+    let manifest = &input.package.manifest;
+    if !manifest.dialect.names_whole_paths() {
+        return Vec::new();
+    }
+    let mut names = vec![input.app.to_string(), input.package.name.to_string(), manifest.name.clone()];
+    names.retain(|name| !name.is_empty() && !input.bindings.contains_key(name));
+    names.dedup();
+    names
 }
 
 /// Returns the section that `app add` writes into config.yaml: every default, with the values that are there already.
@@ -117,6 +147,8 @@ pub(super) fn overlay(defaults: &Map<String, Value>, values: &Map<String, Value>
 
 struct Walk<'a> {
     manifest: &'a PackageManifest,
+    /// What the package calls itself below `.apps`.
+    names: Vec<String>,
     section: &'a Map<String, Value>,
     root: Map<String, Value>,
     /// Resolved so far.
@@ -161,7 +193,7 @@ impl Walk<'_> {
 
     fn render(&mut self, path: &[String], text: &str) -> Option<String> {
         let context = self.context();
-        match template::render(MANIFEST, text, &Context::new(context)) {
+        match template::render(MANIFEST, text, &Context::new(Value::Object(context))) {
             Ok(rendered) => Some(rendered.text),
             Err(errors) => {
                 let findings = self.explain(path, text, errors);
@@ -171,10 +203,20 @@ impl Walk<'_> {
         }
     }
 
-    fn context(&self) -> Value {
-        let mut root = self.root.clone();
+    fn context(&self) -> Map<String, Value> {
+        let mut root = self.whole();
         root.insert("app".to_owned(), Value::Object(overlay(&self.defaults, self.section)));
-        Value::Object(root)
+        root
+    }
+
+    /// Returns what files of the older dialects see: the shared sections and every app by name, the own one included.
+    fn whole(&self) -> Map<String, Value> {
+        let mut root = self.root.clone();
+        if let Some(Value::Object(apps)) = root.get_mut("apps") {
+            let own = Value::Object(overlay(&self.defaults, self.section));
+            apps.extend(self.names.iter().map(|name| (name.clone(), own.clone())));
+        }
+        root
     }
 
     /// Says in words of manifests why a default cannot be rendered.
@@ -213,8 +255,10 @@ impl Walk<'_> {
     /// Returns a default further down that the template reads.
     fn below(&self, path: &[String], text: &str) -> Option<String> {
         let seen = overlay(&self.defaults, self.section);
+        let own = self.names.iter().flat_map(|name| references(text, &format!(".apps.{name}.")));
         references(text, ".app.")
             .into_iter()
+            .chain(own)
             .find(|wanted| {
                 contains(&self.manifest.default_config, wanted) && !contains(&seen, wanted) && wanted.as_slice() != path
             })
@@ -224,7 +268,8 @@ impl Walk<'_> {
     /// Returns a reference that the template reads and the package does not declare.
     fn undeclared(&self, text: &str) -> Option<String> {
         let references = references(text, ".apps.").into_iter().filter_map(|path| path.into_iter().next());
-        references.into_iter().find(|reference| self.manifest.requirement(reference).is_none())
+        let mut references = references.filter(|reference| !self.names.contains(reference));
+        references.find(|reference| self.manifest.requirement(reference).is_none())
     }
 }
 
@@ -249,7 +294,7 @@ fn contains(map: &Map<String, Value>, path: &[String]) -> bool {
     }
 }
 
-fn set(map: &mut Map<String, Value>, path: &[String], value: Value) {
+pub(super) fn set(map: &mut Map<String, Value>, path: &[String], value: Value) {
     let Some((first, rest)) = path.split_first() else { return };
     if rest.is_empty() {
         map.insert(first.clone(), value);
@@ -358,6 +403,30 @@ mod tests {
             "",
             "manifest.yaml:5: T221: the default of host reads .apps.cache, which the package does not require; add {name: cache} to requires",
         );
+    }
+
+    #[test]
+    fn files_of_the_older_dialects_see_the_whole_config_with_themselves_in_it() {
+        let check = |dialect: &str, expected: &str| {
+            let text = format!(
+                "name: diary\nversion: '1'\ndialect: {dialect}\nrequires: [stonedb]\ndefaultConfig:\n  host: \"b.{{{{ \
+                 .cloud.domain }}}}\"\n  url: \"https://{{{{ .apps.blog.host }}}}\"\n  db: \"{{{{ .apps.stonedb.host }}}}\"\n"
+            );
+            let path = RepoPath::parse("manifest.yaml").unwrap();
+            let files: FileTree = [(path, File::text(&text))].into_iter().collect();
+            let package = load(&PackageName::parse("blog").unwrap(), &files).unwrap();
+            let bindings = BTreeMap::from([("stonedb".to_owned(), AppName::parse("rows").unwrap())]);
+            let config = config("cloud: {domain: c}\napps: {rows: {host: r}, other: {x: 1}, mine: {own: 2}}");
+            let app = AppName::parse("mine").unwrap();
+            let input = ResolveInput { app: &app, package: &package, bindings: &bindings, config: &config };
+            assert_eq!(Value::Object(resolve(&input).unwrap().files).to_string(), expected);
+        };
+        let own = r#"{"host":"b.c","url":"https://b.c","db":"r","own":2}"#;
+        let whole = format!(
+            r#""cloud":{{"domain":"c"}},"apps":{{"stonedb":{{"host":"r"}},"mine":{own},"blog":{own},"diary":{own}}}"#
+        );
+        check("v2", &format!("{{{whole}}}"));
+        check("v1", &format!(r#"{{{whole},"config":{{{whole}}}}}"#));
     }
 
     #[test]

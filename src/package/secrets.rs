@@ -1,15 +1,16 @@
-//! Pure. Which secrets an app wants, the values of those that are missing, and the keys of its Secret in the cluster.
+//! Pure. Which secrets an app wants, and the values of those that are missing.
 //!
 //! A value that is there is never made again, also not an empty one. Entropy is an argument, so two runs over the same bytes
-//! give the same values. No finding ever holds a value. Not here: secrets.yaml (`settings`), the Secret object (`plan`).
+//! give the same values. No finding ever holds a value. Not here: the keys of its Secret in the cluster (`secret_keys.rs`), secrets.yaml
+//! (`settings`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
 use super::load::MANIFEST;
-use super::manifest::{Charset, PackageManifest, SecretSpec, copy_key};
-use crate::model::{AppName, Diagnostic, Object, Purpose, SecretValue, Secrets};
+use super::manifest::{Charset, PackageManifest, SecretSpec, Supply, copy_key};
+use crate::model::{AppName, Diagnostic, Purpose, SecretValue, Secrets};
 use crate::template::{self, Context};
 
 /// Reads of entropy for one secret. A read gives 64 bytes and at least half of them count, so a second one is rare and a
@@ -33,8 +34,21 @@ pub struct SecretNeeds {
     pub own: Vec<SecretSpec>,
     /// Copies of other apps' secrets.
     pub copies: Vec<SecretCopy>,
+    /// How files name the app and its keys.
+    pub naming: Naming,
     /// What templates of defaults see beside `.secrets`; null where only keys are asked for.
     pub context: Value,
+}
+
+/// How the files of a package name its secrets.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Naming {
+    /// Whether a key stands behind `apps.<app>.` in the Secret.
+    pub whole_paths: bool,
+    /// Further names of the app: its type, and the name in its manifest.
+    pub own: Vec<String>,
+    /// Names of every bound requirement: reference, type and app, by reference.
+    pub bound: BTreeMap<String, Vec<String>>,
 }
 
 /// A secret of another app that this one reads.
@@ -54,6 +68,11 @@ impl SecretCopy {
         copy_key(&self.reference, &self.key)
     }
 
+    /// Returns the grant that it needs.
+    pub fn grant(&self) -> String {
+        format!("{}.{}", self.reference, self.key)
+    }
+
     /// Returns the path of the owner's value in secrets.yaml.
     pub fn source(&self) -> String {
         format!("apps.{}.{}", self.from_app, self.key)
@@ -69,7 +88,17 @@ impl SecretNeeds {
             Some(SecretCopy { reference: secret.reference.clone(), key: secret.key.clone(), from_app })
         });
         let (app, own) = (app.clone(), manifest.default_secrets.clone());
-        Self { app, own, copies: copies.collect(), context: Value::Null }
+        Self { own, copies: copies.collect(), naming: Naming::of(&app, manifest, bindings), ..Self::none(app) }
+    }
+
+    /// Returns the needs of an app that has none.
+    pub fn none(app: AppName) -> Self {
+        Self { app, own: Vec::new(), copies: Vec::new(), naming: Naming::default(), context: Value::Null }
+    }
+
+    /// Returns the keys of other apps' secrets that a person must have granted, as `<reference>.<key>`.
+    pub fn grants(&self) -> Vec<String> {
+        self.copies.iter().map(SecretCopy::grant).collect()
     }
 
     /// Returns the needs with what templates of defaults see.
@@ -80,7 +109,7 @@ impl SecretNeeds {
     }
 
     /// Returns the path of one of the app's keys in secrets.yaml.
-    fn path(&self, key: &str) -> String {
+    pub(super) fn path(&self, key: &str) -> String {
         format!("apps.{}.{key}", self.app)
     }
 
@@ -89,6 +118,23 @@ impl SecretNeeds {
         let copies = self.copies.iter().map(SecretCopy::copy_key).map(|key| self.path(&key));
         let own = self.own.iter().map(|spec| self.path(&spec.key));
         own.chain(copies).filter(|path| !secrets.contains(path)).collect()
+    }
+}
+
+impl Naming {
+    fn of(app: &AppName, manifest: &PackageManifest, bindings: &BTreeMap<String, AppName>) -> Self {
+        let others = |names: Vec<String>| {
+            let mut names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
+            names.dedup();
+            names
+        };
+        let bound = manifest.requires.iter().filter_map(|requirement| {
+            let (reference, to) = (requirement.reference().to_owned(), bindings.get(requirement.reference())?);
+            Some((reference.clone(), others(vec![reference, requirement.name.clone(), to.to_string()])))
+        });
+        let mut own = others(vec![manifest.is.clone(), manifest.name.clone()]);
+        own.retain(|name| *name != app.as_str());
+        Self { whole_paths: manifest.dialect.names_whole_paths(), own, bound: bound.collect() }
     }
 }
 
@@ -145,6 +191,8 @@ impl Making<'_> {
         let path = self.needs.path(&spec.key);
         let value = match (self.secrets.get(&path), &spec.default) {
             (Some(present), _) => present.clone(),
+            // The plan says that it is missing; nobody can make it up.
+            (None, None) if spec.supply == Supply::Person => return,
             (None, None) => match random(spec.charset, spec.length, entropy) {
                 Some(text) => SecretValue::new(text),
                 None => {
@@ -213,99 +261,6 @@ fn random(charset: Charset, length: usize, entropy: &mut dyn Entropy) -> Option<
         }
     }
     None
-}
-
-/// The keys of an app's Secret.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ObjectKeys {
-    /// Key in the Secret and path in secrets.yaml, by key.
-    pub keys: Vec<(String, String)>,
-    /// Keys that the app's objects read and nothing resolves.
-    pub unresolved: Vec<String>,
-}
-
-/// Returns which keys the Secret `<app>-secrets` holds: those of the manifest, and every other spelling that an object of
-/// the app uses and that names one of them.
-pub fn object_keys<'a>(needs: &SecretNeeds, objects: impl IntoIterator<Item = &'a Object>) -> ObjectKeys {
-    let mut keys: BTreeMap<String, String> = BTreeMap::new();
-    let mut spellings: BTreeMap<String, String> = BTreeMap::new();
-    for copy in &needs.copies {
-        let path = needs.path(&copy.copy_key());
-        keys.insert(format!("{}.{}", copy.reference, copy.key), path.clone());
-        spellings.insert(copy.copy_key(), path.clone());
-        spellings.insert(copy.source(), path);
-    }
-    for spec in &needs.own {
-        keys.insert(spec.key.clone(), needs.path(&spec.key));
-        spellings.insert(needs.path(&spec.key), needs.path(&spec.key));
-    }
-    let mut unresolved = Vec::new();
-    for used in secret_keys(objects, &secret_name(&needs.app)) {
-        match (keys.contains_key(&used), spellings.get(&used)) {
-            (true, _) => {}
-            (false, Some(path)) => _ = keys.insert(used, path.clone()),
-            (false, None) => unresolved.push(used),
-        }
-    }
-    ObjectKeys { keys: keys.into_iter().collect(), unresolved }
-}
-
-/// Returns the name of an app's Secret in the cluster.
-pub fn secret_name(app: &AppName) -> String {
-    format!("{app}-secrets")
-}
-
-/// Returns the keys of a Secret that objects read without calling them optional.
-pub fn secret_keys<'a>(objects: impl IntoIterator<Item = &'a Object>, secret: &str) -> BTreeSet<String> {
-    let uses = secret_uses(objects).into_iter().filter(|found| found.secret == secret);
-    uses.flat_map(|found| found.keys).collect()
-}
-
-/// Returns the names of the Secrets that objects read keys of without calling them optional.
-pub fn secret_names<'a>(objects: impl IntoIterator<Item = &'a Object>) -> BTreeSet<String> {
-    secret_uses(objects).into_iter().map(|found| found.secret).collect()
-}
-
-/// A place where an object reads a Secret.
-struct SecretUse {
-    secret: String,
-    keys: Vec<String>,
-}
-
-fn secret_uses<'a>(objects: impl IntoIterator<Item = &'a Object>) -> Vec<SecretUse> {
-    let mut found = Vec::new();
-    for object in objects {
-        for value in object.0.values() {
-            collect(value, &mut found);
-        }
-    }
-    found
-}
-
-/// Collects `secretKeyRef` and secret volumes, wherever they stand. The depth is bounded by the loader.
-fn collect(value: &Value, found: &mut Vec<SecretUse>) {
-    match value {
-        Value::Object(map) => {
-            for (key, inner) in map {
-                let text = |field: &str| inner.get(field).and_then(Value::as_str).map(str::to_owned);
-                let needed = inner.get("optional").and_then(Value::as_bool) != Some(true);
-                if key == "secretKeyRef" && needed {
-                    found.extend(
-                        text("name").map(|secret| SecretUse { secret, keys: text("key").into_iter().collect() }),
-                    );
-                }
-                if key == "secret" && needed {
-                    let items = inner.get("items").and_then(Value::as_array).into_iter().flatten();
-                    let keys = items.filter_map(|item| item.get("key").and_then(Value::as_str)).map(str::to_owned);
-                    let secret = text("secretName").or_else(|| text("name"));
-                    found.extend(secret.map(|secret| SecretUse { secret, keys: keys.collect() }));
-                }
-                collect(inner, found);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
 }
 
 #[cfg(test)]

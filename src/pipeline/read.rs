@@ -11,7 +11,7 @@ use crate::merge::{self, Conflict};
 use crate::model::{
     AppName, CommitId, Config, FileTree, Generation, PackageName, Reason, RefusalText, Request, Settings, Upstream,
 };
-use crate::package;
+use crate::package::{self, PackageDialect};
 use crate::plan::Presence;
 
 /// Upstream commits that are searched for a version that a request names.
@@ -203,10 +203,8 @@ async fn packages(
 
 /// Returns the newest upstream commit whose manifest says a version, with the package's files there.
 async fn older(instance: &Instance, head: &CommitId, place: &str, version: &str) -> Result<Vec<PackageVersion>, Error> {
-    let manifest = format!("{place}/{}", package::MANIFEST);
     for commit in instance.repository.first_parent_log(head, MAX_VERSION_WALK, &[place]).await? {
-        let files = instance.repository.read_tree(&commit.id, &[&manifest]).await?;
-        let said = version_in(&files, &manifest);
+        let said = version_at(instance, &commit.id, place).await?;
         if said.as_deref() == Some(version) {
             let files = instance.repository.read_tree(&commit.id, &[place]).await?.below(place);
             return Ok(vec![PackageVersion { version: version.to_owned(), commit: commit.id, files }]);
@@ -370,9 +368,20 @@ pub async fn settings(instance: &Instance) -> Result<Settings, Error> {
     })
 }
 
-/// Returns the version that a manifest says; nothing if it is not there or does not read.
-pub(super) fn version_in(files: &FileTree, manifest: &str) -> Option<String> {
+/// Returns the version that a package has in a commit; nothing if it is not there or does not read.
+pub(super) async fn version_at(instance: &Instance, commit: &CommitId, place: &str) -> Result<Option<String>, Error> {
+    let manifests = [package::MANIFEST, package::SERVICE_MANIFEST].map(|name| format!("{place}/{name}"));
+    let files = instance.repository.read_tree(commit, &manifests.each_ref().map(String::as_str)).await?.below(place);
     // The name only fills in defaults that nobody looks at here.
-    let name = PackageName::parse("package").ok()?;
-    package::read_manifest(manifest, &name, files.text(manifest)?).ok().map(|read| read.manifest.version)
+    let Ok(name) = PackageName::parse("package") else { return Ok(None) };
+    let manifest = package::manifest_of(&files);
+    let read = files.text(manifest).and_then(|text| package::read_manifest(manifest, &name, text).ok());
+    match read.map(|read| read.manifest) {
+        // A service that says no version has that of its files, which are read for it.
+        Some(read) if read.dialect == PackageDialect::Service => {
+            let files = instance.repository.read_tree(commit, &[place]).await?.below(place);
+            Ok(package::load(&name, &files).ok().map(|package| package.manifest.version))
+        }
+        read => Ok(read.map(|read| read.version)),
+    }
 }

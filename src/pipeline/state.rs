@@ -123,9 +123,7 @@ async fn available(instance: &Instance, package: &PackageName, version: &str) ->
     for directory in &settings.directories {
         let Some(commit) = instance.repository.read_ref(&read::upstream_ref(directory)).await? else { continue };
         for place in package::directories(&directory.path, package) {
-            let manifest = format!("{place}/{}", package::MANIFEST);
-            let files = instance.repository.read_tree(&commit, &[&manifest]).await?;
-            let offered = read::version_in(&files, &manifest);
+            let offered = read::version_at(instance, &commit, &place).await?;
             if let Some(offered) = offered.filter(|offered| offered != version) {
                 return Ok(Some(offered));
             }

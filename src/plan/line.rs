@@ -125,7 +125,7 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan) -> Vec<(Wante
 
 /// Holds new content back while a requirement or a secret is missing; what is applied already is kept as it is.
 fn hold_news(snapshot: &Snapshot, writes: &mut Vec<(Wanted, Write)>, victims: &[Victim], plan: &mut Plan) {
-    let secrets = secret::missing(snapshot);
+    let secrets: Vec<_> = secret::missing(snapshot).into_iter().chain(grant::missing_secrets(snapshot)).collect();
     let has_news = !victims.is_empty() || writes.iter().any(|(_, write)| write.brings == Brings::News);
     let unmet = if has_news { requirement::unmet(snapshot) } else { Vec::new() };
     if secrets.is_empty() && unmet.is_empty() {

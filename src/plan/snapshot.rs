@@ -55,6 +55,8 @@ pub struct Snapshot {
     pub dependents: Vec<AppName>,
     /// Dotted paths of secrets that are needed and absent.
     pub missing_secrets: Vec<String>,
+    /// Keys of other apps' secrets that the app reads, as `<reference>.<key>`; each needs a grant.
+    pub secret_grants: Vec<String>,
     /// The target as a whole.
     pub target: TargetState,
     /// What the settings say about this app.

@@ -180,8 +180,10 @@ fn missing(map: &Map, key: &str) -> Failure {
             Failure::new("T220", format!("`.{key}` is not available in this text"))
                 .hint("a file sees the config of its own app; put what it needs into defaultConfig")
         }
-        (Some("apps"), _) => Failure::new("T221", format!("the package does not require an app {key:?}"))
-            .hint(format!("add to the manifest: requires: [{{name: {key}}}]")),
+        (Some("apps" | "config.apps"), _) => {
+            Failure::new("T221", format!("the package does not require an app {key:?}"))
+                .hint(format!("add to the manifest: requires: [{{name: {key}}}]"))
+        }
         _ => {
             let whole = match path {
                 Some("") => "the config".to_owned(),

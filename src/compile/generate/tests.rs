@@ -234,6 +234,68 @@ fn globs_copy_and_leave_out_files() {
 }
 
 #[test]
+fn files_of_the_older_dialects_read_themselves_by_name() {
+    let manifest = "name: blog\nversion: '1'\ndefaultConfig: {x: y}\nrequiredSecrets: [apps.blog.password]\n";
+    for reads in ["{{ .apps.blog.x }}", "{{ (ds \"config\").apps.blog.x }}", "{{ .config.apps.blog.x }}"] {
+        let files = [("manifest.yaml", manifest), KUSTOMIZATION, ("a.yaml", &config_map(reads))];
+        let generated = run(&package(&files), &[], &config("apps: {other: {x: z}}")).unwrap();
+        assert_eq!(generated.files.text("apps/blog/a.yaml"), Some(config_map("y").as_str()), "{reads}");
+        assert!(generated.needs.naming.whole_paths);
+        let stranger = config_map(&reads.replace(".blog.", ".other."));
+        let files = [("manifest.yaml", manifest), KUSTOMIZATION, ("a.yaml", &stranger)];
+        let found = findings(&files, "apps: {other: {x: z}}");
+        assert!(found[0].contains("T221: the package does not require an app \"other\""), "{found:?}");
+    }
+}
+
+#[test]
+fn a_service_is_made_of_its_templates_alone() {
+    let manifest = "name: blog\nserviceConfig:\n  pool: {path: cluster.pool, default: 10.0.0.1}\n";
+    let files = [
+        ("wild-manifest.yaml", manifest),
+        ("kustomize.template/kustomization.yaml", "resources: [deep/a.yaml]\n"),
+        ("kustomize.template/deep/a.yaml", &config_map("{{ .cluster.pool }}{{ .cloud.domain }}")),
+        ("install.sh", "kubectl apply {{"),
+        ("README.md", "{{"),
+    ];
+    let generated = run(&package(&files), &[], &config("cloud: {domain: d}")).unwrap();
+    let paths: Vec<&str> =
+        generated.files.paths().map(RepoPath::as_str).filter(|it| !it.contains(".package")).collect();
+    let names = ["README.md", "deep/a.yaml", "kustomization.yaml", "manifest.yaml"];
+    assert_eq!(paths, names.map(|name| format!("apps/blog/{name}")));
+    assert_eq!(generated.files.text("apps/blog/deep/a.yaml"), Some(config_map("10.0.0.1d").as_str()));
+    assert_eq!(generated.files.text("apps/blog/manifest.yaml"), Some(manifest));
+    let view = generated.files.below("apps/blog/.package");
+    assert_eq!(load(&PackageName::parse("blog").unwrap(), &view).unwrap().manifest.version, generated.record.version);
+}
+
+#[test]
+fn a_service_without_values_still_says_what_it_is_under_its_new_name() {
+    let files = [
+        ("wild-manifest.yaml", "name: blog"),
+        ("kustomize.template/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("kustomize.template/a.yaml", &config_map("x")),
+    ];
+    let generated = run(&package(&files), &[], &config("")).unwrap();
+    assert_eq!(generated.files.text("apps/blog/manifest.yaml"), Some("name: blog\ndialect: service\n"));
+}
+
+#[test]
+fn the_secret_of_another_app_is_read_only_if_the_manifest_asks_for_it() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: c\n    env:\n    - name: X\n      valueFrom: {secretKeyRef: {name: stonedb-secrets, key: password}}\n";
+    let check = |fields: &str, expected: &[&str]| {
+        let manifest = format!("version: '1'\nrequires: [{{name: stonedb, alias: db}}]\n{fields}");
+        let package = package(&[("manifest.yaml", &manifest), KUSTOMIZATION, ("a.yaml", pod)]);
+        let found = run(&package, &[("db", "rows")], &config("")).map(|_| Vec::new()).unwrap_or_else(|found| found);
+        assert_eq!(found, expected);
+    };
+    check("requiredSecrets: [db.password]", &[]);
+    let expected = "apps/blog/a.yaml:1: L005: an object reads the key password of stonedb-secrets, the Secret of another \
+                    app; add db.password to requiredSecrets";
+    check("", &[expected]);
+}
+
+#[test]
 fn bindings_enter_the_manifest_and_nothing_else_changes() {
     let manifest = "version: '1' # as released\nrequires:\n  - name: stonedb\n    alias: db # rows\n  - quickcache\n\ndefaultConfig: {x: y}";
     let files = [("manifest.yaml", manifest), KUSTOMIZATION, ("a.yaml", &config_map("y"))];

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::{Entropy, SecretNeeds, generate, object_keys, random};
-use crate::model::{AppName, Object, PackageName, Purpose, SecretValue, Secrets};
+use super::{Entropy, SecretNeeds, generate, random};
+use crate::model::{AppName, PackageName, Purpose, SecretValue, Secrets};
 use crate::package::{Charset, read_manifest};
 
 /// Counts up, so that every text is known.
@@ -130,32 +130,10 @@ fn every_character_is_equally_likely() {
     assert_eq!(random(Charset::Hex, 8, &mut Stuck(255)).as_deref(), Some("ffffffff"));
 }
 
-fn deployment(keys: &[&str]) -> Object {
-    let environment: Vec<_> = keys
-        .iter()
-        .map(|key| json!({"name": "X", "valueFrom": {"secretKeyRef": {"name": "blog-secrets", "key": key}}}))
-        .collect();
-    let other = json!({"name": "Y", "valueFrom": {"secretKeyRef": {"name": "other", "key": "z"}}});
-    let volume =
-        json!({"name": "v", "secret": {"secretName": "blog-secrets", "items": [{"key": "file", "path": "f"}]}});
-    Object::from_value(json!({"spec": {"containers": [{"env": environment}, {"env": [other]}], "volumes": [volume]}}))
-        .unwrap()
-}
-
 #[test]
-fn the_secret_holds_the_manifest_keys_and_the_spellings_in_use() {
-    let needs = needs("defaultSecrets: [{key: password}, {key: file}]\nrequiredSecrets: [db.password]");
-    let found = object_keys(&needs, [&deployment(&["password", "dbPassword", "apps.rows.password", "nothing"])]);
-    let keys: Vec<String> = found.keys.iter().map(|(key, path)| format!("{key}={path}")).collect();
-    assert_eq!(
-        keys,
-        [
-            "apps.rows.password=apps.blog.dbPassword",
-            "db.password=apps.blog.dbPassword",
-            "dbPassword=apps.blog.dbPassword",
-            "file=apps.blog.file",
-            "password=apps.blog.password",
-        ]
-    );
-    assert_eq!(found.unresolved, ["nothing"]);
+fn a_secret_that_only_a_person_knows_is_not_made_up() {
+    let secrets = "requiredSecrets: [apps.blog.password, apps.blog.databaseUrl]";
+    check(secrets, &[], &["apps.blog.password=ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef"]);
+    check(secrets, &[("apps.blog.password", "x")], &[]);
+    assert_eq!(needs(secrets).missing(&Secrets::new()), ["apps.blog.password", "apps.blog.databaseUrl"]);
 }

@@ -156,6 +156,7 @@ impl World {
                 requirements: Vec::new(),
                 dependents: Vec::new(),
                 missing_secrets: Vec::new(),
+                secret_grants: Vec::new(),
                 target: TargetState::Reachable,
                 policy: Policy {
                     drift: DriftPolicy::Correct,

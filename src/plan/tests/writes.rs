@@ -278,6 +278,26 @@ fn a_missing_secret_holds_the_app_back_and_prunes_nothing() {
 }
 
 #[test]
+fn a_secret_of_another_app_needs_a_grant() {
+    let reading = |granted: &[&str]| {
+        let granted = granted.iter().map(|key| (*key).to_owned()).collect();
+        web().drops("ConfigMap/files").with(|snapshot| {
+            snapshot.secret_grants.push("db.password".into());
+            snapshot.policy.grants.secrets = granted;
+        })
+    };
+    check(
+        &reading(&["db.root"]),
+        &[
+            "! GrantMissing: blog may not read the secret db.password (try: add db.password to apps.blog.grants.secrets in .wild/config.yaml)",
+            "i deletions that wait until the rest is applied: 1",
+            "= 3 unchanged",
+        ],
+    );
+    check(&reading(&["db.password"]), &["- ConfigMap files no longer in ccccccc", "= 3 unchanged"]);
+}
+
+#[test]
 fn a_source_that_cannot_be_read_changes_nothing() {
     let broken = Diagnostic::error("K110", "apps/blog/web.yaml", 4, "a key occurs twice");
     let world = web().with(|snapshot| snapshot.desired = Desired::Unreadable(vec![broken.clone(), broken]));
