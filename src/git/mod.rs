@@ -39,7 +39,7 @@ pub use history::Commit;
 pub use identity::{Identity, identity};
 pub use network::{
     Credential, CredentialKind, FetchRef, Fetched, FetchedRef, Moved, PushRef, Pushed, PushedRef, Remote,
-    clear_scratch, fetch, ls_remote, push,
+    clear_scratch, fetch, ls_remote, push, push_deletion,
 };
 pub use notes::NOTES_REF;
 pub use options::set_options;

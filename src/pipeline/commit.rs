@@ -121,6 +121,7 @@ pub(super) async fn commit(
         remote::publish_branches(instance, &committed.head).await;
     } else if let (Fate::Drop, Some(old)) = (proposal.update_branch, old) {
         instance.repository.delete_ref(&update_ref(app), &old).await?;
+        remote::publish_branches(instance, &committed.head).await;
     }
     Ok(committed)
 }

@@ -3,13 +3,18 @@
 //! The remote is the arbiter. A commit of ours that it rejects because somebody was faster is taken back before anybody was told of it, and
 //! the pass begins again from the new head. Not here: when it is polled (`daemon`), the calls (`git`).
 
+use std::collections::BTreeMap;
+
 use super::read::head;
 use super::{Error, Instance};
-use crate::git::{self, FetchRef, Moved, PushRef, Pushed, RefChange};
+use crate::git::{self, FetchRef, Moved, PushRef, Pushed, RefChange, Remote};
 use crate::model::{CommitId, EventKind};
 
 /// Name of the cursor that says why the remote cannot be followed; empty if it can.
 pub(super) const TROUBLE: &str = "remote.trouble";
+
+/// Below this our refs say where the branches of the remote were.
+const TRACKED: &str = "refs/wild/remote/";
 
 /// What a push of a new head came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,46 +25,143 @@ pub(super) enum Published {
     TakenBack,
 }
 
-/// Fetches the deployed branch and brings ours forward, or pushes ours; returns whether our branch moved.
+/// Where we stand towards the remote after a look at it.
+struct Standing {
+    /// Whether our deployed branch moved.
+    moved: bool,
+    /// Why the remote cannot be followed; empty if it can.
+    trouble: String,
+}
+
+impl Standing {
+    fn apart(trouble: String) -> Self {
+        Self { moved: false, trouble }
+    }
+}
+
+/// Brings our branches forward to where the remote's are, or pushes ours; returns whether the deployed branch moved.
 pub async fn sync_remote(instance: &Instance) -> Result<bool, Error> {
     let Some(remote) = &instance.remote else { return Ok(false) };
-    let branch = format!("refs/heads/{}", instance.branch);
-    let tracked = format!("refs/wild/remote/{}", instance.branch);
     let _turn = instance.commits.lock().await;
-    let wanted = FetchRef { from: branch.clone(), to: tracked };
-    let fetched = match git::fetch(&instance.repository, remote, &[wanted]).await {
-        Ok(fetched) => fetched,
+    match follow(instance, remote).await {
+        Ok(standing) => {
+            trouble(instance, &standing.trouble).await?;
+            Ok(standing.moved)
+        }
         Err(error) => {
             trouble(instance, &crate::base::chain(&error)).await?;
-            return Err(error.into());
+            Err(error)
         }
-    };
-    let Some(there) = fetched.refs.first() else { return Ok(false) };
-    if there.moved == Moved::Rewound {
-        trouble(instance, &format!("the remote went back or rewrote its history, to {}", there.new.short())).await?;
-        return Ok(false);
     }
+}
+
+async fn follow(instance: &Instance, remote: &Remote) -> Result<Standing, Error> {
+    let branch = format!("refs/heads/{}", instance.branch);
     let here = head(instance).await?;
-    if here == there.new {
-        trouble(instance, "").await?;
-        return Ok(false);
+    let there = git::ls_remote(remote).await?;
+    let Some(tip) = there.get(&branch) else { return first(instance, &here, there.is_empty()).await };
+    let mut wanted = Vec::new();
+    for (name, ours) in update_branches(instance).await?.into_iter().chain([(branch.clone(), here.clone())]) {
+        match there.get(&name) {
+            Some(theirs) if *theirs == ours => track(instance, &name, theirs).await?,
+            Some(_) => wanted.push(FetchRef { to: tracked(&name), from: name }),
+            None => {}
+        }
     }
-    if instance.repository.is_ancestor(&here, &there.new).await? {
-        forward(instance, &here, &there.new).await?;
-        trouble(instance, "").await?;
-        return Ok(true);
+    let mut standing = Standing::apart(String::new());
+    if !wanted.is_empty() {
+        let fetched = git::fetch(&instance.repository, remote, &wanted).await?.refs;
+        for (wanted, fetched) in wanted.iter().zip(&fetched).filter(|(wanted, _)| wanted.from != branch) {
+            follow_update(instance, &wanted.from, &fetched.new).await?;
+        }
+        if let Some(fetched) = fetched.iter().find(|fetched| fetched.name == tracked(&branch)) {
+            standing = follow_branch(instance, &here, &fetched.new, fetched.moved).await?;
+        }
     }
-    if instance.repository.is_ancestor(&there.new, &here).await? {
+    let pushed = wanted.iter().any(|wanted| wanted.from != branch) || here != *tip;
+    if standing.trouble.is_empty() && !standing.moved && pushed {
         push_all(instance, &here).await?;
-        trouble(instance, "").await?;
-        return Ok(false);
     }
-    trouble(
-        instance,
-        &format!("the remote is at {} and we are at {}, on different histories", there.new.short(), here.short()),
-    )
-    .await?;
-    Ok(false)
+    drop_branches(instance, remote).await?;
+    Ok(standing)
+}
+
+/// Fills a remote that is new and holds nothing. One that was followed before and lost its branch is a person's to judge.
+async fn first(instance: &Instance, here: &CommitId, empty: bool) -> Result<Standing, Error> {
+    let known = instance.repository.read_ref(&tracked(&format!("refs/heads/{}", instance.branch))).await?;
+    if !empty || known.is_some() {
+        return Ok(Standing::apart(format!("the remote has no branch {}", instance.branch)));
+    }
+    push_all(instance, here).await?;
+    Ok(Standing::apart(String::new()))
+}
+
+/// Judges where the remote's deployed branch is, and follows it if it only went forward.
+async fn follow_branch(
+    instance: &Instance,
+    here: &CommitId,
+    there: &CommitId,
+    moved: Moved,
+) -> Result<Standing, Error> {
+    if moved == Moved::Rewound {
+        let trouble = format!("the remote went back or rewrote its history, to {}", there.short());
+        return Ok(Standing::apart(trouble));
+    }
+    if instance.repository.is_ancestor(here, there).await? {
+        forward(instance, here, there).await?;
+        return Ok(Standing { moved: true, trouble: String::new() });
+    }
+    if instance.repository.is_ancestor(there, here).await? {
+        return Ok(Standing::apart(String::new()));
+    }
+    let (there, here) = (there.short(), here.short());
+    Ok(Standing::apart(format!("the remote is at {there} and we are at {here}, on different histories")))
+}
+
+/// Takes in what people committed to an update branch on the remote.
+async fn follow_update(instance: &Instance, name: &str, there: &CommitId) -> Result<(), Error> {
+    let Some(here) = instance.repository.read_ref(name).await? else { return Ok(()) };
+    if instance.repository.is_ancestor(&here, there).await? {
+        let change = RefChange { name: name.to_owned(), expected: Some(here), new: Some(there.clone()) };
+        instance.repository.update_refs(&[change]).await?;
+    }
+    Ok(())
+}
+
+/// Returns the update branches that we have.
+async fn update_branches(instance: &Instance) -> Result<BTreeMap<String, CommitId>, git::Error> {
+    instance.repository.list_refs("refs/heads/wild/").await
+}
+
+/// Returns the ref of ours that says where a ref of the remote was when we last looked.
+fn tracked(name: &str) -> String {
+    format!("{TRACKED}{}", name.trim_start_matches("refs/heads/"))
+}
+
+/// Remembers where a branch of the remote is.
+async fn track(instance: &Instance, name: &str, commit: &CommitId) -> Result<(), git::Error> {
+    let name = tracked(name);
+    let known = instance.repository.read_ref(&name).await?;
+    if known.as_ref() == Some(commit) {
+        return Ok(());
+    }
+    instance.repository.update_refs(&[RefChange { name, expected: known, new: Some(commit.clone()) }]).await
+}
+
+/// Takes update branches away from the remote that were decided or dropped here. One that a person moved meanwhile stays.
+async fn drop_branches(instance: &Instance, remote: &Remote) -> Result<(), git::Error> {
+    let ours = update_branches(instance).await?;
+    for (known, commit) in instance.repository.list_refs(&format!("{TRACKED}wild/")).await? {
+        let name = format!("refs/heads/{}", known.trim_start_matches(TRACKED));
+        if ours.contains_key(&name) {
+            continue;
+        }
+        if let Pushed::Rejected { reason } = git::push_deletion(remote, &name, &commit).await? {
+            tracing::info!(instance = %instance.name, branch = name, reason, "a branch stays on the remote");
+        }
+        instance.repository.delete_ref(&known, &commit).await?;
+    }
+    Ok(())
 }
 
 /// Pushes a commit that was just made. The caller holds the lane of commits.
@@ -84,7 +186,12 @@ pub(super) async fn publish(instance: &Instance, before: &CommitId, made: &Commi
 
 /// Pushes what changed beside the deployed branch. What the remote does not take now it gets with the next commit or poll.
 pub(super) async fn publish_branches(instance: &Instance, head: &CommitId) {
-    if let Err(error) = push_all(instance, head).await {
+    let Some(remote) = &instance.remote else { return };
+    let published = async {
+        push_all(instance, head).await?;
+        drop_branches(instance, remote).await
+    };
+    if let Err(error) = published.await {
         tracing::warn!(instance = %instance.name, error = crate::base::chain(&error), "a branch was not pushed and will be later");
     }
 }
@@ -99,10 +206,16 @@ async fn push_all(instance: &Instance, head: &CommitId) -> Result<bool, git::Err
         refs.extend(found.into_iter().map(|(name, commit)| PushRef { commit, to: name }));
     }
     let pushed = git::push(&instance.repository, remote, &refs).await?;
-    for other in pushed.iter().filter(|pushed| pushed.name != branch) {
-        if let Pushed::Rejected { reason } = &other.result {
+    for (pushed, wanted) in pushed.iter().zip(&refs) {
+        match &pushed.result {
+            Pushed::Moved | Pushed::Unchanged if pushed.name.starts_with("refs/heads/") => {
+                track(instance, &pushed.name, &wanted.commit).await?;
+            }
+            Pushed::Moved | Pushed::Unchanged => {}
             // A forge that refuses our refs costs nothing: every merged generation is reachable from the branch.
-            tracing::debug!(instance = %instance.name, reference = other.name, reason, "the remote did not take a ref");
+            Pushed::Rejected { reason } => {
+                tracing::debug!(instance = %instance.name, reference = pushed.name, reason, "the remote did not take a ref");
+            }
         }
     }
     Ok(pushed
@@ -138,4 +251,160 @@ async fn trouble(instance: &Instance, why: &str) -> Result<(), Error> {
         instance.bus.tell(event).await;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::Opening;
+    use super::*;
+    use crate::base::{RepoPath, Timestamp};
+    use crate::git::{Allowed, Egress, Layout, NewCommit, RemoteUrl, Repository};
+    use crate::model::{Author, File, InstanceName};
+    use crate::settings::StateDirectory;
+    use crate::store::Store;
+
+    const MAIN: &str = "refs/heads/main";
+    const UPDATE: &str = "refs/heads/wild/update/ghost";
+
+    /// An instance and the empty repository that it is kept equal to.
+    struct World {
+        instance: Instance,
+        theirs: Repository,
+        _directory: tempfile::TempDir,
+    }
+
+    fn clock() -> Timestamp {
+        Timestamp::parse("2026-11-21T08:00:00Z").unwrap()
+    }
+
+    async fn commit(repository: &Repository, reference: &str, parent: Option<&CommitId>, text: &str) -> CommitId {
+        let author = Author { name: "alice".to_owned(), email: "alice@example.org".to_owned() };
+        let settings = "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: k3f7q2m5xd\n";
+        let file = |path: &str, text: &str| (RepoPath::parse(path).unwrap(), Some(File::text(text)));
+        repository
+            .commit(NewCommit {
+                reference: reference.to_owned(),
+                expected: repository.read_ref(reference).await.unwrap(),
+                base_tree: None,
+                changes: [file(".wild/config.yaml", settings), file("note", text)].into(),
+                parents: parent.cloned().into_iter().collect(),
+                author: author.clone(),
+                committer: author,
+                message: text.to_owned(),
+                time: clock(),
+            })
+            .await
+            .unwrap()
+    }
+
+    async fn bare(path: &Path) -> Repository {
+        Repository::init(path, Layout::Bare, "main").await.unwrap()
+    }
+
+    impl World {
+        async fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let root = directory.path();
+            let theirs = bare(&root.join("forge.git")).await;
+            commit(&bare(&root.join("home.git")).await, MAIN, None, "first").await;
+            let remote = Remote {
+                url: RemoteUrl::parse(&root.join("forge.git").display().to_string(), Allowed::Local).unwrap(),
+                credential: None,
+                egress: Egress::Any,
+                scratch: root.join("quarantine"),
+            };
+            let opening = Opening {
+                name: InstanceName::parse("home").unwrap(),
+                path: root.join("home.git"),
+                branch: "main".to_owned(),
+                remote: Some(remote),
+                access: None,
+                clock,
+            };
+            let state = StateDirectory::open(&root.join("state")).unwrap();
+            let store = Store::open(&state.store()).await.unwrap();
+            let instance = Instance::open(opening, &state, store).await.unwrap();
+            Self { instance, theirs, _directory: directory }
+        }
+
+        async fn here(&self, reference: &str) -> Option<CommitId> {
+            self.instance.repository.read_ref(reference).await.unwrap()
+        }
+
+        async fn there(&self, reference: &str) -> Option<CommitId> {
+            self.theirs.read_ref(reference).await.unwrap()
+        }
+
+        /// Looks at the remote and returns whether our branch moved, and what is in the way.
+        async fn sync(&self) -> (bool, String) {
+            let moved = sync_remote(&self.instance).await.unwrap();
+            (moved, self.instance.store.cursor(&self.instance.id, TROUBLE).await.unwrap().unwrap_or_default())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_new_remote_is_filled_and_then_followed() {
+        let world = World::new().await;
+        assert_eq!(world.sync().await, (false, String::new()));
+        let first = world.here(MAIN).await;
+        assert!(first.is_some() && world.there(MAIN).await == first);
+        let second = commit(&world.theirs, MAIN, first.as_ref(), "of a person").await;
+        assert_eq!(world.sync().await, (true, String::new()));
+        assert_eq!(world.here(MAIN).await, Some(second));
+    }
+
+    #[tokio::test]
+    async fn a_remote_that_lost_its_branch_is_not_filled_again() {
+        let world = World::new().await;
+        world.sync().await;
+        let first = world.there(MAIN).await.unwrap();
+        world.theirs.delete_ref(MAIN, &first).await.unwrap();
+        assert_eq!(world.sync().await, (false, "the remote has no branch main".to_owned()));
+        assert_eq!(world.there(MAIN).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_remote_that_went_back_is_told_and_not_pushed_over() {
+        let world = World::new().await;
+        world.sync().await;
+        let first = world.here(MAIN).await.unwrap();
+        let second = commit(&world.instance.repository, MAIN, Some(&first), "of ours").await;
+        assert_eq!(world.sync().await, (false, String::new()));
+        assert_eq!(world.there(MAIN).await, Some(second.clone()));
+        let back = RefChange { name: MAIN.to_owned(), expected: Some(second.clone()), new: Some(first.clone()) };
+        world.theirs.update_refs(&[back]).await.unwrap();
+        let (moved, trouble) = world.sync().await;
+        assert!(!moved && trouble.starts_with("the remote went back"), "{trouble}");
+        assert_eq!((world.there(MAIN).await, world.here(MAIN).await), (Some(first), Some(second)));
+    }
+
+    #[tokio::test]
+    async fn an_update_branch_follows_people_and_goes_when_it_is_decided() {
+        let world = World::new().await;
+        let first = world.here(MAIN).await.unwrap();
+        let update = commit(&world.instance.repository, UPDATE, Some(&first), "an update").await;
+        world.sync().await;
+        assert_eq!(world.there(UPDATE).await, Some(update.clone()));
+        let edited = commit(&world.theirs, UPDATE, Some(&update), "of a person").await;
+        world.sync().await;
+        assert_eq!(world.here(UPDATE).await, Some(edited.clone()));
+        world.instance.repository.delete_ref(UPDATE, &edited).await.unwrap();
+        publish_branches(&world.instance, &first).await;
+        assert_eq!(world.there(UPDATE).await, None);
+        assert_eq!(world.here(&tracked(UPDATE)).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_branch_that_a_person_moved_meanwhile_stays_on_the_remote() {
+        let world = World::new().await;
+        let first = world.here(MAIN).await.unwrap();
+        let update = commit(&world.instance.repository, UPDATE, Some(&first), "an update").await;
+        world.sync().await;
+        let edited = commit(&world.theirs, UPDATE, Some(&update), "of a person").await;
+        world.instance.repository.delete_ref(UPDATE, &update).await.unwrap();
+        publish_branches(&world.instance, &first).await;
+        assert_eq!(world.there(UPDATE).await, Some(edited));
+    }
 }

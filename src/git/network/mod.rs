@@ -21,7 +21,7 @@ use super::refs::check_name;
 use super::remote_url::RemoteUrl;
 
 pub use fetch::{FetchRef, Fetched, FetchedRef, Moved, fetch};
-pub use push::{PushRef, Pushed, PushedRef, push};
+pub use push::{PushRef, Pushed, PushedRef, push, push_deletion};
 pub use scratch::clear_scratch;
 
 use scratch::Scratch;

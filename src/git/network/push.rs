@@ -1,4 +1,4 @@
-//! Pushing: forward only, never forced, with a result for each ref.
+//! Pushing: forward only, never forced, with a result for each ref; a ref is deleted only where the caller saw it.
 //!
 //! Not here: pull requests and statuses (`forge`).
 
@@ -63,6 +63,21 @@ pub async fn push(repository: &Repository, remote: &Remote, refs: &[PushRef]) ->
     Ok(pushed)
 }
 
+/// Deletes a ref of a remote if it is still where the caller saw it.
+pub async fn push_deletion(remote: &Remote, name: &str, expected: &CommitId) -> Result<Pushed, Error> {
+    check_name(name)?;
+    let attempt = format!("delete {name} of {}", remote.url);
+    let lease = format!("--force-with-lease={name}:{expected}");
+    let mut args: Vec<String> = ["push", "--porcelain", "--no-verify", &lease, "--"].map(str::to_owned).into();
+    args.extend([remote.url.as_str().to_owned(), format!(":{name}")]);
+    let scratch = Scratch::create(remote, None).await?;
+    let exit = scratch.run(remote, attempt.clone(), args, NETWORK_DEADLINE).await?;
+    match parse(&exit.stdout).into_iter().find(|result| result.name == name) {
+        Some(result) => Ok(result.result),
+        None => Err(Error::Remote { attempt, reason: exit.complaint() }),
+    }
+}
+
 /// Reads git's table: a mark, `from:to`, and a remark, separated by tabs.
 fn parse(text: &str) -> Vec<PushedRef> {
     let mut results = Vec::new();
@@ -71,7 +86,7 @@ fn parse(text: &str) -> Vec<PushedRef> {
         let (Some(mark), Some(refs), Some(remark)) = (fields.next(), fields.next(), fields.next()) else { continue };
         let Some((_, name)) = refs.split_once(':') else { continue };
         let result = match mark {
-            " " | "*" => Pushed::Moved,
+            " " | "*" | "-" => Pushed::Moved,
             "=" => Pushed::Unchanged,
             _ => Pushed::Rejected { reason: remark.chars().filter(|c| !c.is_control()).collect() },
         };

@@ -128,6 +128,22 @@ async fn a_push_moves_forward_and_is_never_forced() {
 }
 
 #[tokio::test]
+async fn a_ref_is_deleted_only_where_the_caller_saw_it() {
+    let (ours, theirs) = (Instance::bare().await, Instance::bare().await);
+    let remote = remote(theirs.repository.path(), &ours);
+    let first = theirs.commit(&[("a", "1")], "first").await;
+    let second = theirs.commit(&[("a", "2")], "second").await;
+    theirs.git(&["branch", "wild/update/ghost", "main"]);
+    let name = "refs/heads/wild/update/ghost";
+    assert!(matches!(push_deletion(&remote, name, &first).await.unwrap(), Pushed::Rejected { .. }));
+    assert_eq!(theirs.repository.read_ref(name).await.unwrap(), Some(second.clone()));
+    assert_eq!(push_deletion(&remote, name, &second).await.unwrap(), Pushed::Moved);
+    assert_eq!(theirs.repository.read_ref(name).await.unwrap(), None);
+    assert!(matches!(push_deletion(&remote, name, &second).await.unwrap(), Pushed::Rejected { .. }), "it is gone");
+    nothing_left(&remote);
+}
+
+#[tokio::test]
 async fn a_listing_shows_head_branches_and_the_commits_of_tags() {
     let (ours, theirs) = (Instance::bare().await, Instance::bare().await);
     let first = theirs.commit(&[("a", "1")], "first").await;
