@@ -141,11 +141,37 @@ async fn fetch(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
     error.map_or(Ok(ExitCode::Done), Err)
 }
 
-async fn outdated(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
+/// Returns the apps that a fetched directory has another package version for, with that version. Asked of the directories themselves:
+/// what is known of an app is as old as its last pass, which may be older than the last fetch.
+pub(super) async fn outdated_apps(session: &mut Session<'_>) -> Result<Value, CommandError> {
+    let directories = session.get("/directories").await?;
     let mut answer = session.get("/apps").await?;
     if let Some(apps) = answer.get_mut("apps").and_then(Value::as_array_mut) {
-        apps.retain(|app| !text(app, "available").is_empty());
+        apps.retain_mut(|app| {
+            let offered =
+                offered(&directories, text(app, "package")).filter(|offered| *offered != text(app, "version"));
+            if let (Some(offered), Some(fields)) = (offered, app.as_object_mut()) {
+                fields.insert("available".to_owned(), Value::from(offered));
+                fields.entry("update").and_modify(|update| {
+                    if update.is_null() {
+                        *update = Value::from("ready");
+                    }
+                });
+            }
+            offered.is_some()
+        });
     }
+    Ok(answer)
+}
+
+/// Returns the version of a package in the first directory that has it whole.
+fn offered<'a>(directories: &'a Value, package: &str) -> Option<&'a str> {
+    let all = list(directories, "directories").iter().flat_map(|directory| list(directory, "packages"));
+    all.filter(|offer| text(offer, "name") == package).map(|offer| text(offer, "version")).find(|text| !text.is_empty())
+}
+
+async fn outdated(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
+    let answer = outdated_apps(session).await?;
     let some = !list(&answer, "apps").is_empty();
     if !some && session.is_for_people() {
         session.note("Every app has the newest version.");
@@ -158,4 +184,21 @@ async fn outdated(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
         table(&["app", "version", "available", "update"], list(answer, "apps").iter().map(row), width)
     });
     Ok(if some { ExitCode::Answer } else { ExitCode::Done })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_directory_that_has_a_package_whole_offers_it() {
+        let package = |name: &str, version: &str| json!({"name": name, "version": version});
+        let directories = json!({"directories": [
+            {"packages": [package("ghost", ""), package("mail", "1")]},
+            {"packages": [package("ghost", "5"), package("mail", "2")]},
+        ]});
+        for (name, expected) in [("ghost", Some("5")), ("mail", Some("1")), ("chat", None)] {
+            assert_eq!(offered(&directories, name), expected, "{name}");
+        }
+    }
 }

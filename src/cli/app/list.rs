@@ -5,6 +5,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::super::directory::outdated_apps;
 use super::super::error::{CommandError, ExitCode};
 use super::super::format::Document;
 use super::super::json::{list, text};
@@ -41,10 +42,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: List) -> Result<Ex
 }
 
 async fn apps(session: &mut Session<'_>, outdated: bool) -> Result<ExitCode, CommandError> {
-    let mut answer = session.get("/apps").await?;
-    if let Some(apps) = answer.get_mut("apps").and_then(Value::as_array_mut).filter(|_| outdated) {
-        apps.retain(|app| !text(app, "available").is_empty());
-    }
+    let answer = if outdated { outdated_apps(session).await? } else { session.get("/apps").await? };
     if list(&answer, "apps").is_empty() && session.is_for_people() {
         session.note(if outdated {
             "No app is outdated."
