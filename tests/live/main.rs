@@ -15,6 +15,7 @@
 mod cluster;
 mod directory;
 mod forge;
+mod home;
 mod oracle;
 mod ownership;
 mod parts;

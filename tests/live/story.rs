@@ -1,327 +1,299 @@
-//! The whole story on real git, a real control plane and a real Gitea: a person pushes to the forge, the daemon follows, the forge shows
-//! what became of it.
+//! The whole story on real parts, told by command lines of `wild` and by `git push` alone: a person pushes to a forge, a daemon follows,
+//! the forge shows what became of it, the cluster is as git says, and leaving is free.
 //!
-//! What happened is asked of git, kubectl and Gitea, not of the daemon. Not here: single refusals (`cluster`, `forge`).
+//! What happened is asked of git, kubectl and Gitea. Not here: the parts (`home.rs`), single statuses (`statuses.rs`).
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::collections::BTreeSet;
 
-use rewild::base::Timestamp;
-use rewild::daemon::{Daemon, Handle, Start, Work};
-use rewild::git::{self, Layout, NewCommit, Repository};
-use rewild::model::{AppName, Author, DataFate, Decision, Deploy, OperationState, PackageName, Request, Side};
-use rewild::package;
-use rewild::settings::{DaemonSettings, StateDirectory};
-use rewild::target::Access;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
 
-use crate::parts::{ControlPlane, Gitea, Scratch, Shared, fail};
+use crate::home::{DEPLOY, DRIFT, Home};
+use crate::parts::until;
+use crate::scripts_api::shape::shapes_of_scripts;
 
-/// How long a condition is waited for; ends a hung test, is no assertion on time.
-const DEADLINE: Duration = Duration::from_secs(60);
-/// Name of the repository on the forge.
-const HOME: &str = "home";
+const DATABASE: [&str; 4] = ["-n", "stonedb", "statefulset", "stonedb"];
+const SERVER: [&str; 4] = ["-n", "photobox", "deployment", "photobox-server"];
+const WORKER: [&str; 4] = ["-n", "photobox", "deployment", "photobox-worker"];
+const LIBRARY: [&str; 4] = ["-n", "photobox", "pvc", "photobox-library"];
 
-struct Story {
-    plane: Shared,
-    gitea: Gitea,
-    daemon: Daemon,
-    handle: Handle,
-    upstream: Repository,
-    clone: PathBuf,
-    _scratch: Scratch,
+/// Where an image, a memory limit, a number of replicas and the ready ones stand.
+const IMAGE: &str = "/spec/template/spec/containers/0/image";
+const MEMORY: &str = "/spec/template/spec/containers/0/resources/limits/memory";
+const REPLICAS: &str = "/spec/replicas";
+const READY: &str = "/status/readyReplicas";
+
+const SERVER_FILE: &str = "apps/photobox/server-deployment.yaml";
+const UPDATE: &str = "refs/heads/wild/update/photobox";
+
+#[test]
+fn the_story_holds_on_real_parts() {
+    let Some(mut home) = Home::start() else { return };
+    add(&home);
+    deploy(&home);
+    let customised = customise(&home);
+    update(&home, &customised);
+    conflict(&home);
+    resolve(&home, &customised);
+    drift(&home);
+    heal(&home);
+    roll_back(&home);
+    remember(&home);
+    delete(&home);
+    only_known_requests(&home);
+    home.stop_daemon();
 }
 
-fn clock() -> Timestamp {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    Timestamp(i64::try_from(now.as_micros()).unwrap())
+fn image(version: &str) -> Value {
+    json!(format!("registry.example.org/photobox/server:{version}"))
 }
 
-fn app(name: &str) -> AppName {
-    AppName::parse(name).unwrap()
-}
-
-/// Runs git as a person does, in a directory, without anything of this machine's configuration.
-fn run_git(directory: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(args)
-        .current_dir(directory)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", directory)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .envs([("GIT_AUTHOR_NAME", "alice"), ("GIT_AUTHOR_EMAIL", "alice@example.org")])
-        .envs([("GIT_COMMITTER_NAME", "alice"), ("GIT_COMMITTER_EMAIL", "alice@example.org")])
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "git {args:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
-    text
-}
-
-impl Story {
-    async fn start() -> Option<Self> {
-        let plane = ControlPlane::shared()?;
-        let gitea = Gitea::start().await?;
-        git::set_options().unwrap();
-        let _ = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::INFO)
-            .with_test_writer()
-            .with_ansi(false)
-            .try_init();
-        rustls::crypto::ring::default_provider().install_default().ok();
-        let scratch = Scratch::new("story").unwrap();
-        let root = scratch.path().to_owned();
-        let remote = gitea.make_repository(HOME).await;
-        let upstream = Repository::init(&root.join("directory.git"), Layout::Bare, "main").await.unwrap();
-        let url = root.join("directory.git").display().to_string();
-        let clone = root.join("clone");
-        run_git(&root, &["init", "-q", "-b", "main", "clone"]);
-        let settings = format!(
-            "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: st0rylive2\ndirectories:\n- name: sample\n  url: {url}\nstatuses: {{forge: gitea}}\n"
-        );
-        std::fs::create_dir_all(clone.join(".wild")).unwrap();
-        std::fs::write(clone.join(".wild/config.yaml"), settings).unwrap();
-        std::fs::write(
-            clone.join("config.yaml"),
-            "operator:\n  email: alice@example.org\ncloud:\n  domain: cloud.example.org\napps: {}\n",
-        )
-        .unwrap();
-        run_git(&clone, &["add", "-A"]);
-        run_git(&clone, &["commit", "-qm", "start"]);
-        run_git(&clone, &["remote", "add", "origin", &gitea.push_address(HOME)]);
-        run_git(&clone, &["push", "-q", "origin", "main"]);
-        run_git(&root, &["clone", "-q", "--bare", &gitea.push_address(HOME), "home.git"]);
-        run_git(&root.join("home.git"), &["remote", "remove", "origin"]);
-        std::fs::write(root.join("token"), gitea.token()).unwrap();
-        let settings = format!(
-            "instances: [{{name: home, path: {home}, remote: \"{remote}\", credentialFile: {token}}}]\negress: {{allow: [\"{url}\"]}}\nintervals: {{pollRemote: 1s}}\n",
-            home = root.join("home.git").display(),
-            token = root.join("token").display(),
-        );
-        let settings = DaemonSettings::parse("daemon.yaml", &settings).unwrap();
-        let state = StateDirectory::open(&root.join("state")).unwrap();
-        let access = Access::File { path: plane.kubeconfig(), context: String::new() };
-        let daemon = Daemon::start(settings, Start { state, clock, access: Some(access), work: Work::Everything })
-            .await
-            .unwrap();
-        let handle = daemon.instance("home").unwrap();
-        Some(Self { plane, gitea, daemon, handle, upstream, clone, _scratch: scratch })
-    }
-
-    /// Publishes the sample directory up to the commit that begins with this text.
-    async fn publish(&self, upto: &str) {
-        let done = match self.upstream.head("main").await.unwrap() {
-            None => 0,
-            Some(head) => self.upstream.log(&head, 1_000, None).await.unwrap().len(),
-        };
-        let person = Author { name: "upstream".into(), email: "upstream@example.org".into() };
-        for commit in package::history().into_iter().skip(done) {
-            let head = self.upstream.head("main").await.unwrap();
-            let new = NewCommit {
-                reference: "refs/heads/main".into(),
-                expected: head.clone(),
-                base_tree: None,
-                changes: commit.files.iter().map(|(path, file)| (path.clone(), Some(file.clone()))).collect(),
-                parents: head.into_iter().collect(),
-                author: person.clone(),
-                committer: person.clone(),
-                message: commit.message.clone(),
-                time: clock(),
-            };
-            self.upstream.commit(new).await.unwrap();
-            if commit.message.starts_with(upto) {
-                break;
-            }
-        }
-        let head = self.upstream.head("main").await.unwrap();
-        self.handle.fetch();
-        self.until("the upstream is fetched", async || {
-            self.handle.instance().repository.read_ref("refs/wild/upstream/sample/main").await.unwrap() == head
-        })
-        .await;
-    }
-
-    async fn until(&self, what: &str, condition: impl AsyncFn() -> bool) {
-        let mut tick = tokio::time::interval(Duration::from_millis(100));
-        let met = async {
-            loop {
-                tick.tick().await;
-                if condition().await {
-                    return;
-                }
-            }
-        };
-        if tokio::time::timeout(DEADLINE, met).await.is_err() {
-            let instance = self.handle.instance();
-            let states = instance.store.app_states(&instance.id).await.unwrap();
-            let events = instance.store.events(&instance.id, None, 40).await.unwrap();
-            let head = instance.repository.head("main").await.unwrap().unwrap();
-            let statuses = instance.store.statuses(&instance.id, &head).await.unwrap();
-            let unsent = instance.store.unsent_statuses(&instance.id).await.unwrap();
-            let trouble = instance.store.cursor(&instance.id, "remote.trouble").await.unwrap();
-            fail(&format!(
-                "{what}: not within {} s\nhead {head} {trouble:?}\nstatuses {statuses:#?}\nunsent {unsent:#?}\n{states:#?}\n{events:#?}",
-                DEADLINE.as_secs()
-            ));
-        }
-    }
-
-    async fn done(&self, request: Request) {
-        let asked = self.handle.ask(request, "alice").await.unwrap();
-        let instance = self.handle.instance();
-        let read = async || instance.store.operation(&instance.id, &asked.id).await.unwrap().unwrap();
-        self.until(&format!("{} ends", asked.id), async || {
-            !matches!(read().await.state, OperationState::Waiting | OperationState::Running)
-        })
-        .await;
-        let ended = read().await;
-        assert_eq!(ended.state, OperationState::Succeeded, "{ended:#?}");
-    }
-
-    async fn add_and_deploy(&self, package: &str, bindings: &[(&str, &str)]) {
-        let bindings = bindings.iter().map(|(reference, bound)| ((*reference).to_owned(), app(bound))).collect();
-        let package_name = PackageName::parse(package).unwrap();
-        let values = Default::default();
-        self.done(Request::Add {
-            package: package_name,
-            app: app(package),
-            bindings,
-            values,
-            version: None,
-            deploy: Deploy::Now,
-        })
-        .await;
-        self.healthy(package).await;
-    }
-
-    async fn healthy(&self, name: &str) {
-        let instance = self.handle.instance();
-        self.until(&format!("{name} is healthy"), async || {
-            let states = instance.store.app_states(&instance.id).await.unwrap();
-            states
-                .iter()
-                .any(|state| state.name.as_str() == name && state.intent == "applied" && state.health == "healthy")
-        })
-        .await;
-    }
-
-    /// Waits until the forge says something about the head that it shows.
-    async fn forge_says(&self, context: &str, state: &str) {
-        self.until(&format!("Gitea shows {context} {state}"), async || {
-            run_git(&self.clone, &["fetch", "-q", "origin"]);
-            let head = run_git(&self.clone, &["rev-parse", "origin/main"]);
-            let statuses = self.gitea.statuses(HOME, head.trim()).await;
-            // Times of the forge have a resolution of one second, ids do not.
-            let newest = statuses
-                .iter()
-                .filter(|status| status["context"] == context)
-                .max_by_key(|status| status["id"].as_i64());
-            newest.is_some_and(|status| status["status"] == state)
-        })
-        .await;
-    }
-
-    /// Edits a file of the clone and pushes it.
-    fn push(&self, path: &str, from: &str, to: &str, message: &str) {
-        run_git(&self.clone, &["pull", "-q", "--ff-only", "origin", "main"]);
-        let file = self.clone.join(path);
-        let text = std::fs::read_to_string(&file).unwrap();
-        assert!(text.contains(from), "{path} holds no {from:?}:\n{text}");
-        std::fs::write(&file, text.replace(from, to)).unwrap();
-        run_git(&self.clone, &["commit", "-qam", message]);
-        run_git(&self.clone, &["push", "-q", "origin", "HEAD:main"]);
-    }
-
-    /// Returns the memory limit of photobox' server in the cluster.
-    fn memory(&self) -> String {
-        let server = self.live(&["-n", "photobox", "deployment", "photobox-server"]);
-        server["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
-            .as_str()
-            .unwrap_or("")
-            .to_owned()
-    }
-
-    fn live(&self, args: &[&str]) -> serde_json::Value {
-        let mut all = vec!["get", "-o", "json"];
-        all.extend(args);
-        self.plane.kubectl_json(&all)
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_story_holds_on_real_parts() {
-    let Some(story) = Story::start().await else { return };
-    deploy_and_customise(&story).await;
-    update_and_resolve(&story).await;
-    drift_and_delete(&story).await;
-    story.daemon.stop().await;
-}
-
-async fn deploy_and_customise(story: &Story) {
-    story.publish("photobox 1.0").await;
-    for (package, bindings) in
-        [("stonedb", &[][..]), ("quickcache", &[]), ("photobox", &[("stonedb", "stonedb"), ("cache", "quickcache")])]
-    {
-        story.add_and_deploy(package, bindings).await;
-    }
-    story.forge_says("wild/deploy (home)", "success").await;
-
-    // A person customises by git; the compiled file is theirs to change.
-    story.push(
-        "apps/photobox/server-deployment.yaml",
-        "memory: 512Mi",
-        "memory: 4Gi",
-        "scale(photobox): room for videos",
+/// Adding compiles and commits; nothing runs.
+fn add(home: &Home) {
+    home.publish("photobox 1.0");
+    let directory = home.path("directory.git").display().to_string();
+    home.wild(&format!("directory add sample {directory}"), 0);
+    let listed = home.json("directory list", 0);
+    assert_eq!(listed["directories"][0]["packages"].as_array().map(Vec::len), Some(4), "{listed}");
+    assert!(home.file(".wild/config.yaml").contains(&directory));
+    // From here on only events wake it.
+    let settings = home.file(".wild/config.yaml");
+    home.push(
+        "chore: no timer",
+        &[(".wild/config.yaml", &settings, &format!("{settings}reconcile:\n  interval: \"0\"\n"))],
     );
-    story.until("the customisation is applied", async || story.memory() == "4Gi").await;
-    story.healthy("photobox").await;
-    story.forge_says("wild/deploy (home)", "success").await;
+    for app in ["stonedb", "quickcache", "quillblog", "photobox"] {
+        let added = home.json(&format!("app add {app}"), 0);
+        assert_eq!(added["outcome"], "changed", "{added}");
+        let head = home.pull();
+        assert_eq!(added["commit"], head.as_str());
+        assert_eq!(
+            home.in_clone(&["rev-parse", "HEAD^2"]),
+            home.on_forge(&format!("refs/wild/generated/{app}")).unwrap()
+        );
+        assert_eq!(home.live(&["namespace", app]), Value::Null, "an added app is not in the cluster");
+    }
+    assert!(home.file("apps/stonedb/statefulset.yaml").contains("kind: StatefulSet"));
 }
 
-async fn update_and_resolve(story: &Story) {
-    // An upstream update keeps it.
-    story.publish("photobox 1.1").await;
-    story.done(Request::Update { app: app("photobox"), to: Some("1.1".into()) }).await;
-    story.healthy("photobox").await;
-    assert_eq!(story.memory(), "4Gi");
-
-    // A conflicting one waits on a branch; decided, its generation is an ancestor of main.
-    story.publish("photobox 2.0").await;
-    story.done(Request::Update { app: app("photobox"), to: Some("2.0".into()) }).await;
-    story
-        .until("the update waits on the forge", async || {
-            run_git(&story.clone, &["ls-remote", "origin", "refs/heads/wild/update/photobox"])
-                .contains("wild/update/photobox")
-        })
-        .await;
-    assert_eq!(story.memory(), "4Gi");
-    story
-        .done(Request::Resolve { app: app("photobox"), decisions: vec![Decision { conflict: None, take: Side::Mine }] })
-        .await;
-    story.healthy("photobox").await;
-    let home = story.handle.instance().repository.git_dir().to_owned();
-    run_git(&home, &["merge-base", "--is-ancestor", "refs/wild/generated/photobox", "refs/heads/main"]);
-    assert_eq!(story.memory(), "4Gi");
+/// Apps come when what they require is there.
+fn deploy(home: &Home) {
+    home.wild("app deploy quillblog", 6);
+    assert_eq!(home.live(&["-n", "quillblog", "deployments"])["items"], json!([]));
+    home.wild("app deploy stonedb quickcache photobox --wait", 0);
+    home.wild("app wait quillblog", 0);
+    home.becomes(&DATABASE, &[(READY, json!(1))]);
+    for workload in [SERVER, WORKER, ["-n", "quillblog", "deployment", "quillblog"]] {
+        let live = home.becomes(&workload, &[(READY, json!(1))]);
+        assert_eq!(live.pointer("/metadata/labels/rewild.dev~1app"), Some(&json!(workload[1])));
+    }
+    home.wild("status", 0);
+    home.wild("drift list", 0);
+    home.tells(&home.pull(), DEPLOY, "success");
+    let secret = |app: &str, key: &str| {
+        let live = home.live(&["-n", app, "secret", &format!("{app}-secrets")]);
+        String::from_utf8(STANDARD.decode(live["data"][key].as_str().unwrap()).unwrap()).unwrap()
+    };
+    let password = secret("stonedb", "password");
+    assert!(password.len() > 8 && secret("photobox", "dbUrl").contains(&password));
+    home.in_clone(&["fetch", "-q", "origin", "+refs/*:refs/all/*"]);
+    assert!(!home.in_clone(&["log", "--all", "-p"]).contains(&password), "the password is in git");
 }
 
-async fn drift_and_delete(story: &Story) {
-    // Somebody edits the cluster; it is put back.
-    story.plane.kubectl(&["-n", "photobox", "scale", "deployment/photobox-server", "--replicas=3"]).unwrap();
-    story
-        .until("the drift is healed", async || {
-            story.live(&["-n", "photobox", "deployment", "photobox-server"])["spec"]["replicas"] == 1
-        })
-        .await;
+/// A person customises by git; the compiled files are theirs to change.
+fn customise(home: &Home) -> String {
+    let worker = "apps/photobox/worker.yaml";
+    let edits = [(SERVER_FILE, "memory: 512Mi", "memory: 4Gi"), (worker, "replicas: 1", "replicas: 2")];
+    let pushed = home.push("scale(photobox): room for videos", &edits);
+    let live = home.becomes(&SERVER, &[(MEMORY, json!("4Gi"))]);
+    assert_eq!(live.pointer("/metadata/annotations/rewild.dev~1commit"), Some(&json!(pushed)));
+    home.becomes(&WORKER, &[(REPLICAS, json!(2)), (READY, json!(2))]);
+    let before = home.tells(&pushed, DEPLOY, "success");
+    assert!(!before.is_empty() && before.iter().all(|state| state == "pending"), "{before:?}");
+    pushed
+}
 
-    // Deleted, the app goes and its namespace stays.
-    story.done(Request::Delete { app: app("photobox"), data: DataFate::Keep }).await;
-    story
-        .until("the workloads are gone", async || {
-            let left = story.live(&["-n", "photobox", "deployments"]);
-            left["items"].as_array().is_some_and(Vec::is_empty)
-        })
-        .await;
-    assert_eq!(story.live(&["namespace", "photobox"])["status"]["phase"], "Active");
-    story.forge_says("wild/deploy (home)", "success").await;
+/// An upstream update keeps the customisation.
+fn update(home: &Home, customised: &str) {
+    home.publish("photobox 1.1");
+    home.wild("directory fetch", 0);
+    assert!(home.wild("directory outdated -o name", 1).contains("app/photobox"));
+    home.wild("app update photobox", 0);
+    merged(home, customised, "1.1");
+    home.becomes(&SERVER, &[(IMAGE, image("1.1")), (MEMORY, json!("4Gi"))]);
+    home.becomes(&WORKER, &[(IMAGE, image("1.1")), (REPLICAS, json!(2)), (READY, json!(2))]);
+    home.tells(&home.pull(), DEPLOY, "success");
+}
+
+/// One that conflicts waits on a branch of its own, on the forge too, and blocks nothing.
+fn conflict(home: &Home) {
+    home.publish("photobox 2.0");
+    home.wild("directory fetch", 0);
+    let before = home.pull();
+    home.wild("app update photobox", 3);
+    assert_eq!(home.pull(), before, "the deployed branch stays");
+    let tip = home.revision("home.git", UPDATE);
+    until("the update waits on the forge", || (home.on_forge(UPDATE).as_ref() == Some(&tip)).then_some(()));
+    assert!(home.git_says(&["merge-base", "--is-ancestor", &before, UPDATE]));
+    assert!(!home.git_says(&["grep", "-q", "^<<<<<<<", UPDATE, "--", "apps"]), "there are conflict markers");
+    let open = home.json("app resolve photobox --list", 3);
+    let sides = &open["conflicts"][0];
+    let says = |side: &str, text: &str| assert!(sides[side].as_str().unwrap().contains(text), "{sides:#}");
+    says("base", "512Mi");
+    says("mine", "4Gi");
+    says("upstream", "768Mi");
+    home.becomes(&SERVER, &[(IMAGE, image("1.1")), (MEMORY, json!("4Gi"))]);
+    home.wild("app deploy stonedb --wait", 0);
+}
+
+/// Decided, every edit of either side that did not conflict is there.
+fn resolve(home: &Home, customised: &str) {
+    home.wild("app resolve photobox --take mine", 0);
+    merged(home, customised, "2.0");
+    until("the branch is gone from the forge", || home.on_forge(UPDATE).is_none().then_some(()));
+    let server = home.file(SERVER_FILE);
+    for text in ["memory: 4Gi", "photobox/server:2.0", "periodSeconds: 5", "cpu: 150m"] {
+        assert!(server.contains(text), "{text}:\n{server}");
+    }
+    let renamed = home.file("apps/photobox/worker-deployment.yaml");
+    assert!(renamed.contains("replicas: 2") && renamed.contains("photobox/server:2.0"), "{renamed}");
+    assert!(!home.path("clone/apps/photobox/worker.yaml").exists() && !home.path("clone/.wild/conflicts").exists());
+    assert!(home.file("apps/photobox/lens.yaml").contains("LENS_MODEL"));
+    home.becomes(&SERVER, &[(IMAGE, image("2.0")), (MEMORY, json!("4Gi"))]);
+    home.becomes(&WORKER, &[(IMAGE, image("2.0")), (REPLICAS, json!(2)), (READY, json!(2))]);
+    home.wild("app wait photobox", 0);
+    home.tells(&home.pull(), DEPLOY, "success");
+}
+
+/// Checks that an update is one true merge that plain git understands.
+fn merged(home: &Home, customised: &str, version: &str) {
+    let head = home.pull();
+    let generation = home.on_forge("refs/wild/generated/photobox").unwrap();
+    assert_eq!(home.in_clone(&["rev-parse", "HEAD^2"]), generation);
+    assert_eq!(home.in_clone(&["merge-base", &head, &generation]), generation, "the generation is an ancestor of main");
+    home.in_clone(&["merge-base", "--is-ancestor", customised, &head]);
+    assert!(home.file("apps/photobox/manifest.yaml").contains(version));
+}
+
+/// With policy `report`, what somebody edits in the cluster is shown and stays until a person says so.
+fn drift(home: &Home) {
+    let settings = home.file(".wild/config.yaml");
+    let reported = format!("{settings}apps:\n  photobox:\n    drift: report\n");
+    home.push("chore: look first", &[(".wild/config.yaml", &settings, &reported)]);
+    let head = home.pull();
+    home.tells(&head, DEPLOY, "success");
+    home.plane.kubectl_edit(&SERVER, "/replicas:.1$/s/1$/5/").unwrap();
+    home.tells(&head, DRIFT, "failure");
+    let shown = home.wild("drift show photobox", 1);
+    assert!(shown.lines().any(|line| line.contains("spec.replicas") && line.contains("kubectl-edit")), "{shown}");
+    let listed = home.json("drift list", 1);
+    assert_eq!(listed["drift"].as_array().map(Vec::len), Some(1), "{listed:#}");
+    home.becomes(&SERVER, &[(REPLICAS, json!(5))]);
+    home.wild("drift revert photobox", 0);
+    home.becomes(&SERVER, &[(REPLICAS, json!(1)), (MEMORY, json!("4Gi"))]);
+    assert_eq!(home.pull(), head, "putting back makes no commit");
+    home.tells(&head, DRIFT, "success");
+    home.wild("drift list", 0);
+}
+
+/// With policy `correct` it is put back at once: one read tells which values differ, one patch puts them back, nothing is listed.
+fn heal(home: &Home) {
+    home.wild("app wait stonedb", 0);
+    let before = home.plane.requests().len();
+    home.plane.kubectl_edit(&DATABASE, "/replicas:.1$/s/1$/4/").unwrap();
+    home.becomes(&DATABASE, &[(REPLICAS, json!(1)), ("/metadata/generation", json!(3))]);
+    home.becomes(
+        &DATABASE,
+        &[(READY, json!(1)), ("/status/replicas", json!(1)), ("/status/observedGeneration", json!(3))],
+    );
+    home.wild("app wait stonedb", 0);
+    let mut sent = home.plane.requests().split_off(before);
+    // Streams end by themselves after some minutes and are opened again where they ended.
+    sent.retain(|request| !request.starts_with("WATCH "));
+    let patch = "PATCH apps/v1 statefulsets ?fieldManager&fieldValidation=Strict&force content=apply-patch";
+    assert_eq!(sent, ["GET apps/v1 statefulsets", patch]);
+}
+
+/// A mistake, which the API server refuses in part, turns its commit red and is undone by a new commit.
+fn roll_back(home: &Home) {
+    let good = home.pull();
+    let worker = "apps/photobox/worker-deployment.yaml";
+    let edits = [(SERVER_FILE, "memory: 4Gi", "memory: 64Mi"), (worker, "replicas: 2", "replicas: 3")];
+    let mistake = home.push("scale(photobox): less memory, more workers", &edits);
+    home.tells(&mistake, DEPLOY, "failure");
+    home.becomes(&WORKER, &[(REPLICAS, json!(3))]);
+    home.becomes(&SERVER, &[(MEMORY, json!("4Gi"))]);
+    let to = history(home).into_iter().map(|(commit, _)| commit).find(|commit| *commit != mistake).unwrap();
+    home.wild(&format!("app rollback photobox --to {to} --reason memory"), 0);
+    let head = home.pull();
+    home.in_clone(&["diff", "--exit-code", &good, &head, "--", "apps/photobox", "config.yaml"]);
+    home.in_clone(&["merge-base", "--is-ancestor", &mistake, &head]);
+    assert!(head != mistake && head != good);
+    home.becomes(&WORKER, &[(REPLICAS, json!(2)), (READY, json!(2))]);
+    home.tells(&head, DEPLOY, "success");
+}
+
+/// Returns the commits that touched photobox with their subjects, newest first.
+fn history(home: &Home) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+    let history = home.json("app history photobox", 0);
+    history["commits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|commit| (text(&commit["id"]), text(&commit["subject"])))
+        .collect()
+}
+
+/// What happened can be asked for.
+fn remember(home: &Home) {
+    let subjects: Vec<String> = history(home).into_iter().map(|(_, subject)| subject).collect();
+    for wanted in ["scale(photobox): room for videos", "scale(photobox): less memory, more workers"] {
+        assert!(subjects.iter().any(|subject| subject == wanted), "{subjects:#?}");
+    }
+    let operations = home.json("operation list --app photobox --limit 50", 0);
+    let verbs: BTreeSet<&str> = operations["operations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|operation| operation["verb"].as_str())
+        .collect();
+    for verb in ["add", "deploy", "update", "resolve", "revert", "rollback"] {
+        assert!(verbs.contains(verb), "{verb} is not among {verbs:?}");
+    }
+    let events = home.json("app events photobox", 0);
+    let kinds: BTreeSet<&str> =
+        events["events"].as_array().unwrap().iter().filter_map(|event| event["kind"].as_str()).collect();
+    assert!(kinds.len() > 3, "{kinds:?}");
+}
+
+/// Deleted, the app goes and its data stay.
+fn delete(home: &Home) {
+    let before = home.pull();
+    home.wild("app delete photobox", 2);
+    home.wild("app delete photobox --yes", 0);
+    home.wild("app wait photobox --for deleted", 0);
+    let head = home.pull();
+    home.in_clone(&["merge-base", "--is-ancestor", &before, &head]);
+    assert!(!home.path("clone/apps/photobox").exists());
+    assert!(!home.file("config.yaml").contains("photobox"));
+    until("the workloads are gone", || {
+        let left = home.live(&["-n", "photobox", "deployments,services,ingresses,configmaps,secrets"]);
+        let left =
+            left["items"].as_array()?.iter().filter(|item| item["metadata"]["name"] != "kube-root-ca.crt").count();
+        (left == 0).then_some(())
+    });
+    assert_eq!(home.live(&["namespace", "photobox"])["status"]["phase"], "Active");
+    assert_eq!(home.live(&LIBRARY)["status"]["phase"], "Bound");
+    home.becomes(&DATABASE, &[(READY, json!(1))]);
+    home.tells(&head, DEPLOY, "success");
+}
+
+/// Every request of the daemon is one that the scripts send to the sandbox and to the real API server, whose answers are compared.
+fn only_known_requests(home: &Home) {
+    let sent: BTreeSet<String> = home.plane.requests().into_iter().collect();
+    let known = shapes_of_scripts();
+    let unknown: Vec<&String> = sent.difference(&known).collect();
+    assert!(unknown.is_empty(), "no script sends these: {unknown:#?}");
 }

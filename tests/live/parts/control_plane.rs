@@ -3,7 +3,7 @@
 //! Most tests share one for the whole test binary ([`ControlPlane::shared`]) and keep to namespaces, names and instances of their own. A
 //! test that stops, breaks or counts something starts its own ([`ControlPlane::start`]).
 //!
-//! Not here: volumes and addresses (`caretaker.rs`), certificates (`pki.rs`).
+//! Not here: volumes and addresses (`caretaker.rs`), certificates (`pki.rs`), reading the list of requests (`audit.rs`).
 
 use std::io::Write;
 use std::ops::Deref;
@@ -19,7 +19,7 @@ use super::api::Api;
 use super::pki::private;
 use super::ports::HeldPort;
 use super::process::{Process, command};
-use super::{START_DEADLINE, Scratch, caretaker, fail, part, pki, try_until};
+use super::{START_DEADLINE, Scratch, audit, caretaker, fail, part, pki, try_until};
 
 /// What runs in a control plane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,8 +88,12 @@ impl ControlPlane {
         let numbers: Vec<u16> = ports.iter().map(HeldPort::number).collect();
         let [server, etcd, peer] = numbers.as_slice() else { return Err("three ports were taken".to_owned()) };
         let credentials = pki::write(&scratch.path().join("pki"))?;
-        private(scratch.path(), "kubeconfig", &kubeconfig(scratch.path(), *server))
-            .map_err(|error| format!("write the kubeconfig: {error}"))?;
+        for (name, user) in [("kubeconfig", "admin"), ("kubeconfig-wild", audit::USER)] {
+            private(scratch.path(), name, &kubeconfig(scratch.path(), *server, user))
+                .map_err(|error| format!("write {name}: {error}"))?;
+        }
+        private(scratch.path(), audit::POLICY_FILE, audit::POLICY)
+            .map_err(|error| format!("write the audit policy: {error}"))?;
         let api = Api::new(*server, &credentials)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| format!("start a runtime: {error}"))?;
@@ -170,6 +174,16 @@ impl ControlPlane {
         self.scratch.path().join("kubeconfig")
     }
 
+    /// Returns the kubeconfig file of the user whose requests are listed.
+    pub(crate) fn kubeconfig_of_wild(&self) -> PathBuf {
+        self.scratch.path().join("kubeconfig-wild")
+    }
+
+    /// Returns the shapes of all requests of that user, in the order in which they came, as the API server itself wrote them down.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        audit::shapes(&self.scratch.path().join(audit::LOG_FILE)).unwrap_or_else(|why| fail(&why))
+    }
+
     /// Returns the address of the API server.
     pub(crate) fn address(&self) -> String {
         let port = self.ports.first().map_or(0, HeldPort::number);
@@ -191,19 +205,22 @@ impl ControlPlane {
         self.kubectl_with(args, "")
     }
 
+    /// Runs the real `kubectl edit` with sed as the editor.
+    pub(crate) fn kubectl_edit(&self, args: &[&str], sed: &str) -> Result<String, String> {
+        let mut kubectl = self.kubectl_command(&[&["edit"], args].concat());
+        kubectl.env("KUBE_EDITOR", format!("sed -i {sed}")).env("TMPDIR", self.scratch.path());
+        run_with(kubectl, args, "")
+    }
+
     /// Runs the real kubectl with a text on standard input.
     pub(crate) fn kubectl_with(&self, args: &[&str], input: &str) -> Result<String, String> {
-        let mut kubectl: Command = command(&self.program, self.scratch.path());
+        run_with(self.kubectl_command(args), args, input)
+    }
+
+    fn kubectl_command(&self, args: &[&str]) -> Command {
+        let mut kubectl = command(&self.program, self.scratch.path());
         kubectl.arg("kubectl").arg(format!("--kubeconfig={}", self.kubeconfig().display())).args(args);
-        let attempt = |error: std::io::Error| format!("kubectl {}: {error}", args.join(" "));
-        let mut child =
-            kubectl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(attempt)?;
-        if let Some(mut pipe) = child.stdin.take() {
-            pipe.write_all(input.as_bytes()).map_err(attempt)?;
-        }
-        let output = child.wait_with_output().map_err(attempt)?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+        kubectl
     }
 
     /// Runs kubectl with `-o json` and returns the value; JSON `null` if the object is not there.
@@ -243,6 +260,18 @@ impl Drop for ControlPlane {
             runtime.shutdown_background();
         }
     }
+}
+
+fn run_with(mut kubectl: Command, args: &[&str], input: &str) -> Result<String, String> {
+    let attempt = |error: std::io::Error| format!("kubectl {}: {error}", args.join(" "));
+    let mut child =
+        kubectl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(attempt)?;
+    if let Some(mut pipe) = child.stdin.take() {
+        pipe.write_all(input.as_bytes()).map_err(attempt)?;
+    }
+    let output = child.wait_with_output().map_err(attempt)?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }
 
 fn run(scratch: &Scratch, program: &Path, name: &str, arguments: &[String]) -> Result<Process, String> {
@@ -285,10 +314,14 @@ fn server_arguments(directory: &Path, port: u16, etcd: u16) -> Vec<String> {
         format!("--service-account-signing-key-file={directory}/pki/sa.key"),
         "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
+        format!("--audit-policy-file={directory}/{}", audit::POLICY_FILE),
+        format!("--audit-log-path={directory}/{}", audit::LOG_FILE),
+        // A request is in the log before it is answered.
+        "--audit-log-mode=blocking".to_owned(),
     ]
 }
 
-fn kubeconfig(directory: &Path, port: u16) -> String {
+fn kubeconfig(directory: &Path, port: u16, user: &str) -> String {
     let pki = directory.join("pki");
     let pki = pki.display();
     json!({
@@ -296,9 +329,9 @@ fn kubeconfig(directory: &Path, port: u16) -> String {
         "kind": "Config",
         "clusters": [{"name": "test", "cluster": {
             "server": format!("https://127.0.0.1:{port}"), "certificate-authority": format!("{pki}/ca.crt")}}],
-        "users": [{"name": "admin", "user": {
-            "client-certificate": format!("{pki}/admin.crt"), "client-key": format!("{pki}/admin.key")}}],
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
+        "users": [{"name": user, "user": {
+            "client-certificate": format!("{pki}/{user}.crt"), "client-key": format!("{pki}/{user}.key")}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}],
         "current-context": "test",
     })
     .to_string()

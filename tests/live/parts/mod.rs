@@ -7,6 +7,7 @@
 //! Not here: what is tested with them.
 
 mod api;
+mod audit;
 mod caretaker;
 mod control_plane;
 mod gitea;
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use control_plane::{ControlPlane, Shape, Shared};
 pub(crate) use gitea::Gitea;
-pub(crate) use process::Process;
+pub(crate) use process::{Process, command};
 pub(crate) use scratch::Scratch;
 pub(crate) use tools::{Gomplate, kustomize};
 

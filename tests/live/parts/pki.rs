@@ -18,7 +18,7 @@ pub(crate) struct Credentials {
     pub(crate) identity: String,
 }
 
-/// Writes `ca.crt`, `server.{crt,key}`, `admin.{crt,key}`, `sa.key` and `sa.pub` into a directory.
+/// Writes `ca.crt`, `server.{crt,key}`, `admin.{crt,key}`, `wild.{crt,key}`, `sa.key` and `sa.pub` into a directory.
 pub(crate) fn write(directory: &Path) -> Result<Credentials, String> {
     make(directory).map_err(|error| format!("make certificates in {}: {error}", directory.display()))
 }
@@ -40,17 +40,23 @@ fn make(directory: &Path) -> Result<Credentials, Box<dyn std::error::Error>> {
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     leaf(directory, "server", &server, &issuer)?;
 
-    let mut admin = CertificateParams::new(Vec::new())?;
-    admin.distinguished_name.push(DnType::OrganizationName, "system:masters");
-    admin.distinguished_name.push(DnType::CommonName, "admin");
-    admin.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-    let identity = leaf(directory, "admin", &admin, &issuer)?;
+    let identity = person(directory, "admin", &issuer)?;
+    person(directory, "wild", &issuer)?;
 
     let accounts = KeyPair::generate()?;
     private(directory, "sa.key", &accounts.serialize_pem())?;
     // The API server refuses a PKCS#8 private key where it wants to verify, so it gets the public one.
     private(directory, "sa.pub", &accounts.public_key_pem())?;
     Ok(Credentials { authority: authority_pem, identity })
+}
+
+/// Writes certificate and key of somebody who may do everything, and returns both.
+fn person(directory: &Path, name: &str, issuer: &Issuer<'_, KeyPair>) -> Result<String, Box<dyn std::error::Error>> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.distinguished_name.push(DnType::OrganizationName, "system:masters");
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    leaf(directory, name, &params, issuer)
 }
 
 fn leaf(

@@ -101,6 +101,12 @@ impl Process {
         self.signal(Signal::CONT).unwrap();
     }
 
+    /// Asks the program to end and waits until it has.
+    pub(crate) fn end(&self) {
+        self.signal(Signal::TERM).unwrap();
+        until(&format!("{} has ended", self.name), || self.has_ended().then_some(()));
+    }
+
     fn signal(&self, signal: Signal) -> Result<(), String> {
         kill_process_group(self.pid, signal).map_err(|error| format!("signal {}: {error}", self.name))
     }
