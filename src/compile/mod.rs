@@ -19,6 +19,7 @@ mod land;
 mod proposal;
 mod record;
 mod refusal;
+mod rejoin;
 mod remove;
 mod resolve;
 mod rollback;
@@ -33,6 +34,7 @@ pub use generate::{GenerateInput, Generated, RENDERER};
 pub use proposal::{Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
 pub use record::{read_record, record_path, same_generation};
 pub use refusal::{Explanation, Refusal};
+pub use rejoin::{Bent, rejoin};
 pub use sources::{
     Authors, PackageVersion, Sources, UpdateBranch, UpstreamPackage, apps_of, config_of, record_of, settings_of,
 };

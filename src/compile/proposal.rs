@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::base::RepoPath;
 use crate::merge::Conflict;
-use crate::model::{AppName, Diagnostic, File, FileTree};
+use crate::model::{AppName, CommitId, Diagnostic, File, FileTree};
 use crate::package::SecretNeeds;
 
 /// Trailers of a commit in the order in which they are written; the pipeline adds those that only it knows and sorts.
@@ -103,11 +103,13 @@ pub struct TreeEdit {
     pub join: Join,
 }
 
-/// Whether a commit takes the generation into the branch's history.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Whether a commit takes a generation into the branch's history.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Join {
     /// It does: the proposed generation, or the newest one if none is proposed.
     Generation,
+    /// It does: this one.
+    Known(CommitId),
     /// It does not.
     None,
 }

@@ -17,7 +17,7 @@ use super::queue::{Next, Queue};
 use super::{Metrics, Schedule, Work};
 use crate::base::chain;
 use crate::git;
-use crate::model::{AppName, ErrorClass, OperationState, Reason, Trigger};
+use crate::model::{AppName, ErrorClass, Operation, OperationState, Reason, Trigger};
 use crate::pipeline::{self, Error, Instance, Overview, Passed};
 use crate::plan::WakeOn;
 use crate::settings::{DaemonSettings, Intervals, StateDirectory, parse_duration};
@@ -479,8 +479,9 @@ impl Worker {
         for wake in &passed.wake_on {
             self.waits.entry(wake.clone()).or_default().insert(app.clone());
         }
+        // A push compiles, and a request that waits is carried out for any reason.
         if passed.lost {
-            self.trigger(app.clone(), Reason::Request);
+            self.trigger(app.clone(), Reason::Push);
         }
         if passed.changed {
             self.trigger(app.clone(), Reason::Health);
@@ -562,28 +563,38 @@ async fn walk(instance: &Instance, app: &AppName, reasons: &BTreeSet<Reason>) ->
     let mut waiting = instance.store.operations_in(&instance.id, OperationState::Waiting).await?;
     waiting.retain(|operation| operation.app.as_ref() == Some(app));
     for operation in waiting {
-        let mut passed = pipeline::pass(instance, app, Reason::Request, Some(operation.clone())).await?;
-        for _ in 0..LOST_LIMIT {
-            if !passed.lost {
-                break;
-            }
-            if instance.remote.is_some() {
-                pipeline::sync_remote(instance).await?;
-            }
-            passed = pipeline::pass(instance, app, Reason::Request, Some(operation.clone())).await?;
-        }
-        last = Some(passed);
+        last = Some(insist(instance, app, Reason::Request, Some(operation)).await?);
     }
     let compiling = reasons
         .iter()
         .filter(|reason| matches!(reason, Reason::Push | Reason::Upstream | Reason::File | Reason::Scheduled));
     for reason in compiling {
-        last = Some(pipeline::pass(instance, app, *reason, None).await?);
+        last = Some(insist(instance, app, *reason, None).await?);
     }
     match last {
         Some(passed) => Ok(passed),
         None => pipeline::pass(instance, app, reasons.last().copied().unwrap_or(Reason::Retry), None).await,
     }
+}
+
+/// Walks the line, again at once from the new head where somebody else was faster.
+async fn insist(
+    instance: &Instance,
+    app: &AppName,
+    reason: Reason,
+    request: Option<Operation>,
+) -> Result<Passed, Error> {
+    let mut passed = pipeline::pass(instance, app, reason, request.clone()).await?;
+    for _ in 0..LOST_LIMIT {
+        if !passed.lost {
+            break;
+        }
+        if instance.remote.is_some() {
+            pipeline::sync_remote(instance).await?;
+        }
+        passed = pipeline::pass(instance, app, reason, request.clone()).await?;
+    }
+    Ok(passed)
 }
 
 /// Carries out the requests that are about the instance and no app.

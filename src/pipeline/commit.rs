@@ -204,7 +204,11 @@ async fn land(
     generation: Option<&CommitId>,
     operation: Option<&Operation>,
 ) -> Result<CommitId, Error> {
-    let joined = generation.filter(|_| edit.join == Join::Generation);
+    let joined = match &edit.join {
+        Join::Generation => generation,
+        Join::Known(commit) => Some(commit),
+        Join::None => None,
+    };
     let mut parents = vec![read.head.clone()];
     parents.extend(joined.cloned());
     let base = read.sources.base.as_ref().map(|generation| &generation.commit);

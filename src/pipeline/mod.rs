@@ -4,6 +4,7 @@
 //! waits in here: what cannot be done now is a value with the reason and what ends it. This folder is the only place that calls both pure
 //! steps and those with effects. Not here: when a pass begins (`daemon`).
 
+mod ancestry;
 mod commit;
 mod fault;
 mod instance;
@@ -93,6 +94,17 @@ pub async fn pass(
     fault::point("read");
     let read =
         read::read(instance, app, request.as_ref().and_then(|operation| operation.request.as_ref()), why).await?;
+    if let Some(bent) = &read.bent {
+        let joined = commit::commit(instance, app, &read, &compile::rejoin(app, &read.sources, bent), None).await;
+        return match joined {
+            Ok(_) | Err(commit::Error::Lost) => Ok(Passed { lost: true, ..Passed::default() }),
+            Err(commit::Error::Failed(error)) => Err(error),
+            Err(commit::Error::Refused(refusal)) => match request {
+                Some(operation) => refuse(instance, operation, &refusal).await,
+                None => follow_up(instance, app, &read, Some(refusal), None).await,
+            },
+        };
+    }
     fault::point("merge");
     let proposal = match propose(app, &read, why, request.as_ref()) {
         Ok(proposal) => proposal,

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use super::ancestry::{Generations, generations};
 use super::{Error, Instance};
-use crate::compile::{self, Authors, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
+use crate::compile::{self, Authors, Bent, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
 use crate::merge::{self, Conflict};
 use crate::model::{
-    AppName, CommitId, Config, FileTree, Generation, PackageName, Reason, RefusalText, Request, Settings, Upstream,
+    AppName, CommitId, Config, FileTree, PackageName, Reason, RefusalText, Request, Settings, Upstream,
 };
 use crate::package::{self, PackageDialect};
 use crate::plan::Presence;
@@ -27,6 +28,8 @@ pub struct Read {
     pub sources: Sources,
     /// Whether the app was made from a package, so that compiling may have something to do.
     pub compiled: bool,
+    /// How the history of its generations was bent, if it was.
+    pub bent: Option<Bent>,
 }
 
 /// Returns the refs of an app's generations.
@@ -83,10 +86,12 @@ pub(super) async fn read(
         past: None,
     };
     if !compiles || (request.is_none() && !compiled) {
-        return Ok(Read { head, sources, compiled });
+        return Ok(Read { head, sources, compiled, bent: None });
     }
     sources.files.extend(others(instance, &head).await?);
-    (sources.base, sources.tip) = generations(instance, app, &head).await?;
+    let standing = compile::record_of(&sources.files, app).ok().flatten();
+    let Generations { base, tip, bent } = generations(instance, app, &head, standing.as_ref()).await?;
+    (sources.base, sources.tip) = (base, tip);
     sources.update = update(instance, app, &head).await?;
     if let Some(Request::Rollback { to, .. }) = request {
         sources.past =
@@ -101,7 +106,7 @@ pub(super) async fn read(
             sources.packages = packages(instance, &settings, &package, wanted_version(request)).await?;
         }
     }
-    Ok(Read { head, sources, compiled })
+    Ok(Read { head, sources, compiled, bent })
 }
 
 /// Returns the version that a request names, if it names one.
@@ -123,26 +128,6 @@ async fn others(instance: &Instance, head: &CommitId) -> Result<FileTree, Error>
     Ok(instance.repository.read_tree(head, &paths).await?)
 }
 
-/// Returns the newest generation in the branch's history and the newest of all.
-async fn generations(
-    instance: &Instance,
-    app: &AppName,
-    head: &CommitId,
-) -> Result<(Option<Generation>, Option<Generation>), Error> {
-    let repository = &instance.repository;
-    let Some(tip) = repository.read_ref(&generated_ref(app)).await? else { return Ok((None, None)) };
-    let tip_files = repository.read_tree(&tip, &[]).await?;
-    let base = match repository.merge_base(head, &tip).await? {
-        None => None,
-        Some(commit) if commit == tip => Some(Generation { commit, files: tip_files.clone() }),
-        Some(commit) => {
-            let files = repository.read_tree(&commit, &[]).await?;
-            Some(Generation { commit, files })
-        }
-    };
-    Ok((base, Some(Generation { commit: tip, files: tip_files })))
-}
-
 /// Reads the update that waits, if one does.
 async fn update(instance: &Instance, app: &AppName, head: &CommitId) -> Result<Option<UpdateBranch>, Error> {
     let repository = &instance.repository;
@@ -151,21 +136,17 @@ async fn update(instance: &Instance, app: &AppName, head: &CommitId) -> Result<O
     let conflicts = merge::conflicts_path(app);
     let paths = ["config.yaml", ".wild/config.yaml", record.as_str(), own.as_str(), conflicts.as_str()];
     let files = repository.read_tree(&tip, &paths).await?;
-    let (fork, authors) = match repository.merge_base(head, &tip).await? {
-        None => (FileTree::new(), Authors::People),
-        Some(fork) => {
-            let mut authors = Authors::OnlyUs;
-            for commit in repository.first_parent_log(&tip, MAX_VERSION_WALK, &[]).await? {
-                if commit.id == fork {
-                    break;
-                }
-                if commit.committer != instance.committer {
-                    authors = Authors::People;
-                }
-            }
-            (repository.read_tree(&fork, &paths).await?, authors)
+    // Not the merge base: after a squash merge that was joined, the generation is one as well.
+    let (mut fork, mut strangers) = (None, false);
+    for commit in repository.first_parent_log(&tip, MAX_VERSION_WALK, &[]).await? {
+        if repository.is_ancestor(&commit.id, head).await? {
+            fork = Some(repository.read_tree(&commit.id, &paths).await?);
+            break;
         }
-    };
+        strangers |= commit.committer != instance.committer;
+    }
+    let authors = if strangers || fork.is_none() { Authors::People } else { Authors::OnlyUs };
+    let fork = fork.unwrap_or_default();
     Ok(Some(UpdateBranch { tip, files, fork, authors }))
 }
 
@@ -301,7 +282,7 @@ pub(super) async fn whole(instance: &Instance) -> Result<Read, Error> {
     let files = instance.repository.read_tree(&head, &["config.yaml", ".wild/config.yaml"]).await?;
     let sources =
         Sources { head: head.clone(), files, base: None, tip: None, packages: Vec::new(), update: None, past: None };
-    Ok(Read { head, sources, compiled: false })
+    Ok(Read { head, sources, compiled: false, bent: None })
 }
 
 /// Returns the name that stands for no app where a request is about the instance.

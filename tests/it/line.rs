@@ -1,5 +1,6 @@
 //! The main line from end to end on the sandbox.
 
+mod bent;
 mod drift;
 mod presence;
 mod restart;
@@ -33,6 +34,10 @@ async fn installed(world: &World, apps: &[&str]) {
 
 fn deploy(name: &str) -> Request {
     Request::Deploy { app: app(name), approve: None }
+}
+
+fn update(name: &str) -> Request {
+    Request::Update { app: app(name), to: None }
 }
 
 #[tokio::test(flavor = "multi_thread")]

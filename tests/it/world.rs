@@ -172,6 +172,17 @@ impl World {
         (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
+    /// Runs a script as a person does in a fresh clone of the instance repository.
+    pub(crate) fn in_a_clone(&self, script: &str) {
+        let clone = tempfile::tempdir_in(&self.root).unwrap();
+        let identity = "git config user.name alice && git config user.email alice@example.org";
+        let script = format!("git clone -q \"$1\" \"$2\" && cd \"$2\" && {identity}\n{script}");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-euc", &script, "sh"]).arg(self.root.join("home.git")).arg(clone.path().join("clone"));
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
     /// Returns the versions of all objects of the kinds that packages use, by path, read without our code.
     pub(crate) async fn versions(&self) -> BTreeMap<String, String> {
         // Every namespace carries its name as a label.

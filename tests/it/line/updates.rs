@@ -3,7 +3,7 @@
 use rewild::model::{Decision, Request, Side};
 use serde_json::json;
 
-use super::{add, deploy, installed};
+use super::{add, deploy, installed, update};
 use crate::world::{World, app};
 
 const SERVER: &str = "apps/photobox/server-deployment.yaml";
@@ -14,10 +14,6 @@ async fn first_parents(world: &World, from: &rewild::model::CommitId) -> usize {
     let (done, text) = world.git(&["rev-list", "--count", "--first-parent", &format!("{from}..main")]);
     assert!(done);
     text.trim().parse().unwrap()
-}
-
-fn update(name: &str) -> Request {
-    Request::Update { app: app(name), to: None }
 }
 
 #[tokio::test(flavor = "multi_thread")]
