@@ -136,7 +136,9 @@ fn service(object: &mut Value) {
     let spec = child_mut(object, "spec");
     fill(spec, "type", json!("ClusterIP"));
     fill(spec, "sessionAffinity", json!("None"));
-    if spec.get("sessionAffinity") == Some(&json!("ClientIP")) {
+    if spec.get("sessionAffinity") == Some(&json!("None")) {
+        spec.shift_remove("sessionAffinityConfig");
+    } else if spec.get("sessionAffinity") == Some(&json!("ClientIP")) {
         fill(spec, "sessionAffinityConfig", json!({"clientIP": {"timeoutSeconds": 10_800}}));
     }
     let sort = spec.get("type").and_then(Value::as_str).unwrap_or("").to_owned();

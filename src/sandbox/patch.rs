@@ -242,9 +242,11 @@ fn strategic_items(mut items: Vec<Value>, patch: &[Value], list: (&Shape, &str))
 /// Items of the patch keep their order and stand before those that it does not name, unless they stood behind them before.
 fn in_order(items: Vec<Value>, before: &[Value], patch: &[Value], key: &str) -> Vec<Value> {
     let place = |list: &[Value], item: &Value| list.iter().position(|other| other.get(key) == item.get(key));
-    let (mut wanted, others): (Vec<Value>, Vec<Value>) =
+    let (mut wanted, mut others): (Vec<Value>, Vec<Value>) =
         items.into_iter().partition(|item| place(patch, item).is_some());
     wanted.sort_by_key(|item| place(patch, item));
+    // Items that share a key, as two protocols of one port do, move together.
+    others.sort_by_key(|item| place(before, item));
     let mut others = others.into_iter().peekable();
     let mut result = Vec::new();
     for item in wanted {
@@ -294,6 +296,19 @@ mod tests {
             patch.to_string().as_bytes(),
         );
         assert_eq!(result.unwrap(), json!({"spec": {"ports": [{"port": 80, "name": "b"}]}}));
+    }
+
+    #[test]
+    fn a_strategic_patch_moves_items_of_one_key_together() {
+        let live = json!({"spec": {"ports": [{"port": 53, "name": "a"}, {"port": 80}, {"port": 53, "name": "b"}]}});
+        let result = patched(
+            kind("", "Service").unwrap(),
+            "application/strategic-merge-patch+json",
+            &live,
+            br#"{"spec": {"ports": []}}"#,
+        );
+        let expected = json!([{"port": 53, "name": "a"}, {"port": 53, "name": "b"}, {"port": 80}]);
+        assert_eq!(result.unwrap()["spec"]["ports"], expected);
     }
 
     fn check(sort: &str, patch: Value, expected: Value) {

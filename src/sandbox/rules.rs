@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::sandbox::call::Persistence;
 use crate::sandbox::fields::FieldSet;
 use crate::sandbox::store::{Sort, Store, child_mut, metadata_child_mut, metadata_mut};
-use crate::sandbox::write::metadata_text;
+use crate::sandbox::write::{Write, metadata_text};
 use crate::schema::Kind;
 
 const SERVICES: Sort = Sort { group: "", plural: "services" };
@@ -18,8 +19,10 @@ pub(crate) const TEMPLATE_COUNT: &str = "deprecated.daemonset.template.generatio
 const FIRST_NODE_PORT: u64 = 30_000;
 /// Node ports that there are.
 const NODE_PORTS: u64 = 2_768;
-/// Cluster addresses that there are; one of them is tried first at random, so that a dry run shows another one than the write after it.
+/// Cluster addresses that there are. They are not handed out in order, so that a new Service rarely gets that of one just deleted.
 const ADDRESSES: u64 = 65_533;
+/// Address of a Service that is only tried: that of the network itself.
+const TRIED_ADDRESS: &str = "10.0.0.0";
 
 /// Returns the fields that an endpoint never writes, and that nobody therefore owns through it.
 pub(crate) fn reset_fields(kind: &Kind, subresource: &str) -> FieldSet {
@@ -67,7 +70,8 @@ fn has_generation(kind: &Kind) -> bool {
 }
 
 /// Completes a new object.
-pub(crate) fn prepare_create(store: &mut Store, kind: &Kind, object: &mut Value) {
+pub(crate) fn prepare_create(store: &mut Store, write: &Write<'_>, object: &mut Value) {
+    let kind = write.kind;
     if has_generation(kind) {
         metadata_mut(object).insert("generation".to_owned(), json!(1));
     }
@@ -92,7 +96,7 @@ pub(crate) fn prepare_create(store: &mut Store, kind: &Kind, object: &mut Value)
             status.insert("phase".to_owned(), json!("Pending"));
             status.insert("qosClass".to_owned(), json!(class));
         }
-        ("", "Service") => allocate_addresses(store, None, object),
+        ("", "Service") => allocate_addresses(store, write.persistence, None, object),
         ("batch", "Job") => select_own_pods(object),
         ("apps", "DaemonSet") => {
             metadata_child_mut(object, "annotations").insert(TEMPLATE_COUNT.to_owned(), json!("1"));
@@ -102,7 +106,8 @@ pub(crate) fn prepare_create(store: &mut Store, kind: &Kind, object: &mut Value)
 }
 
 /// Completes a changed object with what its writer may not change.
-pub(crate) fn prepare_update(store: &mut Store, kind: &Kind, subresource: &str, live: &Value, object: &mut Value) {
+pub(crate) fn prepare_update(store: &mut Store, write: &Write<'_>, live: &Value, object: &mut Value) {
+    let (kind, subresource) = (write.kind, write.subresource);
     if subresource == "status" {
         keep_all_but_status(live, object);
         if kind.kind == "Deployment" {
@@ -117,7 +122,7 @@ pub(crate) fn prepare_update(store: &mut Store, kind: &Kind, subresource: &str, 
         ("", "Namespace") if subresource.is_empty() => copy(live, object, &["spec", "finalizers"]),
         ("", "Service") => {
             drop_node_ports(live, object);
-            allocate_addresses(store, Some(live), object);
+            allocate_addresses(store, write.persistence, Some(live), object);
         }
         ("apps", "DaemonSet") => count_templates(live, object),
         _ => {}
@@ -234,7 +239,7 @@ fn drop_node_ports(live: &Value, service: &mut Value) {
 }
 
 /// Gives a Service its cluster address and node ports, or leaves it those that it has.
-fn allocate_addresses(store: &mut Store, live: Option<&Value>, service: &mut Value) {
+fn allocate_addresses(store: &mut Store, mode: Persistence, live: Option<&Value>, service: &mut Value) {
     let kept = |pointer: &str| live.and_then(|live| live.pointer(pointer)).cloned();
     let sort = service.pointer("/spec/type").and_then(Value::as_str).unwrap_or("ClusterIP").to_owned();
     let taken = addresses(store);
@@ -245,7 +250,8 @@ fn allocate_addresses(store: &mut Store, live: Option<&Value>, service: &mut Val
         return;
     }
     if !spec.contains_key("clusterIP") {
-        let address = kept("/spec/clusterIP").unwrap_or_else(|| json!(free_address(&taken, first)));
+        let new = || if mode == Persistence::DryRun { TRIED_ADDRESS.to_owned() } else { free_address(&taken, first) };
+        let address = kept("/spec/clusterIP").unwrap_or_else(|| json!(new()));
         spec.insert("clusterIP".to_owned(), address);
     }
     let address = spec.get("clusterIP").cloned().unwrap_or(Value::Null);

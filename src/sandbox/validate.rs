@@ -37,8 +37,14 @@ pub(crate) fn validate_change(live: &Value, object: &Value, kind: &Kind, subreso
     }
     check_finalizers(live, object, &mut causes);
     check_labels(object, &mut causes);
-    check_immutable(live, object, kind, &mut causes);
-    check_content(object, kind, &mut causes);
+    // Kinds that hold a pod template are checked as a whole before what may not change.
+    if matches!(kind.group, "apps" | "batch") {
+        check_content(object, kind, &mut causes);
+        check_immutable(live, object, kind, &mut causes);
+    } else {
+        check_immutable(live, object, kind, &mut causes);
+        check_content(object, kind, &mut causes);
+    }
     causes
 }
 
@@ -197,6 +203,27 @@ fn check_service(object: &Value, causes: &mut Vec<Cause>) {
             let why = "must be between 1 and 65535, inclusive";
             causes.push(Cause::invalid(&format!("spec.ports[{index}].targetPort"), &json!(target), why));
         }
+    }
+    check_ports_differ(ports.map_or(&[], Vec::as_slice), causes);
+}
+
+/// No two ports have one number and protocol.
+fn check_ports_differ(ports: &[Value], causes: &mut Vec<Cause>) {
+    let mut seen = Vec::new();
+    for (index, port) in ports.iter().enumerate() {
+        let (protocol, number) = (port.get("protocol"), port.get("port"));
+        if seen.contains(&(protocol, number)) {
+            let text = |value: Option<&Value>| value.unwrap_or(&Value::Null).to_string();
+            // Printed as the server's own structure of a port, in which only these two are set.
+            let shown = format!(
+                r#"{{"Name":"","Protocol":{},"AppProtocol":null,"Port":{},"TargetPort":0,"NodePort":0}}"#,
+                text(protocol),
+                text(number)
+            );
+            let message = format!("Duplicate value: {shown}");
+            causes.push(Cause { reason: "FieldValueDuplicate", message, field: format!("spec.ports[{index}]") });
+        }
+        seen.push((protocol, number));
     }
 }
 

@@ -80,15 +80,36 @@ pub(crate) fn create(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answ
     let write = Write::new(store, call, "CreateOptions")?;
     let object = read_body(call, body)?;
     check_identity(call, &object, None)?;
-    let mut object = canonical_or_refuse(call, &object)?;
+    let object = canonical_or_refuse(call, &object)?;
+    create_sent(store, call, &write, object)
+}
+
+fn create_sent(store: &mut Store, call: &Call, write: &Write<'_>, mut object: Value) -> Result<Answer, Failure> {
     if !metadata_text(&object, "resourceVersion").is_empty() {
         return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
     }
     set_defaults(&mut object, call.kind);
-    prepare_name(store, &write, &mut object);
+    prepare_name(store, write, &mut object);
     fields::track_update(None, &mut object, write.applied());
-    admission::admit_new(store, &write, &mut object)?;
-    finish_create(store, &write, object).map(|object| Answer::Json(201, shown(&object, call.form)))
+    admission::admit_new(store, write, &mut object)?;
+    finish_create(store, write, object).map(|object| Answer::Json(201, shown(&object, call.form)))
+}
+
+/// Kinds whose objects a PUT makes if they are not there.
+fn is_made_by_update(kind: &Kind) -> bool {
+    const NAMES: [&str; 10] = [
+        "Service",
+        "Endpoints",
+        "Event",
+        "LimitRange",
+        "PodTemplate",
+        "Lease",
+        "Role",
+        "RoleBinding",
+        "ClusterRole",
+        "ClusterRoleBinding",
+    ];
+    NAMES.contains(&kind.kind)
 }
 
 /// Answers a PUT.
@@ -99,6 +120,10 @@ pub(crate) fn update(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answ
     let mut object = canonical_or_refuse(call, &object)?;
     if metadata_text(&object, "name").is_empty() {
         return Err(Failure::bad_request("the name of the object () does not match the name on the URL"));
+    }
+    let key = Key::of(call.kind, &call.namespace, &call.name);
+    if is_made_by_update(call.kind) && call.subresource.is_empty() && store.get(Sort::of(call.kind), &key).is_none() {
+        return create_sent(store, call, &write, object);
     }
     set_defaults(&mut object, call.kind);
     let live = live(store, call)?;
@@ -306,7 +331,7 @@ pub(crate) fn finish_create(store: &mut Store, write: &Write<'_>, mut object: Va
     for key in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         metadata.shift_remove(key);
     }
-    rules::prepare_create(store, write.kind, &mut object);
+    rules::prepare_create(store, write, &mut object);
     let causes = validate::validate_new(&object, write.kind);
     let name = metadata_text(&object, "name").to_owned();
     if !causes.is_empty() {
@@ -350,7 +375,7 @@ pub(crate) fn finish_update(
             metadata.entry(key).or_insert_with(|| value.clone());
         }
     }
-    rules::prepare_update(store, write.kind, write.subresource, live, &mut object);
+    rules::prepare_update(store, write, live, &mut object);
     let causes = validate::validate_change(live, &object, write.kind, write.subresource);
     if !causes.is_empty() {
         return Err(Failure::invalid(write.kind, &name, &causes));
