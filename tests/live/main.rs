@@ -19,6 +19,7 @@ mod home;
 mod oracle;
 mod ownership;
 mod parts;
+mod random;
 mod scripts;
 #[path = "../it/scripts_api/mod.rs"]
 mod scripts_api;

@@ -135,8 +135,9 @@ fn hide(text: String, namespace: &str, versions: &BTreeSet<u64>, names: &[(Strin
     }
     let time = Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").unwrap();
     let text = time.replace_all(&text, "<time>");
-    let json = Regex::new(r"Invalid value: \{.*\}: ").unwrap();
-    let text = json.replace_all(&text, "Invalid value: <object>: ");
+    // An empty map of labels is printed as {} or null, by how it became empty.
+    let json = Regex::new(r"Invalid value: (\{.*\}: |null: (?P<labels>`selector`))").unwrap();
+    let text = json.replace_all(&text, "Invalid value: <object>: $labels");
     let diff = Regex::new(r#"\\n@@ (?:[^"\\]|\\.)*""#).unwrap();
     let text = diff.replace_all(&text, "\"");
     let certificate = Regex::new(r#""ca.crt": "[^"]*""#).unwrap();
