@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::health::{self, Health, HealthState};
-use crate::model::{Object, ObjectId, OwnEntry, RecordState};
+use crate::model::{DriftPolicy, Object, ObjectId, OwnEntry, RecordState};
 use crate::plan::marks::Identity;
 use crate::plan::{Desired, Existing, Freshness, Live, NamespaceState, Presence, Snapshot, TargetState, owner};
 use crate::target::{LiveObject, Reachability, Refusal, RefusalKind, Target, WatchState};
@@ -56,7 +56,23 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
     for id in unknown {
         recover(snapshot, target, id).await?;
     }
+    fill_values(snapshot, target).await;
     Ok(())
+}
+
+/// Reads the objects that differ from what we left where that is only reported: a person may have put a value back by hand. One that
+/// cannot be read now is judged by its metadata alone. Secrets are never read.
+async fn fill_values(snapshot: &mut Snapshot, target: &dyn Target) {
+    if snapshot.policy.drift != DriftPolicy::Report {
+        return;
+    }
+    for record in snapshot.inventory.records() {
+        let Some(live) = snapshot.live.get_mut(&record.id) else { continue };
+        let secret = record.id.group.is_empty() && record.id.kind == "Secret";
+        if live.managed.is_some() && !secret {
+            live.whole = target.get(&record.id, &record.api_version).await.ok().flatten();
+        }
+    }
 }
 
 /// Reads an object that carries our label without a record, so that its owner is told by all of its marks.
@@ -159,7 +175,8 @@ fn freshness(state: WatchState) -> Freshness {
 
 fn from_watch(live: LiveObject) -> Live {
     let LiveObject { uid, resource_version, generation, own, terminating, health, managed, hash, app: _ } = live;
-    Live { uid, resource_version, generation, fields: own.fields, time: own.time, terminating, health, managed, hash }
+    let OwnEntry { fields, time } = own;
+    Live { uid, resource_version, generation, fields, time, terminating, health, managed, whole: None, hash }
 }
 
 fn from_metadata(id: &ObjectId, object: &Object) -> Live {
@@ -175,6 +192,7 @@ fn from_metadata(id: &ObjectId, object: &Object) -> Live {
         health: health::has_rule(&id.group, &id.kind)
             .then(|| Health::new(HealthState::Unknown, "its instance label is gone, so it is not watched")),
         managed: managed.cloned(),
+        whole: None,
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
     }
 }

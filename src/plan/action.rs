@@ -60,7 +60,7 @@ impl Plan {
         }
     }
 
-    /// Returns the drift that people are shown: all but our own marks, which are put back without a word.
+    /// Returns the drift that people are shown: all but what is put back without a word.
     pub fn drifted(&self) -> impl Iterator<Item = &DriftItem> {
         self.drift.iter().filter(|item| item.kind != DriftKind::Bookkeeping)
     }
@@ -184,7 +184,7 @@ pub enum DriftKind {
     Changed,
     /// Fields or list items of ours were removed.
     Removed,
-    /// Our marks were edited; put back without a word.
+    /// Our marks were edited, or somebody holds a field of ours with our value; put back without a word.
     Bookkeeping,
     /// The object is gone.
     Missing,

@@ -9,6 +9,7 @@ use super::action::{DriftItem, DriftKind, Verdict};
 use super::fields::{self, Holder, LostLeaf};
 use super::marks::{ENGINE_MARKS, MANAGER};
 use super::snapshot::{Live, Snapshot};
+use super::values::value_at;
 use crate::model::{DriftPolicy, Object, ObjectId, Record};
 
 /// A difference, before anything is decided about it.
@@ -42,9 +43,25 @@ pub(super) fn differences(record: &Record, live: Option<&Live>, payload: &Object
         return Vec::new();
     }
     match &live.managed {
-        Some(managed) => explained(&fields::lost_leaves(payload, managed, MANAGER), &live.time),
+        Some(managed) => {
+            let mut differences = explained(&fields::lost_leaves(payload, managed, MANAGER), &live.time);
+            for difference in &mut differences {
+                // Somebody holds our field with our value: only the ownership is to be taken back, which nobody need be told.
+                if difference.kind == DriftKind::Changed && has_our_values(difference, live, payload) {
+                    difference.kind = DriftKind::Bookkeeping;
+                }
+            }
+            differences
+        }
         None => vec![Difference::whole(DriftKind::Changed)],
     }
+}
+
+/// Returns whether all that was taken from us has the value that we want, as far as the object was read.
+fn has_our_values(difference: &Difference, live: &Live, payload: &Object) -> bool {
+    let Some(whole) = &live.whole else { return false };
+    let same = |path: &String| value_at(payload, path).is_some_and(|wanted| value_at(whole, path) == Some(wanted));
+    !difference.paths.is_empty() && difference.paths.iter().all(same)
 }
 
 /// Groups lost leaves by what happened and who holds them now.

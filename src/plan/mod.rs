@@ -29,6 +29,7 @@ mod requirement;
 mod secret;
 mod snapshot;
 mod source;
+mod values;
 mod wanted;
 mod wellness;
 mod write;
@@ -45,3 +46,4 @@ pub use snapshot::{
     Ask, Desired, DesiredObject, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence, RequirementState,
     Snapshot, TargetState,
 };
+pub use values::value_at;

@@ -136,6 +136,8 @@ pub struct Live {
     pub health: Option<Health>,
     /// The whole `managedFields`, kept only while it differs from what we wrote.
     pub managed: Option<Value>,
+    /// The object itself, read only where its values decide: it differs, and what differs is reported and not put back.
+    pub whole: Option<Object>,
     /// Desired hash as the live annotation says.
     pub hash: String,
 }

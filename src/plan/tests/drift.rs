@@ -56,6 +56,21 @@ fn under_report_a_changed_field_is_shown_and_left() {
 }
 
 #[test]
+fn under_report_a_value_that_a_person_put_back_is_ours_again() {
+    let seen = |replicas: i64| {
+        let world = policy(edited(EDIT, &[&["f:spec", "f:replicas"]]), DriftPolicy::Report);
+        world.live("Deployment/web", |live| {
+            let mut whole = deployment("web", "web:1");
+            whole.0["spec"]["replicas"] = replicas.into();
+            live.whole = Some(whole);
+        })
+    };
+    let left = "* Deployment/web changed spec.replicas by kubectl-edit (Update) at 2026-11-21T11:00:00Z, left as it is";
+    check(&seen(3), &[left, "= 1 unchanged"]);
+    check(&seen(2), &[PUT_BACK, "= 1 unchanged"]);
+}
+
+#[test]
 fn under_report_a_person_may_still_ask_for_the_correction() {
     let world = policy(edited(EDIT, &[&["f:spec", "f:replicas"]]), DriftPolicy::Report);
     check(

@@ -213,6 +213,7 @@ fn applied(next: &mut Snapshot, action: &Action, payload: &Object) {
         terminating: false,
         health: None,
         managed: None,
+        whole: None,
         hash: action.hash.clone(),
     };
     next.live.insert(action.object.clone(), live);

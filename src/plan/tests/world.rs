@@ -238,6 +238,7 @@ impl World {
             terminating: false,
             health: None,
             managed: None,
+            whole: None,
             hash: wanted.hash,
         };
         self.snapshot.live.insert(wanted.id, live);
