@@ -16,6 +16,7 @@ mod cluster;
 mod directory;
 mod forge;
 mod home;
+mod leaving;
 mod oracle;
 mod ownership;
 mod parts;
@@ -24,4 +25,5 @@ mod scripts;
 #[path = "../it/scripts_api/mod.rs"]
 mod scripts_api;
 mod starter;
+mod statuses;
 mod story;

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::home::{DEPLOY, DRIFT, Home};
+use crate::leaving::leave;
 use crate::parts::until;
 use crate::scripts_api::shape::shapes_of_scripts;
 
@@ -43,6 +44,7 @@ fn the_story_holds_on_real_parts() {
     delete(&home);
     only_known_requests(&home);
     home.stop_daemon();
+    leave(&home);
 }
 
 fn image(version: &str) -> Value {
@@ -178,9 +180,8 @@ fn merged(home: &Home, customised: &str, version: &str) {
 
 /// With policy `report`, what somebody edits in the cluster is shown and stays until a person says so.
 fn drift(home: &Home) {
-    let settings = home.file(".wild/config.yaml");
-    let reported = format!("{settings}apps:\n  photobox:\n    drift: report\n");
-    home.push("chore: look first", &[(".wild/config.yaml", &settings, &reported)]);
+    let app = "\n  photobox:\n";
+    home.push("chore: look first", &[(".wild/config.yaml", app, &format!("{app}    drift: report\n"))]);
     let head = home.pull();
     home.tells(&head, DEPLOY, "success");
     home.plane.kubectl_edit(&SERVER, "/replicas:.1$/s/1$/5/").unwrap();

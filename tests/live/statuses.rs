@@ -1,0 +1,76 @@
+//! Commit statuses on a real Gitea beside a real cluster: nothing is green before it is healthy, nothing stays green after it differs.
+//!
+//! A pod is held by asking for a node that there is not; it is released by making the node one. Not here: the whole story (`story.rs`).
+
+use serde_json::json;
+
+use crate::home::{DEPLOY, DRIFT, Home};
+use crate::parts::until;
+
+const DATABASE: [&str; 4] = ["-n", "stonedb", "statefulset", "stonedb"];
+const FILE: &str = "apps/stonedb/statefulset.yaml";
+const SETTINGS: &str = ".wild/config.yaml";
+
+#[test]
+fn statuses_on_the_forge_tell_the_truth() {
+    let Some(mut home) = Home::start() else { return };
+    home.publish("stonedb 15.4");
+    home.wild(&format!("directory add sample {}", home.path("directory.git").display()), 0);
+    home.wild("app add stonedb --deploy", 0);
+    home.wild("app wait stonedb", 0);
+    home.tells(&home.pull(), DEPLOY, "success");
+    no_success_while_a_pod_is_held(&home);
+    red_while_the_cluster_differs(&home);
+    home.stop_daemon();
+}
+
+fn no_success_while_a_pod_is_held(home: &Home) {
+    let node = "    spec:\n      securityContext:";
+    let held = "    spec:\n      nodeSelector: {example.org/room: free}\n      securityContext:";
+    let first = home.push("feat(stonedb): a room of its own", &[(FILE, node, held)]);
+    until("the pod is held", || {
+        let pod = home.live(&["-n", "stonedb", "pod", "stonedb-0"]);
+        (pod["status"]["phase"] == "Pending" && !pod["spec"]["nodeSelector"].is_null()).then_some(())
+    });
+    home.wild("app deploy stonedb", 0);
+    home.wild("app wait stonedb --timeout 2s", 5);
+    only_pending(&home.told(&first, DEPLOY));
+
+    // A commit that takes over closes the one before, which nobody will ever see healthy.
+    let second = home.push("chore(stonedb): wait longer", &[(FILE, "replicas: 1", "replicas: 1 # one is enough")]);
+    only_pending(&home.tells(&first, DEPLOY, "warning"));
+    home.wild("app wait stonedb --timeout 2s", 5);
+    until("the forge knows of it", || (!home.told(&second, DEPLOY).is_empty()).then_some(()));
+    only_pending(&home.told(&second, DEPLOY));
+
+    home.plane.kubectl(&["label", "node", "kwok-0", "example.org/room=free"]).unwrap();
+    only_pending(&home.tells(&second, DEPLOY, "success"));
+    assert_eq!(home.told(&first, DEPLOY).last().map(String::as_str), Some("warning"));
+    home.becomes(&DATABASE, &[("/status/readyReplicas", json!(1))]);
+}
+
+fn only_pending(told: &[String]) {
+    assert!(!told.is_empty() && told.iter().all(|state| state == "pending"), "{told:?}");
+}
+
+/// With policy `report` nothing is put back: the person who changed it, or we when asked, must.
+fn red_while_the_cluster_differs(home: &Home) {
+    let settings = home.file(SETTINGS);
+    let head = home.push("chore: look first", &[(SETTINGS, &settings, &format!("{settings}drift: report\n"))]);
+    home.tells(&head, DEPLOY, "success");
+    home.tells(&head, DRIFT, "success");
+    let scale =
+        |replicas: &str| home.plane.kubectl(&["-n", "stonedb", "scale", "statefulset/stonedb", replicas]).unwrap();
+    scale("--replicas=3");
+    home.tells(&head, DRIFT, "failure");
+    home.becomes(&DATABASE, &[("/spec/replicas", json!(3))]);
+    scale("--replicas=1");
+    home.tells(&head, DRIFT, "success");
+    scale("--replicas=2");
+    home.tells(&head, DRIFT, "failure");
+    home.wild("drift revert stonedb", 0);
+    home.tells(&head, DRIFT, "success");
+    home.becomes(&DATABASE, &[("/spec/replicas", json!(1))]);
+    assert_eq!(home.told(&head, DRIFT), ["success", "failure", "success", "failure", "success"]);
+    assert_eq!(home.pull(), head, "none of that makes a commit");
+}
