@@ -79,6 +79,11 @@ impl Process {
         &self.name
     }
 
+    /// Returns its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Returns whether it has ended by itself.
     pub(crate) fn has_ended(&self) -> bool {
         // Not reaped: until it is dropped nobody else can be given its number, so nobody else can be killed by it.
@@ -89,7 +94,7 @@ impl Process {
     /// Stops the program where it is; it stays reachable and answers nothing.
     pub(crate) fn suspend(&self) {
         self.signal(Signal::STOP).unwrap();
-        let state = format!("/proc/{}/stat", self.child.id());
+        let state = format!("/proc/{}/stat", self.id());
         until("every thread has stopped", || {
             let text = std::fs::read_to_string(&state).ok()?;
             text.rsplit_once(") ").filter(|(_, rest)| rest.starts_with('T')).map(|_| ())

@@ -1,0 +1,76 @@
+//! Benches of the `wild` binary on a real control plane, run by hand:
+//!
+//! ```text
+//! for line in $(tests/parts/build); do part=${line%%=*}; export "WILD_PART_${part^^}=${line#*=}"; done
+//! cargo bench --bench cluster -- [install|life]...
+//! ```
+//!
+//! Every figure is printed with its count, median and spread, and what we do is set against what others do in the same run, because only
+//! such ratios mean anything on another machine. `WILD_BENCH_APPS` (1000), `WILD_BENCH_ROUNDS` (3), `WILD_BENCH_COMMITS` (50) and
+//! `WILD_BENCH_EDITS` (200) set the size. Nothing here asserts a time.
+//!
+//! Not here: limits on calls, reads and writes, which tests assert.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a bench prints what it found, and ends where something is amiss"
+)]
+
+mod client;
+mod contenders;
+mod daemon;
+mod figures;
+mod install;
+mod instance;
+mod life;
+#[expect(dead_code, unused_imports, reason = "the tests use more of it than the benches")]
+#[path = "../parts/mod.rs"]
+mod parts;
+mod rig;
+#[expect(dead_code, reason = "the parts count requests by their shape, and nothing else of it is used")]
+#[path = "../../it/scripts_api/mod.rs"]
+mod scripts_api;
+
+use std::process::ExitCode;
+
+/// How large the benches are.
+struct Size {
+    /// Apps of the instance.
+    apps: usize,
+    /// Rounds of everything that starts on an empty cluster.
+    rounds: usize,
+    /// Commits that change one app.
+    commits: usize,
+    /// Edits of live objects.
+    edits: usize,
+}
+
+/// Runs and prints.
+type Bench = fn(&Size);
+
+fn main() -> ExitCode {
+    let size = Size {
+        apps: number("WILD_BENCH_APPS", 1_000),
+        rounds: number("WILD_BENCH_ROUNDS", 3),
+        commits: number("WILD_BENCH_COMMITS", 50),
+        edits: number("WILD_BENCH_EDITS", 200),
+    };
+    // Cargo adds `--bench` to the arguments.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let benches: [(&str, Bench); 2] = [("install", install::run), ("life", life::run)];
+    if let Some(unknown) = wanted.iter().find(|name| benches.iter().all(|(known, _)| known != name)) {
+        println!("there is no bench {unknown}; there are install and life");
+        return ExitCode::from(2);
+    }
+    for (name, bench) in benches {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            bench(&size);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn number(variable: &str, default: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}

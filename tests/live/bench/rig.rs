@@ -1,0 +1,53 @@
+//! One fresh control plane with an instance and a daemon beside it.
+//!
+//! Not here: the parts themselves (`parts`).
+
+use tokio::runtime::Runtime;
+
+use crate::client::Api;
+use crate::daemon::{Daemon, Listed};
+use crate::instance::Home;
+use crate::parts::{ControlPlane, Scratch, Shape};
+
+/// Kinds of which every app has one object, by path of their collection.
+pub(crate) const KINDS: [&str; 5] = [
+    "/api/v1/namespaces",
+    "/api/v1/serviceaccounts",
+    "/api/v1/configmaps",
+    "/api/v1/services",
+    "/apis/apps/v1/deployments",
+];
+
+/// An empty cluster.
+pub(crate) struct Rig {
+    // Dropped in this order.
+    pub(crate) runtime: Runtime,
+    pub(crate) scratch: Scratch,
+    pub(crate) plane: ControlPlane,
+    pub(crate) api: Api,
+}
+
+impl Rig {
+    /// Starts the control plane.
+    pub(crate) fn start() -> Self {
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let plane = ControlPlane::start(Shape::Full).expect("the parts are named in the environment");
+        let runtime = Runtime::new().unwrap();
+        let api = Api::new(&plane);
+        Self { runtime, scratch: Scratch::new("bench").unwrap(), plane, api }
+    }
+
+    /// Makes an empty instance and starts a daemon that has seen it.
+    pub(crate) fn with_daemon(&self, listed: Listed) -> (Home, Daemon) {
+        let home = Home::make(&self.scratch);
+        let daemon = Daemon::start(&self.scratch, &self.plane, &home, listed);
+        self.runtime.block_on(daemon.until("", |instance| instance["ready"].is_null()));
+        (home, daemon)
+    }
+}
+
+/// Waits until every app has all of its objects.
+pub(crate) async fn until_installed(api: &Api, apps: usize) {
+    let [namespaces, accounts, configs, services, deployments] = KINDS.map(|path| api.until_seen(path, apps));
+    tokio::join!(namespaces, accounts, configs, services, deployments);
+}
