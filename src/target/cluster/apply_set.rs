@@ -4,6 +4,7 @@
 //! Not here: the label on members (`plan::marks`).
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,7 +12,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::call::{Call, Form, GET_DEADLINE, WRITE_DEADLINE};
-use super::{Inner, Kind};
+use super::{Inner, Kind, locked};
 use crate::base::sha256;
 use crate::target::{Quoting, Refusal, RefusalKind};
 
@@ -26,11 +27,33 @@ const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
 /// Annotation with the namespaces of the members beside the parent's own.
 const NAMESPACES: &str = "applyset.kubernetes.io/additional-namespaces";
 
-/// What the parent is known to name.
-#[derive(Default)]
-pub(super) struct Known {
+/// What a parent names.
+#[derive(Clone, Default)]
+struct Members {
     kinds: BTreeSet<String>,
     namespaces: BTreeSet<String>,
+}
+
+impl Members {
+    fn holds(&self, wanted: &Self) -> bool {
+        wanted.kinds.is_subset(&self.kinds) && wanted.namespaces.is_subset(&self.namespaces)
+    }
+
+    fn add(&mut self, more: &Self) {
+        self.kinds.extend(more.kinds.iter().cloned());
+        self.namespaces.extend(more.namespaces.iter().cloned());
+    }
+}
+
+/// The parent as we know it, and what waits to be written into it. Passes that wait at the same moment share one write.
+#[derive(Default)]
+pub(super) struct Parent {
+    /// What it named when we read or wrote it last.
+    known: Mutex<Members>,
+    /// What somebody wants it to name; only ever grows, like the parent.
+    wanted: Mutex<Members>,
+    /// Its version, for whoever may write it; nothing until it was read, or when somebody else wrote it.
+    turn: tokio::sync::Mutex<Option<String>>,
 }
 
 /// Returns the id of the set with this parent: sha256 over its identity, as kubectl computes it.
@@ -47,35 +70,48 @@ impl Inner {
         kinds: &BTreeSet<Kind>,
         namespaces: &BTreeSet<String>,
     ) -> Result<(), Refusal> {
-        let wanted_kinds: BTreeSet<String> = kinds
-            .iter()
-            .map(|kind| if kind.group.is_empty() { kind.kind.clone() } else { format!("{}.{}", kind.kind, kind.group) })
-            .collect();
-        let wanted_namespaces: BTreeSet<String> = namespaces
-            .iter()
-            .filter(|namespace| !namespace.is_empty() && **namespace != self.control_namespace)
-            .cloned()
-            .collect();
-        // Holding the lock lets passes that wait at the same moment share one write.
-        let mut known = self.parent.lock().await;
-        if wanted_kinds.is_subset(&known.kinds) && wanted_namespaces.is_subset(&known.namespaces) {
+        let named = |kind: &Kind| match kind.group.as_str() {
+            "" => kind.kind.clone(),
+            group => format!("{}.{group}", kind.kind),
+        };
+        let elsewhere = |namespace: &&String| !namespace.is_empty() && **namespace != self.control_namespace;
+        let wanted = Members {
+            kinds: kinds.iter().map(named).collect(),
+            namespaces: namespaces.iter().filter(elsewhere).cloned().collect(),
+        };
+        if locked(&self.parent.known).holds(&wanted) {
+            return Ok(());
+        }
+        locked(&self.parent.wanted).add(&wanted);
+        let mut version = self.parent.turn.lock().await;
+        if locked(&self.parent.known).holds(&wanted) {
             return Ok(());
         }
         for _ in 0..WRITE_ROUNDS {
-            let live = self.read_parent().await?;
-            let mut kinds = members(live.as_ref(), GROUP_KINDS);
-            let mut namespaces = members(live.as_ref(), NAMESPACES);
-            let grown = !wanted_kinds.is_subset(&kinds) || !wanted_namespaces.is_subset(&namespaces) || live.is_none();
-            kinds.extend(wanted_kinds.iter().cloned());
-            namespaces.extend(wanted_namespaces.iter().cloned());
-            if grown {
-                match self.write_parent(live.as_ref(), &kinds, &namespaces).await {
-                    Err(refusal) if refusal.kind == RefusalKind::Changed => continue,
-                    other => other?,
+            if version.is_none() {
+                let live = self.read_parent().await?;
+                *version = live.as_ref().and_then(version_of);
+                *locked(&self.parent.known) = live.as_ref().map(members).unwrap_or_default();
+            }
+            let mut next = locked(&self.parent.known).clone();
+            if version.is_some() && next.holds(&wanted) {
+                return Ok(());
+            }
+            next.add(&locked(&self.parent.wanted));
+            match self.write_parent(version.as_deref(), &next).await {
+                Err(refusal) => {
+                    *version = None;
+                    // One that was removed by hand is made anew.
+                    if !matches!(refusal.kind, RefusalKind::Changed | RefusalKind::NotFound) {
+                        return Err(refusal);
+                    }
+                }
+                Ok(written) => {
+                    *version = version_of(&written);
+                    *locked(&self.parent.known) = next;
+                    return Ok(());
                 }
             }
-            *known = Known { kinds, namespaces };
-            return Ok(());
         }
         Err(Refusal::new(
             RefusalKind::Changed,
@@ -107,12 +143,8 @@ impl Inner {
         Ok(Some(parent))
     }
 
-    async fn write_parent(
-        &self,
-        live: Option<&Value>,
-        kinds: &BTreeSet<String>,
-        namespaces: &BTreeSet<String>,
-    ) -> Result<(), Refusal> {
+    /// Writes the parent over the version that is known, or makes it, and returns the answer.
+    async fn write_parent(&self, version: Option<&str>, members: &Members) -> Result<Value, Refusal> {
         let name = self.parent_name();
         let join = |set: &BTreeSet<String>| set.iter().map(String::as_str).collect::<Vec<_>>().join(",");
         let mut body = json!({
@@ -124,8 +156,8 @@ impl Inner {
                 "labels": {ID_LABEL: set_id(&name, &self.control_namespace), "app.kubernetes.io/managed-by": "wild"},
                 "annotations": {
                     TOOLING: concat!("wild/v", env!("CARGO_PKG_VERSION")),
-                    GROUP_KINDS: join(kinds),
-                    NAMESPACES: join(namespaces),
+                    GROUP_KINDS: join(&members.kinds),
+                    NAMESPACES: join(&members.namespaces),
                 },
             },
         });
@@ -138,15 +170,15 @@ impl Inner {
             quoting: Quoting::Allowed,
             deadline: WRITE_DEADLINE,
         };
-        let version = live.and_then(|live| live.get("metadata")?.get("resourceVersion").cloned());
         if let (Some(version), Some(metadata)) = (version, body.get_mut("metadata").and_then(Value::as_object_mut)) {
-            metadata.insert("resourceVersion".to_owned(), version);
+            metadata.insert("resourceVersion".to_owned(), Value::from(version));
             let path = format!("{}/{name}?fieldManager=wild-apply-set", self.parent_collection());
-            return self.call(call(Method::PUT, path, &body, format!("grow the ApplySet {name}"))).await.map(|_| ());
+            let answer = self.call(call(Method::PUT, path, &body, format!("grow the ApplySet {name}"))).await;
+            return answer.map(|(_, value)| value);
         }
         self.make_control_namespace().await?;
         let path = format!("{}?fieldManager=wild-apply-set", self.parent_collection());
-        self.call(call(Method::POST, path, &body, format!("make the ApplySet {name}"))).await.map(|_| ())
+        self.call(call(Method::POST, path, &body, format!("make the ApplySet {name}"))).await.map(|(_, value)| value)
     }
 
     async fn make_control_namespace(&self) -> Result<(), Refusal> {
@@ -182,9 +214,13 @@ fn annotation(object: &Value, key: &str) -> String {
     found.and_then(Value::as_str).unwrap_or("").to_owned()
 }
 
-fn members(parent: Option<&Value>, key: &str) -> BTreeSet<String> {
-    let Some(parent) = parent else { return BTreeSet::new() };
-    annotation(parent, key).split(',').filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
+fn version_of(object: &Value) -> Option<String> {
+    object.get("metadata")?.get("resourceVersion")?.as_str().map(str::to_owned)
+}
+
+fn members(parent: &Value) -> Members {
+    let list = |key| annotation(parent, key).split(',').filter(|entry| !entry.is_empty()).map(str::to_owned).collect();
+    Members { kinds: list(GROUP_KINDS), namespaces: list(NAMESPACES) }
 }
 
 #[cfg(test)]
