@@ -42,13 +42,18 @@ impl Bus {
         self.unsent.subscribe()
     }
 
-    /// Stores an event and hands it to all streams. A store that fails is logged here and fails no pass.
-    pub async fn tell(&self, event: Event) {
-        if let Err(error) = self.store.add_event(&self.instance, &event).await {
-            tracing::error!(instance = %self.instance, error = crate::base::chain(&error), "an event was not stored");
+    /// Stores events and hands them to all streams. A store that fails is logged here and fails no pass.
+    pub async fn tell(&self, events: Vec<Event>) {
+        if events.is_empty() {
+            return;
         }
-        // No receiver is no error: nobody listens.
-        let _ = self.events.send(event);
+        if let Err(error) = self.store.add_events(&self.instance, &events).await {
+            tracing::error!(instance = %self.instance, error = crate::base::chain(&error), "events were not stored");
+        }
+        for event in events {
+            // No receiver is no error: nobody listens.
+            let _ = self.events.send(event);
+        }
     }
 
     /// Stores a status and wakes the sender if it differs from the one before.

@@ -23,6 +23,9 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Longest wait between sends to a forge that does not answer.
 const RETRY_LIMIT: Duration = Duration::from_secs(300);
 
+/// Shortest time between two rounds: while many apps are applied the newest state is worth telling, not each on the way.
+const PAUSE: Duration = Duration::from_millis(250);
+
 /// Keeps the statuses of a commit where plain git can show them. Implemented over `git`, which this module may not decide about.
 pub trait Notes: Send + Sync {
     /// Replaces the note of a commit.
@@ -48,6 +51,10 @@ pub async fn send_statuses(
         unsent.mark_unchanged();
         let all_sent = send_all(&bus, forge.as_deref(), notes.as_ref(), &public_url).await;
         wait = if all_sent { FIRST_RETRY } else { (wait * 2).min(RETRY_LIMIT) };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(PAUSE) => {}
+        }
         tokio::select! {
             () = stop.cancelled() => return,
             changed = changed_or_never(&mut unsent) => if !changed { return },

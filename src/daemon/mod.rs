@@ -246,7 +246,7 @@ fn token(state: &StateDirectory, entry: &InstanceEntry) -> Result<Option<SecretV
 
 /// Returns the forge behind the remote, if there is one and its token is known.
 async fn forge(instance: &Instance, entry: &InstanceEntry) -> Result<Option<Box<dyn Forge>>, Error> {
-    let kind = pipeline::settings(instance).await?.statuses.forge;
+    let kind = pipeline::settings(instance).await?.statuses.forge.clone();
     if kind == "none" || entry.remote.is_empty() {
         return Ok(None);
     }

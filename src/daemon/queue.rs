@@ -116,12 +116,13 @@ impl Queue {
             .waiting
             .iter()
             .filter(|(app, _)| !self.running.contains(*app))
-            .map(|(app, waiting)| (ready(self, app, waiting), waiting.reasons.first().copied(), app.clone()))
+            .map(|(app, waiting)| (ready(self, app, waiting), waiting.reasons.first().copied(), app))
             .min();
         match first {
             None => Next::Idle,
             Some((due, _, _)) if due > now => Next::Sleep(due),
             Some((_, _, app)) => {
+                let app = app.clone();
                 let reasons = self.waiting.remove(&app).map(|waiting| waiting.reasons).unwrap_or_default();
                 self.running.insert(app.clone());
                 Next::Start(app, reasons)

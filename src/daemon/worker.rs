@@ -142,7 +142,7 @@ struct Worker {
     queue: Queue,
     passes: JoinSet<Ended>,
     apps: HashMap<Id, AppName>,
-    known: Option<Overview>,
+    known: Option<Arc<Overview>>,
     waits: BTreeMap<WakeOn, BTreeSet<AppName>>,
     timers: Timers,
     asked: bool,
@@ -243,7 +243,7 @@ impl Worker {
             };
             tokio::select! {
                 () = stop.cancelled() => return,
-                Some(trigger) = receiver.recv() => self.take_in(trigger),
+                Some(trigger) = receiver.recv() => self.take_in(trigger).await,
                 alive = moved => {
                     if !alive { refs = None; }
                     self.look(Reason::Push).await;
@@ -267,8 +267,10 @@ impl Worker {
         }
     }
 
-    fn take_in(&mut self, trigger: Trigger) {
+    async fn take_in(&mut self, trigger: Trigger) {
         match trigger.app {
+            // A push says that the branch moved, not which apps it changed.
+            None if trigger.reason == Reason::Push => self.look(Reason::Push).await,
             Some(app) => self.trigger(app, trigger.reason),
             None if trigger.reason == Reason::Request => self.asked = true,
             None => self.wake_all(trigger.reason),
@@ -560,8 +562,7 @@ async fn remembered(instance: &Instance) -> BTreeSet<AppName> {
 /// Carries out the requests of one app that wait, oldest first, then walks the line for the other reasons.
 async fn walk(instance: &Instance, app: &AppName, reasons: &BTreeSet<Reason>) -> Result<Passed, Error> {
     let mut last = None;
-    let mut waiting = instance.store.operations_in(&instance.id, OperationState::Waiting).await?;
-    waiting.retain(|operation| operation.app.as_ref() == Some(app));
+    let waiting = instance.store.waiting_requests(&instance.id, Some(app)).await?;
     for operation in waiting {
         last = Some(insist(instance, app, Reason::Request, Some(operation)).await?);
     }
@@ -599,8 +600,7 @@ async fn insist(
 
 /// Carries out the requests that are about the instance and no app.
 async fn requests_of_instance(instance: &Instance) -> Result<Passed, Error> {
-    let mut waiting = instance.store.operations_in(&instance.id, OperationState::Waiting).await?;
-    waiting.retain(|operation| operation.app.is_none());
+    let waiting = instance.store.waiting_requests(&instance.id, None).await?;
     let mut last = Passed::default();
     for operation in waiting {
         let passed = pipeline::pass_instance(instance, operation).await?;

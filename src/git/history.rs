@@ -58,14 +58,14 @@ impl Repository {
     /// Returns one commit.
     pub async fn read_commit(&self, id: &CommitId) -> Result<Commit, Error> {
         let (attempt, id) = (format!("read commit {id} of {}", self.path().display()), id.clone());
-        self.read(attempt, move |repository| read_commit(repository, oid(&id)?)).await
+        self.read(attempt, move |repository, _| read_commit(repository, oid(&id)?)).await
     }
 
     /// Returns the newest common ancestor of two commits, or nothing if they share no history.
     pub async fn merge_base(&self, a: &CommitId, b: &CommitId) -> Result<Option<CommitId>, Error> {
         let attempt = format!("find the merge base of {} and {}", a.short(), b.short());
         let (a, b) = (a.clone(), b.clone());
-        self.read(attempt.clone(), move |repository| match repository.merge_base(oid(&a)?, oid(&b)?) {
+        self.read(attempt.clone(), move |repository, _| match repository.merge_base(oid(&a)?, oid(&b)?) {
             Ok(base) => Ok(Some(commit_id(base))),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
             Err(error) => Err(git(attempt)(error)),
@@ -77,7 +77,7 @@ impl Repository {
     pub async fn is_ancestor(&self, ancestor: &CommitId, commit: &CommitId) -> Result<bool, Error> {
         let attempt = format!("look for {} in the history of {}", ancestor.short(), commit.short());
         let (ancestor, commit) = (ancestor.clone(), commit.clone());
-        self.read(attempt, move |repository| is_ancestor(repository, oid(&ancestor)?, oid(&commit)?)).await
+        self.read(attempt, move |repository, _| is_ancestor(repository, oid(&ancestor)?, oid(&commit)?)).await
     }
 
     /// Returns the newest commits first, over all parents. With a path only those where it differs from every parent.
@@ -95,13 +95,13 @@ impl Repository {
     pub async fn diff_paths(&self, from: Option<&CommitId>, to: &CommitId) -> Result<Vec<RepoPath>, Error> {
         let attempt = format!("compare with commit {}", to.short());
         let (from, to) = (from.cloned(), to.clone());
-        self.read(attempt, move |repository| diff_paths(repository, from.as_ref(), &to)).await
+        self.read(attempt, move |repository, _| diff_paths(repository, from.as_ref(), &to)).await
     }
 
     async fn walk(&self, from: &CommitId, limit: usize, paths: &[&str], follow: Follow) -> Result<Vec<Commit>, Error> {
         let attempt = format!("read the history of {} in {}", from.short(), self.path().display());
         let (from, paths) = (from.clone(), paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>());
-        self.read(attempt, move |repository| walk(repository, oid(&from)?, limit, &paths, follow)).await
+        self.read(attempt, move |repository, _| walk(repository, oid(&from)?, limit, &paths, follow)).await
     }
 }
 

@@ -31,7 +31,7 @@ impl Repository {
     pub async fn read_note(&self, commit: &CommitId) -> Result<Option<String>, Error> {
         let attempt = format!("read the note of commit {}", commit.short());
         let commit = commit.clone();
-        self.read(attempt.clone(), move |repository| match repository.find_note(Some(NOTES_REF), oid(&commit)?) {
+        self.read(attempt.clone(), move |repository, _| match repository.find_note(Some(NOTES_REF), oid(&commit)?) {
             Ok(note) => Ok(Some(String::from_utf8_lossy(note.message_bytes()).into_owned())),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
             Err(error) => Err(git(attempt)(error)),

@@ -2,7 +2,8 @@
 //!
 //! Not here: files of a work tree (`worktree.rs`); what is committed is what counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use git2::{Odb, Oid};
 
@@ -21,6 +22,10 @@ use super::worktree::Blob;
 
 /// Segments of a path that is looked up.
 const MAX_LOOKUP: usize = crate::base::limits::MAX_PATH_DEPTH;
+/// Entries from which on a directory is kept after it was looked into.
+const LARGE_DIRECTORY: usize = 64;
+/// Large directories that are kept: those of all apps and of all records, in a few commits.
+const KEPT_DIRECTORIES: usize = 8;
 
 /// An entry found by its path.
 #[derive(Clone, Copy)]
@@ -39,45 +44,66 @@ impl Repository {
         if under.is_empty() {
             under.push(String::new());
         }
-        self.read(attempt, move |repository| read_tree(repository, &commit, &under)).await
+        let work = move |repository: &_, directories: &_| read_tree(repository, directories, &commit, &under);
+        let tree = self.read(attempt, work).await?;
+        self.count_files(tree.len());
+        Ok(tree)
     }
 
     /// Returns the id of the tree or file at a path of a commit: equal ids mean equal content, without reading it.
     pub async fn tree_id(&self, commit: &CommitId, path: &str) -> Result<Option<String>, Error> {
         let attempt = format!("read {path} of commit {}", commit.short());
         let (commit, path) = (commit.clone(), path.to_owned());
-        self.read(attempt, move |repository| {
-            Ok(with_odb(repository, &commit, |odb, root| find(odb, root, &path))?.map(|found| found.id.to_string()))
+        self.read(attempt, move |repository, directories| {
+            let found = with_odb(repository, &commit, |odb, root| directories.find(odb, root, &path))?;
+            Ok(found.map(|found| found.id.to_string()))
         })
         .await
     }
 
-    /// Returns the names in a directory of a commit in git's order, or none if it is not there.
+    /// Returns the names in a directory of a commit, or none if it is not there.
     pub async fn list_directory(&self, commit: &CommitId, path: &str) -> Result<Vec<String>, Error> {
-        self.list(commit, path, |_| true).await
+        Ok(self.list(commit, path, |_| true).await?.into_keys().collect())
     }
 
-    /// Returns the names of the directories in a directory of a commit.
-    pub async fn list_directories(&self, commit: &CommitId, path: &str) -> Result<Vec<String>, Error> {
+    /// Returns the directories in a directory of a commit with the id of each, or none if it is not there.
+    pub async fn list_directories(&self, commit: &CommitId, path: &str) -> Result<BTreeMap<String, String>, Error> {
         self.list(commit, path, |kind| kind == Kind::Directory).await
     }
 
-    async fn list(&self, commit: &CommitId, path: &str, wanted: fn(Kind) -> bool) -> Result<Vec<String>, Error> {
+    /// Returns the files in a directory of a commit with the id of each, or none if it is not there.
+    pub async fn list_files(&self, commit: &CommitId, path: &str) -> Result<BTreeMap<String, String>, Error> {
+        self.list(commit, path, |kind| matches!(kind, Kind::Regular | Kind::Executable)).await
+    }
+
+    async fn list(
+        &self,
+        commit: &CommitId,
+        path: &str,
+        wanted: fn(Kind) -> bool,
+    ) -> Result<BTreeMap<String, String>, Error> {
         let attempt = format!("list {path} of commit {}", commit.short());
         let (commit, path) = (commit.clone(), path.to_owned());
-        self.read(attempt, move |repository| with_odb(repository, &commit, |odb, root| list(odb, root, &path, wanted)))
-            .await
+        self.read(attempt, move |repository, directories| {
+            with_odb(repository, &commit, |odb, root| list(odb, directories.find(odb, root, &path)?, &path, wanted))
+        })
+        .await
     }
 }
 
 /// Reads the checked files at or below paths of a commit.
-pub(super) fn read_tree(repository: &git2::Repository, commit: &CommitId, under: &[String]) -> Result<FileTree, Error> {
+pub(super) fn read_tree(
+    repository: &git2::Repository,
+    directories: &Directories,
+    commit: &CommitId,
+    under: &[String],
+) -> Result<FileTree, Error> {
     with_odb(repository, commit, |odb, root| {
         let mut check = TreeCheck::new(odb, Depth::Files(u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX)));
         let (mut files, mut bytes) = (0_u64, 0_u64);
         let mut places = Vec::new();
         for path in under {
-            let Some(found) = find(odb, root, path)? else { continue };
+            let Some(found) = directories.find(odb, root, path)? else { continue };
             let (more_files, more_bytes) = match found.kind {
                 Kind::Directory => {
                     let extent = check.check(found.id, path)?;
@@ -118,9 +144,10 @@ pub(super) fn list_files(
 ) -> Result<BTreeMap<RepoPath, Blob>, Error> {
     let odb = repository.odb().map_err(git(format!("read tree {root}")))?;
     let mut files = BTreeMap::new();
+    let directories = Directories::default();
     let mut check = TreeCheck::new(&odb, Depth::Names);
     let mut list = |path: &RepoPath| {
-        let Some(found) = find(&odb, root, path.as_str())? else { return Ok(()) };
+        let Some(found) = directories.find(&odb, root, path.as_str())? else { return Ok(()) };
         if found.kind == Kind::Directory {
             check.check(found.id, path.as_str())?;
         }
@@ -175,36 +202,78 @@ fn with_odb<T>(
     work(&odb, root).map_err(|refusal| refused(refusal, commit.as_str()))
 }
 
-/// Looks a path up; the empty path is the root.
-fn find(odb: &Odb<'_>, root: Oid, path: &str) -> Result<Option<Found>, Refusal> {
-    let mut at = Found { kind: Kind::Directory, id: root };
-    for segment in path.split('/').filter(|segment| !segment.is_empty()).take(MAX_LOOKUP) {
-        if at.kind != Kind::Directory {
-            return Ok(None);
-        }
-        let object = read_tree_object(odb, at.id, path)?;
-        let entries = parse(object.data()).map_err(|rule| hostile(path, rule))?;
-        let mut same = entries.iter().filter(|entry| entry.name == segment.as_bytes());
-        let Some(entry) = same.next() else { return Ok(None) };
-        if same.next().is_some() {
-            return Err(hostile(path, ("tree/duplicate", "two entries have this name")));
-        }
-        at = Found { kind: entry.kind, id: entry.id };
-    }
-    Ok(Some(at))
+/// Large directories that were looked into, by the id of their tree: that of all apps is on the way to every app, and a tree with an id never
+/// changes.
+#[derive(Default)]
+pub(super) struct Directories {
+    kept: Mutex<VecDeque<(Oid, Arc<Names>)>>,
 }
 
-fn list(odb: &Odb<'_>, root: Oid, path: &str, wanted: fn(Kind) -> bool) -> Result<Vec<String>, Refusal> {
-    let Some(found) = find(odb, root, path)?.filter(|found| found.kind == Kind::Directory) else {
-        return Ok(Vec::new());
+/// What a directory holds, by name; nothing where two entries have one name.
+type Names = HashMap<Vec<u8>, Option<Found>>;
+
+impl Directories {
+    /// Looks a path up; the empty path is the root.
+    fn find(&self, odb: &Odb<'_>, root: Oid, path: &str) -> Result<Option<Found>, Refusal> {
+        let mut at = Found { kind: Kind::Directory, id: root };
+        for segment in path.split('/').filter(|segment| !segment.is_empty()).take(MAX_LOOKUP) {
+            if at.kind != Kind::Directory {
+                return Ok(None);
+            }
+            at = match self.names(odb, at.id, path)?.get(segment.as_bytes()) {
+                None => return Ok(None),
+                Some(None) => return Err(hostile(path, ("tree/duplicate", "two entries have this name"))),
+                Some(Some(found)) => *found,
+            };
+        }
+        Ok(Some(at))
+    }
+
+    fn names(&self, odb: &Odb<'_>, tree: Oid, path: &str) -> Result<Arc<Names>, Refusal> {
+        let known = self.kept().iter().find(|(id, _)| *id == tree).map(|(_, names)| names.clone());
+        if let Some(names) = known {
+            return Ok(names);
+        }
+        let object = read_tree_object(odb, tree, path)?;
+        let entries = parse(object.data()).map_err(|rule| hostile(path, rule))?;
+        let mut names = Names::with_capacity(entries.len());
+        for entry in &entries {
+            let found = Found { kind: entry.kind, id: entry.id };
+            names.entry(entry.name.to_vec()).and_modify(|known| *known = None).or_insert(Some(found));
+        }
+        let names = Arc::new(names);
+        if entries.len() >= LARGE_DIRECTORY {
+            let mut kept = self.kept();
+            kept.truncate(KEPT_DIRECTORIES - 1);
+            kept.push_front((tree, names.clone()));
+        }
+        Ok(names)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<(Oid, Arc<Names>)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn list(
+    odb: &Odb<'_>,
+    found: Option<Found>,
+    path: &str,
+    wanted: fn(Kind) -> bool,
+) -> Result<BTreeMap<String, String>, Refusal> {
+    let Some(found) = found.filter(|found| found.kind == Kind::Directory) else {
+        return Ok(BTreeMap::new());
     };
     let object = read_tree_object(odb, found.id, path)?;
     let entries = parse(object.data()).map_err(|rule| hostile(path, rule))?;
-    let mut names = Vec::new();
+    let mut ids = BTreeMap::new();
     for entry in entries.iter().filter(|entry| wanted(entry.kind)) {
-        names.push(repo_path(entry, path)?.name().to_owned());
+        let name = repo_path(entry, path)?.name().to_owned();
+        if ids.insert(name, entry.id.to_string()).is_some() {
+            return Err(hostile(path, ("tree/duplicate", "two entries have one name")));
+        }
     }
-    Ok(names)
+    Ok(ids)
 }
 
 /// Reads what the check has let through. The recursion is bounded, because the check has counted the levels.

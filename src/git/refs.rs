@@ -43,20 +43,20 @@ impl Repository {
     /// Returns the branch that HEAD names, without `refs/heads/`, or nothing if HEAD names a commit itself.
     pub async fn head_branch(&self) -> Result<Option<String>, Error> {
         let attempt = format!("read HEAD of {}", self.path().display());
-        self.read(attempt, head_branch).await
+        self.read(attempt, |repository, _| head_branch(repository)).await
     }
 
     /// Returns the commit a ref points to, tags followed, or nothing if there is no such ref.
     pub async fn read_ref(&self, name: &str) -> Result<Option<CommitId>, Error> {
         check_name(name)?;
         let (attempt, name) = (format!("read {name} of {}", self.path().display()), name.to_owned());
-        self.read(attempt, move |repository| Ok(read_ref(repository, &name)?.map(commit_id))).await
+        self.read(attempt, move |repository, _| Ok(read_ref(repository, &name)?.map(commit_id))).await
     }
 
     /// Returns all refs that start with a prefix and lead to a commit; an empty prefix means all.
     pub async fn list_refs(&self, prefix: &str) -> Result<BTreeMap<String, CommitId>, Error> {
         let (attempt, prefix) = (format!("list refs of {}", self.path().display()), prefix.to_owned());
-        self.read(attempt, move |repository| list_refs(repository, &prefix)).await
+        self.read(attempt, move |repository, _| list_refs(repository, &prefix)).await
     }
 
     /// Moves refs in the given order, all or none: every ref is locked and compared before the first one moves.

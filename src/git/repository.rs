@@ -6,11 +6,13 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use git2::{ConfigLevel, RepositoryInitOptions, RepositoryOpenFlags};
 use tokio::sync::Mutex;
 
 use super::error::{Error, git, io};
+use super::read::Directories;
 use super::{lane, options};
 
 /// Settings written into repositories that we create, so that pushes through a user's own sshd obey them as well:
@@ -40,17 +42,28 @@ pub enum Layout {
     WorkTree,
 }
 
+/// Open handles that are kept for reading: opening one costs more than most reads.
+const IDLE_HANDLES: usize = 4;
+
 /// A repository; clones share one lane for commits.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Repository {
     place: Arc<Place>,
 }
 
-#[derive(Debug)]
 struct Place {
     git_dir: PathBuf,
     work_tree: Option<PathBuf>,
     writes: Mutex<()>,
+    idle: std::sync::Mutex<Vec<git2::Repository>>,
+    directories: Directories,
+    files_read: AtomicU64,
+}
+
+impl std::fmt::Debug for Repository {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Repository").field(&self.place.git_dir).finish()
+    }
 }
 
 impl Repository {
@@ -90,11 +103,54 @@ impl Repository {
 
     fn at(repository: &git2::Repository) -> Self {
         let work_tree = repository.workdir().map(Path::to_owned);
-        Self { place: Arc::new(Place { git_dir: repository.path().to_owned(), work_tree, writes: Mutex::new(()) }) }
+        Self {
+            place: Arc::new(Place {
+                git_dir: repository.path().to_owned(),
+                work_tree,
+                writes: Mutex::new(()),
+                idle: std::sync::Mutex::default(),
+                directories: Directories::default(),
+                files_read: AtomicU64::new(0),
+            }),
+        }
     }
 
-    /// Runs a reading call on the lane.
+    /// Returns how many files were read from commits so far: work that follows a commit grows with what it changed.
+    pub fn files_read(&self) -> u64 {
+        self.place.files_read.load(Ordering::Relaxed)
+    }
+
+    /// Counts files that were read.
+    pub(super) fn count_files(&self, files: usize) {
+        self.place.files_read.fetch_add(u64::try_from(files).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Runs a call that reads objects and refs on the lane.
+    ///
+    /// It may get a handle that was opened earlier, which sees new objects and refs but keeps an index once it was read.
     pub(super) async fn read<T, W>(&self, attempt: String, work: W) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        W: FnOnce(&git2::Repository, &Directories) -> Result<T, Error> + Send + 'static,
+    {
+        let place = self.place.clone();
+        lane::run(attempt, move || {
+            let kept = place.idle().pop();
+            let repository = kept.map_or_else(|| open(&place.git_dir), Ok)?;
+            let result = work(&repository, &place.directories);
+            let mut idle = place.idle();
+            // A handle that met trouble may hold on to a state of the repository that is gone.
+            if result.is_ok() && idle.len() < IDLE_HANDLES {
+                idle.push(repository);
+            }
+            drop(idle);
+            result
+        })
+        .await
+    }
+
+    /// Runs a call on the lane with a handle of its own.
+    pub(super) async fn run<T, W>(&self, attempt: String, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
         W: FnOnce(&git2::Repository) -> Result<T, Error> + Send + 'static,
@@ -113,7 +169,14 @@ impl Repository {
         let Ok(_turn) = tokio::time::timeout(deadline, self.place.writes.lock()).await else {
             return Err(Error::Deadline { attempt, deadline });
         };
-        self.read(attempt, work).await
+        self.run(attempt, work).await
+    }
+}
+
+impl Place {
+    /// Returns the handles; whoever panicked with one in hand did not put it back.
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<git2::Repository>> {
+        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

@@ -53,7 +53,7 @@ impl Repository {
     pub async fn dirty_paths(&self, paths: &[RepoPath]) -> Result<Vec<RepoPath>, Error> {
         let attempt = format!("look for uncommitted edits in {}", self.path().display());
         let paths = paths.to_vec();
-        self.read(attempt, move |repository| dirty_paths(repository, &paths)).await
+        self.run(attempt, move |repository| dirty_paths(repository, &paths)).await
     }
 
     /// Brings index and files from one commit to another after the branch moved, or touches nothing and names the

@@ -3,6 +3,8 @@
 //! Shown is what the last pass found. Where the cluster has stopped answering since, health is unknown and not what it was. Not here:
 //! changing anything (`changes.rs`).
 
+use std::collections::BTreeSet;
+
 use axum::extract::{Path, State};
 use serde_json::{Value, json};
 
@@ -12,7 +14,7 @@ use super::problem::Problem;
 use super::{Host, instance};
 use crate::compile;
 use crate::git::Commit;
-use crate::model::{AppName, AppState, Settings};
+use crate::model::{AppName, AppState};
 use crate::pipeline::{self, Instance};
 
 /// Commits of a history.
@@ -30,12 +32,11 @@ pub(super) async fn list(State(daemon): Host, Path(name): Path<String>) -> Answe
 
 /// Returns the states of all apps as they may be shown now.
 pub(super) async fn states(instance: &Instance) -> Result<Vec<AppState>, Problem> {
-    let mut states = instance.store.app_states(&instance.id).await?;
-    for app in pipeline::overview(instance).await?.apps.into_keys() {
-        if !states.iter().any(|state| state.name == app) {
-            states.push(unseen(instance, app));
-        }
-    }
+    let known = instance.store.app_states(&instance.id).await?;
+    let names: BTreeSet<&AppName> = known.iter().map(|state| &state.name).collect();
+    let mut states: Vec<AppState> = known.iter().map(|state| AppState::clone(state)).collect();
+    let overview = pipeline::overview(instance).await?;
+    states.extend(overview.apps.keys().filter(|app| !names.contains(app)).map(|app| unseen(instance, app.clone())));
     states.sort_by(|a, b| a.name.cmp(&b.name));
     if let Some((since, why)) = silence(instance) {
         for state in &mut states {
@@ -157,7 +158,7 @@ pub(super) async fn history(State(daemon): Host, Path((name, app)): Path<(String
     let handle = instance(&daemon, &name)?;
     let shown = handle.instance();
     let app = app_name(&app)?;
-    let head = pipeline::overview(shown).await?.head;
+    let head = pipeline::overview(shown).await?.head.clone();
     // A deployment changes the record alone.
     let (own, record) = (format!("apps/{app}"), compile::record_path(&app));
     let mut commits: Vec<Commit> =
@@ -212,7 +213,7 @@ pub(super) async fn update(State(daemon): Host, Path((name, app)): Path<(String,
 pub(super) async fn drift(State(daemon): Host, Path(name): Path<String>) -> Answered {
     let handle = instance(&daemon, &name)?;
     let shown = handle.instance();
-    let settings: Settings = pipeline::settings(shown).await?;
+    let settings = pipeline::settings(shown).await?;
     let mut items = Vec::new();
     for state in states(shown).await? {
         for drift in &state.drift {

@@ -89,7 +89,7 @@ fn files(before: &FileTree, after: &FileTree, labels: (&str, &str)) -> Vec<Value
 
 /// Own edits: the committed files against the generation that they come from.
 async fn mine(instance: &Instance, app: &AppName) -> Result<Vec<Value>, Problem> {
-    let head = pipeline::overview(instance).await?.head;
+    let head = pipeline::overview(instance).await?.head.clone();
     let repository = &instance.repository;
     let Some(tip) = repository.read_ref(&format!("refs/wild/generated/{app}")).await? else { return Ok(Vec::new()) };
     let Some(base) = repository.merge_base(&head, &tip).await? else { return Ok(Vec::new()) };
@@ -104,7 +104,7 @@ async fn upstream(instance: &Instance, app: &AppName, to: Option<String>) -> Res
     let request = Request::Update { app: app.clone(), to };
     let Preview { proposal, plan: _ } = pipeline::preview(instance, app, Some(&request)).await?;
     let Some(edit) = proposal.main.as_ref().or(proposal.update.as_ref()) else { return Ok(Vec::new()) };
-    let head = pipeline::overview(instance).await?.head;
+    let head = pipeline::overview(instance).await?.head.clone();
     let paths: Vec<&str> = edit.changes.keys().map(|path| path.as_str()).collect();
     let before = instance.repository.read_tree(&head, &paths).await?;
     let mut after = FileTree::new();

@@ -19,7 +19,7 @@ use crate::plan::{self, Action, Blocked, DriftItem, Plan, Verb, Verdict};
 pub(super) async fn all(State(daemon): Host, Path(name): Path<String>) -> Answered {
     let handle = instance(&daemon, &name)?;
     let shown = handle.instance();
-    let mut apps: std::collections::BTreeSet<AppName> = pipeline::overview(shown).await?.apps.into_keys().collect();
+    let mut apps: std::collections::BTreeSet<AppName> = pipeline::overview(shown).await?.apps.keys().cloned().collect();
     // An app that is gone from the tree may still have objects to go.
     apps.extend(shown.store.inventories(&shown.id).await?.into_iter().map(|(app, _)| app));
     let mut plans = Vec::with_capacity(apps.len());

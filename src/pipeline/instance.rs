@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Error;
+use super::overview::Overview;
+use super::statuses::Verdicts;
 use crate::base::Timestamp;
 use crate::broadcast::Bus;
 use crate::compile;
@@ -46,6 +48,10 @@ pub struct Instance {
     pub clock: fn() -> Timestamp,
     /// One commit at a time for the whole repository.
     pub(super) commits: tokio::sync::Mutex<()>,
+    /// The newest overview that was read.
+    pub(super) overview: tokio::sync::Mutex<Option<Arc<Overview>>>,
+    /// What turns states of apps into statuses, one at a time.
+    pub(super) verdicts: Verdicts,
     lock: Mutex<Option<InstanceLock>>,
 }
 
@@ -126,6 +132,8 @@ impl Instance {
             committer,
             clock,
             commits,
+            overview: tokio::sync::Mutex::default(),
+            verdicts: Verdicts::default(),
             lock: Mutex::new(Some(lock)),
         })
     }

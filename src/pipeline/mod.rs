@@ -7,7 +7,9 @@
 mod ancestry;
 mod commit;
 mod fault;
+mod inputs;
 mod instance;
+mod overview;
 mod read;
 mod remote;
 mod requirements;
@@ -22,13 +24,15 @@ use crate::model::{
     AppName, AppState, CommitId, ErrorClass, Operation, OperationOutcome, OperationState, Reason, RefusalText, Request,
 };
 use crate::observe::{self, Observation, Observed};
-use crate::plan::{self, Ask, Plan, WakeOn, marks};
+use crate::plan::{self, Ask, Plan, Presence, WakeOn, marks};
 use crate::target::Target;
 use crate::{git, record, settings, store};
 
 pub use commit::Committed;
 pub use instance::{Instance, Opening};
-pub use read::{Overview, Read, changed_apps, conflicts, overview, settings};
+pub use overview::{Overview, changed_apps, overview};
+use read::{Merge, Sight};
+pub use read::{Read, conflicts, settings};
 pub use remote::sync_remote;
 use state::Change;
 pub use state::{conflict_texts, wait_state};
@@ -106,7 +110,7 @@ pub async fn pass(
         };
     }
     fault::point("merge");
-    let proposal = match propose(app, &read, why, request.as_ref()) {
+    let proposal = match propose(app, &read, request.as_ref()) {
         Ok(proposal) => proposal,
         Err(refusal) => match request {
             Some(operation) => return refuse(instance, operation, &refusal).await,
@@ -123,11 +127,17 @@ pub async fn pass(
         },
         Err(commit::Error::Failed(error)) => return Err(error),
     };
-    let Some(operation) = request else { return follow_up(instance, app, &read, None, Some(committed)).await };
-    if let Some(passed) = settle(instance, app, &operation, &proposal, &committed).await? {
+    let Some(operation) = request else {
+        if let Some(inputs) = read.inputs.as_ref().filter(|_| proposal.is_nothing()) {
+            inputs.settle(instance).await?;
+        }
+        return follow_up(instance, app, &read, None, Some(committed)).await;
+    };
+    let settled = Settled { read: &read, proposal: &proposal, committed: &committed };
+    if let Some(passed) = settle(instance, app, &operation, settled).await? {
         return Ok(passed);
     }
-    deploy(instance, app, &committed, Some(operation)).await
+    deploy(instance, app, &read, &committed, Some(operation)).await
 }
 
 /// Carries out a request that is about the instance and no app.
@@ -172,7 +182,8 @@ pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Reques
         None => None,
         Some(target) => {
             let ask = ask_of(request);
-            let observed = look(instance, app, &committed, target.as_ref(), ask).await?;
+            let sight = read::desired(instance, app, &committed.head, &read).await?;
+            let observed = look(instance, app, &sight, target.as_ref(), ask).await?;
             Some(plan::plan(&observed.snapshot))
         }
     };
@@ -188,12 +199,12 @@ pub struct Preview {
 }
 
 /// The merge and compile steps.
-fn propose(app: &AppName, read: &Read, why: Reason, request: Option<&Operation>) -> Result<Proposal, RefusalText> {
-    let cause = match (request.and_then(|operation| operation.request.as_ref()), why) {
+fn propose(app: &AppName, read: &Read, request: Option<&Operation>) -> Result<Proposal, RefusalText> {
+    let cause = match (request.and_then(|operation| operation.request.as_ref()), read.merge) {
         (Some(request), _) => Cause::Request(request),
-        (None, Reason::Push | Reason::File | Reason::Scheduled) if read.compiled => Cause::Changed,
-        (None, Reason::Upstream) if read.compiled => Cause::Upstream,
-        (None, _) => return Ok(Proposal::nothing(app)),
+        (None, Merge::Changed) => Cause::Changed,
+        (None, Merge::Upstream) => Cause::Upstream,
+        (None, Merge::Nothing) => return Ok(Proposal::nothing(app)),
     };
     compile::propose(app, &read.sources, cause).map_err(|refusal| text_of(&refusal))
 }
@@ -227,14 +238,21 @@ async fn refuse(instance: &Instance, operation: Operation, refusal: &RefusalText
     Ok(Passed { failed: Some(ErrorClass::User), ..Passed::default() })
 }
 
+/// The first half of a pass: what was read, proposed and committed.
+struct Settled<'a> {
+    read: &'a Read,
+    proposal: &'a Proposal,
+    committed: &'a Committed,
+}
+
 /// Ends an operation that was about the repository only, or that left conflicts; returns nothing if the cluster is next.
 async fn settle(
     instance: &Instance,
     app: &AppName,
     operation: &Operation,
-    proposal: &Proposal,
-    committed: &Committed,
+    settled: Settled<'_>,
 ) -> Result<Option<Passed>, Error> {
+    let Settled { read, proposal, committed } = settled;
     let ends_here = match &operation.request {
         Some(Request::Add { deploy, .. }) => *deploy == crate::model::Deploy::Later,
         Some(Request::Abort { .. } | Request::AddDirectory { .. }) => true,
@@ -257,7 +275,8 @@ async fn settle(
         ended: Some(instance.now()),
         ..operation.clone()
     };
-    let state = state::of_repository(instance, app, committed, None).await?;
+    let sight = read::desired(instance, app, &committed.head, read).await?;
+    let state = state::of_repository(instance, app, committed, &sight, None).await?;
     let before = state::put(instance, app, state.as_ref()).await?;
     instance.store.update_operation(&ended).await?;
     state::tell(instance, Change { app, before, state: state.as_ref(), ended: Some(&ended) }).await?;
@@ -274,25 +293,27 @@ async fn follow_up(
 ) -> Result<Passed, Error> {
     let mut committed = committed.unwrap_or_else(|| Committed::unchanged(read));
     committed.refusal = refusal;
-    deploy(instance, app, &committed, None).await
+    deploy(instance, app, read, &committed, None).await
 }
 
 /// The second half of the line: observe, plan, apply, record, broadcast.
 async fn deploy(
     instance: &Instance,
     app: &AppName,
+    read: &Read,
     committed: &Committed,
     operation: Option<Operation>,
 ) -> Result<Passed, Error> {
+    let sight = read::desired(instance, app, &committed.head, read).await?;
     let Some(target) = &instance.target else {
-        let state = state::of_repository(instance, app, committed, None).await?;
+        let state = state::of_repository(instance, app, committed, &sight, None).await?;
         let before = state::put(instance, app, state.as_ref()).await?;
         state::tell(instance, Change { app, before, state: state.as_ref(), ended: operation.as_ref() }).await?;
         return Ok(Passed { made: committed.made.clone(), state, ..Passed::default() });
     };
     fault::point("observe");
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
-    let observed = look(instance, app, committed, target.as_ref(), ask).await?;
+    let observed = look(instance, app, &sight, target.as_ref(), ask).await?;
     let Observed { snapshot, payloads } = observed;
     fault::point("plan");
     let plan = plan::plan(&snapshot);
@@ -309,7 +330,7 @@ async fn deploy(
         recording = Some(opened);
     }
     fault::point("record");
-    let facts = state::Facts { snapshot: &snapshot, plan: &plan, applied: &applied, drift, committed };
+    let facts = state::Facts { snapshot: &snapshot, plan: &plan, applied: &applied, drift, committed, sight: &sight };
     let state = state::of_pass(instance, facts).await?;
     let before = state::put(instance, app, state.as_ref()).await?;
     let ended = match recording {
@@ -339,18 +360,21 @@ fn passed(plan: &Plan, applied: &Applied, committed: &Committed, state: Option<A
 async fn look(
     instance: &Instance,
     app: &AppName,
-    committed: &Committed,
+    sight: &Sight,
     target: &dyn Target,
     ask: Ask,
 ) -> Result<Observed, Error> {
-    let sight = read::desired(instance, app, &committed.head).await?;
     let requirements = requirements::of(instance, app, &sight.files).await?;
-    let dependents = requirements::dependents(instance, app).await?;
+    // Only an app that goes is held back by those that need it.
+    let dependents = match sight.presence {
+        Presence::Kept => Vec::new(),
+        _ => requirements::dependents(&sight.overview, app),
+    };
     let secrets = instance.secrets.read()?;
     Ok(observe::observe(Observation {
         instance: &instance.id,
         app,
-        commit: &committed.head,
+        commit: &sight.overview.head,
         files: &sight.files,
         presence: sight.presence,
         settings: &sight.settings,

@@ -1,17 +1,17 @@
 //! The read step: one consistent view of the instance and of its upstreams, pinned to commits.
 //!
-//! Only what the app's own pass needs is read; other apps' files are read for a compile, which has to know what is installed.
+//! Only the app's own files are read; what compiling has to know of the other apps comes from the overview of the head.
 //! Not here: fetching (`upstream.rs`), the cluster (`observe`).
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::ancestry::{Generations, generations};
+use super::ancestry::generations;
+use super::inputs::Inputs;
+use super::overview::{Overview, overview, overview_of};
 use super::{Error, Instance};
 use crate::compile::{self, Authors, Bent, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
 use crate::merge::{self, Conflict};
-use crate::model::{
-    AppName, CommitId, Config, FileTree, PackageName, Reason, RefusalText, Request, Settings, Upstream,
-};
+use crate::model::{AppName, CommitId, FileTree, PackageName, Reason, RefusalText, Request, Settings, Upstream};
 use crate::package::{self, PackageDialect};
 use crate::plan::Presence;
 
@@ -26,10 +26,25 @@ pub struct Read {
     pub head: CommitId,
     /// What compiling reads.
     pub sources: Sources,
-    /// Whether the app was made from a package, so that compiling may have something to do.
-    pub compiled: bool,
     /// How the history of its generations was bent, if it was.
     pub bent: Option<Bent>,
+    /// `apps/<app>/**` and the record at the head.
+    pub(super) own: FileTree,
+    /// Whether compiling may have something to do without a request.
+    pub(super) merge: Merge,
+    /// What compiling would read, if nobody asked for it; remembered where it leads to nothing.
+    pub(super) inputs: Option<Inputs>,
+}
+
+/// What may have to be compiled although nobody asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Merge {
+    /// Nothing: the app is made from no package, or nothing that it is made from has changed.
+    Nothing,
+    /// The app with a changed config, binding or renderer.
+    Changed,
+    /// The app with a newer package.
+    Upstream,
 }
 
 /// Returns the refs of an app's generations.
@@ -67,46 +82,56 @@ pub(super) async fn read(
     request: Option<&Request>,
     why: Reason,
 ) -> Result<Read, Error> {
-    let head = head(instance).await?;
-    let record = compile::record_path(app);
-    let compiles =
-        request.is_some() || matches!(why, Reason::Push | Reason::File | Reason::Scheduled | Reason::Upstream);
-    let own = instance
-        .repository
-        .read_tree(&head, &["config.yaml", ".wild/config.yaml", &record, &format!("apps/{app}")])
-        .await?;
-    let compiled = own.contains(&record);
-    let mut sources = Sources {
+    let overview = overview(instance).await?;
+    let head = overview.head.clone();
+    let own = own(instance, app, &overview).await?;
+    let mut read = Read {
         head: head.clone(),
-        files: own,
-        base: None,
-        tip: None,
-        packages: Vec::new(),
-        update: None,
-        past: None,
+        sources: sources(head.clone()),
+        own,
+        merge: Merge::Nothing,
+        inputs: None,
+        bent: None,
     };
-    if !compiles || (request.is_none() && !compiled) {
-        return Ok(Read { head, sources, compiled, bent: None });
+    let compiled = overview.files.contains(&compile::record_path(app));
+    let compiles = matches!(why, Reason::Push | Reason::File | Reason::Scheduled | Reason::Upstream) && compiled;
+    if request.is_none() {
+        if !compiles {
+            return Ok(read);
+        }
+        let inputs = Inputs::of(instance, app, &overview, why).await?;
+        if inputs.are_settled(instance).await? {
+            return Ok(read);
+        }
+        read.inputs = Some(inputs);
     }
-    sources.files.extend(others(instance, &head).await?);
+    read.merge = if why == Reason::Upstream { Merge::Upstream } else { Merge::Changed };
+    let sources = &mut read.sources;
+    sources.files = overview.files.clone();
+    sources.files.extend(read.own.clone());
     let standing = compile::record_of(&sources.files, app).ok().flatten();
-    let Generations { base, tip, bent } = generations(instance, app, &head, standing.as_ref()).await?;
-    (sources.base, sources.tip) = (base, tip);
+    let generations = generations(instance, app, &head, standing.as_ref()).await?;
+    (sources.base, sources.tip, read.bent) = (generations.base, generations.tip, generations.bent);
     sources.update = update(instance, app, &head).await?;
     if let Some(Request::Rollback { to, .. }) = request {
+        let record = compile::record_path(app);
         sources.past =
             Some(instance.repository.read_tree(to, &["config.yaml", &record, &format!("apps/{app}")]).await?);
     }
-    if let Ok(settings) = compile::settings_of(&sources.files) {
+    if let Ok(settings) = &overview.settings {
         let package = match request {
             Some(Request::Add { package, .. }) => Some(package.clone()),
             _ => compile::record_of(&sources.files, app).ok().flatten().map(|record| record.package),
         };
         if let Some(package) = package {
-            sources.packages = packages(instance, &settings, &package, wanted_version(request)).await?;
+            sources.packages = packages(instance, settings, &package, wanted_version(request)).await?;
         }
     }
-    Ok(Read { head, sources, compiled, bent })
+    Ok(read)
+}
+
+fn sources(head: CommitId) -> Sources {
+    Sources { head, files: FileTree::new(), base: None, tip: None, packages: Vec::new(), update: None, past: None }
 }
 
 /// Returns the version that a request names, if it names one.
@@ -116,16 +141,6 @@ fn wanted_version(request: Option<&Request>) -> Option<&str> {
         Some(Request::Update { to, .. }) => to.as_deref(),
         _ => None,
     }
-}
-
-/// Reads what is installed: the manifest and the record of every app.
-async fn others(instance: &Instance, head: &CommitId) -> Result<FileTree, Error> {
-    let mut paths: Vec<String> = vec![".wild/generated".to_owned()];
-    paths.extend(
-        instance.repository.list_directories(head, "apps").await?.iter().map(|app| format!("apps/{app}/manifest.yaml")),
-    );
-    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    Ok(instance.repository.read_tree(head, &paths).await?)
 }
 
 /// Reads the update that waits, if one does.
@@ -196,38 +211,49 @@ async fn older(instance: &Instance, head: &CommitId, place: &str, version: &str)
 
 /// What a committed revision says about one app.
 pub(super) struct Sight {
-    /// `apps/<app>/**`, `config.yaml`, `.wild/config.yaml` and the record.
+    /// `apps/<app>/**` and the record.
     pub(super) files: FileTree,
+    /// All apps of that revision.
+    pub(super) overview: Arc<Overview>,
     /// Settings of the instance.
-    pub(super) settings: Settings,
+    pub(super) settings: Arc<Settings>,
     /// Whether the app is there.
     pub(super) presence: Presence,
 }
 
-/// Reads back from a commit what is to be applied of one app.
-pub(super) async fn desired(instance: &Instance, app: &AppName, commit: &CommitId) -> Result<Sight, Error> {
-    let own = format!("apps/{app}");
-    let record = compile::record_path(app);
-    let files = instance.repository.read_tree(commit, &[&own, ".wild/config.yaml", &record]).await?;
-    let settings = compile::settings_of(&files).map_err(|diagnostics| {
-        Error::Refused(Box::new(RefusalText {
-            code: 2,
-            what: "read the settings of the instance".to_owned(),
-            because: diagnostics.first().map(ToString::to_string).unwrap_or_default(),
-            remedy: "git log -p .wild/config.yaml".to_owned(),
-            diagnostics,
-        }))
-    })?;
-    let presence = if files.below(&own).is_empty() {
-        removed(instance, app, commit).await?
-    } else {
+/// Reads back from a commit what is to be applied of one app. What the read step found there is not read again.
+pub(super) async fn desired(
+    instance: &Instance,
+    app: &AppName,
+    commit: &CommitId,
+    read: &Read,
+) -> Result<Sight, Error> {
+    let overview = overview_of(instance, commit).await?;
+    let files = match read.head == *commit {
+        true => read.own.clone(),
+        false => own(instance, app, &overview).await?,
+    };
+    let settings = settings_in(&overview)?;
+    let presence = if overview.apps.contains_key(app) {
         // A record that does not read must not undeploy the app, so only a clear word counts.
         match compile::record_of(&files, app) {
             Ok(Some(record)) if !record.deployed => Presence::Added,
             _ => Presence::Kept,
         }
+    } else {
+        removed(instance, app, commit).await?
     };
-    Ok(Sight { files, settings, presence })
+    Ok(Sight { files, overview, settings, presence })
+}
+
+/// Reads the files of an app and its record.
+async fn own(instance: &Instance, app: &AppName, overview: &Overview) -> Result<FileTree, Error> {
+    if !overview.apps.contains_key(app) {
+        return Ok(overview.pick(&[&compile::record_path(app)]));
+    }
+    let mut files = instance.repository.read_tree(&overview.head, &[&format!("apps/{app}")]).await?;
+    files.extend(overview.pick(&[&compile::record_path(app)]));
+    Ok(files)
 }
 
 /// Returns whether the commit that removed an app's directory says that this was meant.
@@ -252,37 +278,13 @@ pub async fn conflicts(instance: &Instance, app: &AppName) -> Result<Vec<Conflic
     Ok(merge::read_conflicts(&path, text).unwrap_or_default())
 }
 
-/// The apps of the head commit with the tree id of each, and the texts that all of them depend on.
-pub struct Overview {
-    /// Head of the deployed branch.
-    pub head: CommitId,
-    /// Tree id of `apps/<app>`, by app.
-    pub apps: BTreeMap<AppName, String>,
-    /// `config.yaml`, `.wild/config.yaml` and all records.
-    pub files: FileTree,
-}
-
-/// Reads what is needed to tell which apps a new head changed, without reading any app.
-pub async fn overview(instance: &Instance) -> Result<Overview, Error> {
-    let head = head(instance).await?;
-    let mut apps = BTreeMap::new();
-    for name in instance.repository.list_directories(&head, "apps").await? {
-        let Ok(app) = AppName::parse(&name) else { continue };
-        if let Some(tree) = instance.repository.tree_id(&head, &format!("apps/{app}")).await? {
-            apps.insert(app, tree);
-        }
-    }
-    let files = instance.repository.read_tree(&head, &["config.yaml", ".wild/config.yaml", ".wild/generated"]).await?;
-    Ok(Overview { head, apps, files })
-}
-
 /// Reads what a request about the instance itself may change.
 pub(super) async fn whole(instance: &Instance) -> Result<Read, Error> {
-    let head = head(instance).await?;
-    let files = instance.repository.read_tree(&head, &["config.yaml", ".wild/config.yaml"]).await?;
-    let sources =
-        Sources { head: head.clone(), files, base: None, tip: None, packages: Vec::new(), update: None, past: None };
-    Ok(Read { head, sources, compiled: false, bent: None })
+    let overview = overview(instance).await?;
+    let head = overview.head.clone();
+    let files = overview.pick(&["config.yaml", ".wild/config.yaml"]);
+    let sources = Sources { files, ..sources(head.clone()) };
+    Ok(Read { head, sources, own: FileTree::new(), merge: Merge::Nothing, inputs: None, bent: None })
 }
 
 /// Returns the name that stands for no app where a request is about the instance.
@@ -298,47 +300,13 @@ pub(super) fn no_app() -> Result<AppName, Error> {
     })
 }
 
-/// Returns the apps that differ between two heads: in their files, their record, their config section, or in what all of them depend on.
-pub fn changed_apps(before: &Overview, after: &Overview) -> std::collections::BTreeSet<AppName> {
-    let all = || before.apps.keys().chain(after.apps.keys()).cloned().collect();
-    if before.files.get(".wild/config.yaml") != after.files.get(".wild/config.yaml") {
-        return all();
-    }
-    let config_changed = before.files.get("config.yaml") != after.files.get("config.yaml");
-    let (old, new) = (compile::config_of(&before.files), compile::config_of(&after.files));
-    let configs = match (config_changed, old, new) {
-        (false, ..) => None,
-        (true, Ok(old), Ok(new)) => {
-            let shared = |config: &Config| {
-                let mut map = config.0.clone();
-                map.shift_remove("apps");
-                map
-            };
-            if shared(&old) != shared(&new) {
-                return all();
-            }
-            Some((old, new))
-        }
-        // A config that does not read blocks every app that is made from it, and each of them says so.
-        (true, ..) => return all(),
-    };
-    let names: std::collections::BTreeSet<AppName> = all();
-    names
-        .into_iter()
-        .filter(|app| {
-            let record = compile::record_path(app);
-            before.apps.get(app) != after.apps.get(app)
-                || before.files.get(&record) != after.files.get(&record)
-                || configs.as_ref().is_some_and(|(old, new)| old.app(app) != new.app(app))
-        })
-        .collect()
+/// Reads the committed settings of the instance.
+pub async fn settings(instance: &Instance) -> Result<Arc<Settings>, Error> {
+    settings_in(&*overview(instance).await?)
 }
 
-/// Reads the committed settings of the instance.
-pub async fn settings(instance: &Instance) -> Result<Settings, Error> {
-    let head = head(instance).await?;
-    let files = instance.repository.read_tree(&head, &[".wild/config.yaml"]).await?;
-    compile::settings_of(&files).map_err(|diagnostics| {
+fn settings_in(overview: &Overview) -> Result<Arc<Settings>, Error> {
+    overview.settings.clone().map_err(|diagnostics| {
         Error::Refused(Box::new(RefusalText {
             code: 2,
             what: "read the settings of the instance".to_owned(),

@@ -248,7 +248,7 @@ async fn trouble(instance: &Instance, why: &str) -> Result<(), Error> {
             kind: EventKind::Blocked,
             detail: why.to_owned(),
         };
-        instance.bus.tell(event).await;
+        instance.bus.tell(vec![event]).await;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //!
 //! Not here: what an unready requirement means (`plan`).
 
+use super::overview::Overview;
 use super::{Error, Instance};
 use crate::model::{AppName, AppState, FileTree, PackageName};
 use crate::package;
@@ -15,20 +16,19 @@ pub(super) async fn of(instance: &Instance, app: &AppName, files: &FileTree) -> 
     if manifest.requires.is_empty() {
         return Ok(Vec::new());
     }
-    let states = instance.store.app_states(&instance.id).await?;
     let required = manifest.requires.iter().filter(|requirement| {
         requirement.need == package::Need::Required || bindings.contains_key(requirement.reference())
     });
-    Ok(required
-        .map(|requirement| {
-            let bound = bindings.get(requirement.reference()).cloned();
-            let waits = match &bound {
-                None => Some("is nowhere".to_owned()),
-                Some(bound) => waits(states.iter().find(|state| state.name == *bound)),
-            };
-            RequirementState { reference: requirement.reference().to_owned(), app: bound, waits }
-        })
-        .collect())
+    let mut states = Vec::new();
+    for requirement in required {
+        let bound = bindings.get(requirement.reference()).cloned();
+        let waits = match &bound {
+            None => Some("is nowhere".to_owned()),
+            Some(bound) => waits(instance.store.app_state(&instance.id, bound).await?.as_deref()),
+        };
+        states.push(RequirementState { reference: requirement.reference().to_owned(), app: bound, waits });
+    }
+    Ok(states)
 }
 
 /// Returns why an app does not count as deployed; nothing if it is healthy at the version that is wanted.
@@ -44,18 +44,17 @@ fn waits(state: Option<&AppState>) -> Option<String> {
 }
 
 /// Returns the apps whose last known binding names this app.
-pub(super) async fn dependents(instance: &Instance, app: &AppName) -> Result<Vec<AppName>, Error> {
-    let head = super::read::head(instance).await?;
-    let records = instance.repository.read_tree(&head, &[".wild/generated"]).await?;
-    let mut dependents = Vec::new();
-    for (path, _) in records.iter() {
-        let Some(name) = path.name().strip_suffix(".yaml").and_then(|name| AppName::parse(name).ok()) else { continue };
-        let record = crate::compile::record_of(&records, &name).ok().flatten();
-        if name != *app && record.is_some_and(|record| record.bindings.values().any(|bound| bound == app)) {
-            dependents.push(name);
-        }
-    }
-    Ok(dependents)
+pub(super) fn dependents(overview: &Overview, app: &AppName) -> Vec<AppName> {
+    let names = overview.files.paths().filter_map(|path| {
+        let name = path.below(".wild/generated")?.as_str().strip_suffix(".yaml")?.to_owned();
+        AppName::parse(&name).ok().filter(|name| name != app)
+    });
+    names
+        .filter(|name| {
+            let record = crate::compile::record_of(&overview.files, name).ok().flatten();
+            record.is_some_and(|record| record.bindings.values().any(|bound| bound == app))
+        })
+        .collect()
 }
 
 fn manifest(path: &str, app: &AppName, files: &FileTree) -> Option<package::PackageManifest> {

@@ -2,6 +2,9 @@
 //!
 //! Not here: sentences (`broadcast::message`), the verdict on a commit (`statuses.rs`).
 
+use std::sync::Arc;
+
+use super::read::Sight;
 use super::{Committed, Error, Instance, read, statuses};
 use crate::apply::Applied;
 use crate::compile;
@@ -20,12 +23,13 @@ pub(super) struct Facts<'a> {
     pub(super) applied: &'a Applied,
     pub(super) drift: Vec<DriftState>,
     pub(super) committed: &'a Committed,
+    pub(super) sight: &'a Sight,
 }
 
 /// Returns the state of an app after a pass over its cluster; nothing once it is gone from git and from the cluster.
 pub(super) async fn of_pass(instance: &Instance, facts: Facts<'_>) -> Result<Option<AppState>, Error> {
-    let Facts { snapshot, plan, applied, drift, committed } = facts;
-    let Some(mut state) = of_repository(instance, &snapshot.app, committed, Some(snapshot)).await? else {
+    let Facts { snapshot, plan, applied, drift, committed, sight } = facts;
+    let Some(mut state) = of_repository(instance, &snapshot.app, committed, sight, Some(snapshot)).await? else {
         return Ok(None);
     };
     let gone = matches!(snapshot.presence, Presence::RemovedKeepingData | Presence::RemovedWithData);
@@ -59,19 +63,19 @@ pub(super) async fn of_repository(
     instance: &Instance,
     app: &AppName,
     committed: &Committed,
+    sight: &Sight,
     snapshot: Option<&Snapshot>,
 ) -> Result<Option<AppState>, Error> {
-    let sight = read::desired(instance, app, &committed.head).await?;
     let in_tree = matches!(sight.presence, Presence::Kept | Presence::Added);
     if !in_tree && snapshot.is_none() {
         return Ok(None);
     }
-    let before = instance.store.app_states(&instance.id).await?.into_iter().find(|state| state.name == *app);
+    let before = instance.store.app_state(&instance.id, app).await?;
     let record = compile::record_of(&sight.files, app).ok().flatten();
     let conflicts = read::conflicts(instance, app).await?.len();
     let version = record.as_ref().map(|record| record.version.clone()).unwrap_or_default();
     let available = match &record {
-        Some(record) => available(instance, &record.package, &record.version).await?,
+        Some(record) => available(instance, sight, &record.package, &record.version).await?,
         None => None,
     };
     let mut state = AppState {
@@ -96,7 +100,7 @@ pub(super) async fn of_repository(
         conflicts,
         commit: Some(committed.head.clone()),
         applied: before.as_ref().and_then(|state| state.applied.clone()),
-        objects: before.map(|state| state.objects).unwrap_or_default(),
+        objects: before.map(|state| state.objects.clone()).unwrap_or_default(),
         observed_at: instance.now(),
     };
     if instance.target.is_none() && state.intent == "waiting" {
@@ -116,11 +120,13 @@ pub(super) async fn of_repository(
 }
 
 /// Returns the version that an upstream offers beyond the one that is there.
-async fn available(instance: &Instance, package: &PackageName, version: &str) -> Result<Option<String>, Error> {
-    let head = read::head(instance).await?;
-    let files = instance.repository.read_tree(&head, &[".wild/config.yaml"]).await?;
-    let Ok(settings) = compile::settings_of(&files) else { return Ok(None) };
-    for directory in &settings.directories {
+async fn available(
+    instance: &Instance,
+    sight: &Sight,
+    package: &PackageName,
+    version: &str,
+) -> Result<Option<String>, Error> {
+    for directory in &sight.settings.directories {
         let Some(commit) = instance.repository.read_ref(&read::upstream_ref(directory)).await? else { continue };
         for place in package::directories(&directory.path, package) {
             let offered = read::version_at(instance, &commit, &place).await?;
@@ -217,11 +223,9 @@ fn lifecycle(state: &AppState, gone: bool) -> &'static str {
 
 /// Notes that an app waits for a pass, so that nothing shows the state before as that of the new head.
 pub async fn wait_state(instance: &Instance, app: &AppName) -> Result<(), Error> {
-    let states = instance.store.app_states(&instance.id).await?;
-    if let Some(mut state) = states.into_iter().find(|state| state.name == *app)
-        && state.intent == "applied"
-    {
-        "waiting".clone_into(&mut state.intent);
+    let known = instance.store.app_state(&instance.id, app).await?;
+    if let Some(known) = known.filter(|known| known.intent == "applied") {
+        let state = AppState { intent: "waiting".to_owned(), ..AppState::clone(&known) };
         instance.store.put_app_state(&instance.id, &state).await?;
     }
     Ok(())
@@ -245,14 +249,14 @@ pub(super) async fn tell_applying(
     };
     instance
         .bus
-        .tell(Event {
+        .tell(vec![Event {
             time: instance.now(),
             app: Some(snapshot.app.clone()),
             operation: Some(operation.id.clone()),
             commit: Some(snapshot.commit.clone()),
             kind,
             detail,
-        })
+        }])
         .await;
     Ok(())
 }
@@ -263,8 +267,8 @@ pub(super) async fn put(
     instance: &Instance,
     app: &AppName,
     state: Option<&AppState>,
-) -> Result<Option<AppState>, Error> {
-    let before = instance.store.app_states(&instance.id).await?.into_iter().find(|known| known.name == *app);
+) -> Result<Option<Arc<AppState>>, Error> {
+    let before = instance.store.app_state(&instance.id, app).await?;
     match state {
         Some(state) => instance.store.put_app_state(&instance.id, state).await?,
         None => instance.store.remove_app_state(&instance.id, app).await?,
@@ -275,7 +279,7 @@ pub(super) async fn put(
 /// What changed of an app, and the operation that changed it.
 pub(super) struct Change<'a> {
     pub(super) app: &'a AppName,
-    pub(super) before: Option<AppState>,
+    pub(super) before: Option<Arc<AppState>>,
     pub(super) state: Option<&'a AppState>,
     pub(super) ended: Option<&'a Operation>,
 }
@@ -283,17 +287,15 @@ pub(super) struct Change<'a> {
 /// Tells what changed of an app, and sets the statuses of the head.
 pub(super) async fn tell(instance: &Instance, change: Change<'_>) -> Result<(), Error> {
     let Change { app, before, state, ended } = change;
-    for (kind, detail) in changes(before.as_ref(), state, ended) {
-        let event = Event {
-            time: instance.now(),
-            app: Some(app.clone()),
-            operation: ended.map(|operation| operation.id.clone()),
-            commit: state.and_then(|state| state.commit.clone()),
-            kind,
-            detail,
-        };
-        instance.bus.tell(event).await;
-    }
+    let event = |(kind, detail)| Event {
+        time: instance.now(),
+        app: Some(app.clone()),
+        operation: ended.map(|operation| operation.id.clone()),
+        commit: state.and_then(|state| state.commit.clone()),
+        kind,
+        detail,
+    };
+    instance.bus.tell(changes(before.as_deref(), state, ended).into_iter().map(event).collect()).await;
     statuses::update(instance).await
 }
 

@@ -3,6 +3,9 @@
 //! Nothing says success before health was seen; a commit that was applied turns red when the cluster differs from it or health is lost.
 //! Not here: sending (`broadcast`), sentences (`broadcast::message`).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::{Error, Instance, read};
 use crate::broadcast::message;
 use crate::forge::StatusState;
@@ -50,7 +53,7 @@ pub async fn seen(instance: &Instance) -> Result<(), Error> {
         kind: EventKind::RevisionSeen,
         detail: commit.subject().to_owned(),
     };
-    instance.bus.tell(event).await;
+    instance.bus.tell(vec![event]).await;
     if !continues {
         let said = Said { state: StatusState::Pending, description: message::seen() };
         set(instance, &head, &message::deploy_context(instance.name.as_str()), said).await;
@@ -58,8 +61,23 @@ pub async fn seen(instance: &Instance) -> Result<(), Error> {
     Ok(())
 }
 
+/// Lets one verdict after the other be found, and passes that end at the same moment share one.
+#[derive(Default)]
+pub(super) struct Verdicts {
+    /// Passes whose states are stored.
+    asked: AtomicU64,
+    /// How many of them the newest verdict has seen.
+    seen: tokio::sync::Mutex<u64>,
+}
+
 /// Sets the statuses of the commits that share the verdict, from what is known of all apps.
 pub(super) async fn update(instance: &Instance) -> Result<(), Error> {
+    let mine = instance.verdicts.asked.fetch_add(1, Ordering::SeqCst) + 1;
+    let mut newest = instance.verdicts.seen.lock().await;
+    if *newest >= mine {
+        return Ok(());
+    }
+    let asked = instance.verdicts.asked.load(Ordering::SeqCst);
     seen(instance).await?;
     let states = instance.store.app_states(&instance.id).await?;
     let deploy = deploy_verdict(&states);
@@ -71,6 +89,7 @@ pub(super) async fn update(instance: &Instance) -> Result<(), Error> {
             set(instance, &commit, &message::drift_context(instance.name.as_str()), drift.clone()).await;
         }
     }
+    *newest = asked;
     Ok(())
 }
 
@@ -103,8 +122,8 @@ async fn set(instance: &Instance, commit: &CommitId, context: &str, said: Said) 
 }
 
 /// Returns what the apps say about a commit: the worst of them, in the order failed, blocked, waiting, not healthy.
-fn deploy_verdict(states: &[AppState]) -> Said {
-    let deployed: Vec<&AppState> = states.iter().filter(|state| state.intent != "added").collect();
+fn deploy_verdict(states: &[Arc<AppState>]) -> Said {
+    let deployed: Vec<&AppState> = states.iter().map(Arc::as_ref).filter(|state| state.intent != "added").collect();
     let find = |wanted: fn(&AppState) -> bool| deployed.iter().find(|state| wanted(state));
     if let Some(state) = find(|state| state.reason == "ApplyFailed") {
         return Said { state: StatusState::Failure, description: message::failed(&state.name, &state.needs_you) };
@@ -124,7 +143,7 @@ fn deploy_verdict(states: &[AppState]) -> Said {
 }
 
 /// Returns whether the cluster is as a commit says.
-fn drift_verdict(states: &[AppState]) -> Said {
+fn drift_verdict(states: &[Arc<AppState>]) -> Said {
     let drift: Vec<_> = states.iter().flat_map(|state| state.drift.iter().map(move |item| (state, item))).collect();
     let Some((app, first)) = drift.iter().find(|(_, item)| !item.harmless).or_else(|| drift.first()) else {
         return Said { state: StatusState::Success, description: message::no_drift() };

@@ -14,7 +14,7 @@ use crate::model::{
     Record, RecordState,
 };
 use crate::plan::{Action, Plan, Snapshot, Verb};
-use crate::store::{Error, Store};
+use crate::store::{Error, RecordChange, Store};
 
 /// An operation that writes, from before its first write to after its last.
 pub struct Recording<'a> {
@@ -41,14 +41,8 @@ pub async fn open<'a>(
         .filter(|action| matches!(action.verb, Verb::Apply { .. }) && snapshot.inventory.get(&action.object).is_none())
         .map(|action| intended(action, &snapshot.commit))
         .collect();
-    if !intended.is_empty() {
-        store.put_records(instance, &snapshot.app, &intended).await?;
-    }
     let operation = Operation { state: OperationState::Running, ..operation };
-    match store.operation(instance, &operation.id).await? {
-        Some(_) => store.update_operation(&operation).await?,
-        None => store.insert_operation(instance, &operation).await?,
-    }
+    store.begin_operation(instance, &snapshot.app, &operation, &intended).await?;
     Ok(Recording {
         store,
         instance,
@@ -89,24 +83,25 @@ impl Recording<'_> {
     }
 
     async fn keep(&self, action: &Action, outcome: &Outcome) -> Result<(), Error> {
-        self.store.put_outcome(&self.operation.id, action.id, outcome).await?;
-        let record = match (&action.verb, outcome.effect, &outcome.observed) {
+        let change = match (&action.verb, outcome.effect, &outcome.observed) {
             (Verb::Apply { .. }, _, Some(observed)) => {
-                applied(action, outcome.effect, observed, self.before, self.commit)
+                self.put(applied(action, outcome.effect, observed, self.before, self.commit))
             }
             (Verb::Delete { .. }, Effect::Deleted, _) if outcome.message == "gone" => {
-                return self.store.remove_record(self.instance, &action.object).await;
+                RecordChange::Remove(self.instance, &action.object)
             }
             (Verb::Delete { .. }, Effect::Deleted, _) => match self.before.get(&action.object) {
-                Some(record) => Record { state: RecordState::Deleting, ..record.clone() },
-                None => return Ok(()),
+                Some(record) => self.put(Record { state: RecordState::Deleting, ..record.clone() }),
+                None => RecordChange::Nothing,
             },
-            (Verb::Release, Effect::Configured, _) => {
-                return self.store.remove_record(self.instance, &action.object).await;
-            }
-            _ => return Ok(()),
+            (Verb::Release, Effect::Configured, _) => RecordChange::Remove(self.instance, &action.object),
+            _ => RecordChange::Nothing,
         };
-        self.store.put_records(self.instance, self.app, &[record]).await
+        self.store.put_outcome(&self.operation.id, action.id, outcome, change).await
+    }
+
+    fn put(&self, record: Record) -> RecordChange<'_> {
+        RecordChange::Put(self.instance, self.app, Box::new(record))
     }
 }
 

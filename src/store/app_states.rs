@@ -3,30 +3,82 @@
 //!
 //! Not here: lifecycle and health themselves, which a pass computes and never reads from here to decide.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use sqlx::Row;
 
+use super::write::Statement;
 use super::{Error, Store, attempt, row};
 use crate::model::{AppName, AppState, CommitId, InstanceId};
+
+/// The states of one instance's apps. They are read once: after each pass all of them are looked at together.
+pub(super) type Known = BTreeMap<AppName, Arc<AppState>>;
 
 impl Store {
     /// Stores what a pass found about an app.
     pub async fn put_app_state(&self, instance: &InstanceId, state: &AppState) -> Result<(), Error> {
-        sqlx::query("INSERT OR REPLACE INTO app_states (instance, app, commit_id, body) VALUES ($1, $2, $3, $4)")
-            .bind(instance.as_str())
-            .bind(state.name.as_str())
-            .bind(state.applied.as_ref().map_or("", CommitId::as_str))
-            .bind(serde_json::to_string(state).map_err(row("app_states"))?)
-            .execute(&self.pool)
-            .await
-            .map_err(attempt("store the state of an app"))?;
-        Ok(())
+        let statement = Statement::new(
+            "store the state of an app",
+            "INSERT OR REPLACE INTO app_states (instance, app, commit_id, body) VALUES ($1, $2, $3, $4)",
+        )
+        .text(instance.as_str())
+        .text(state.name.as_str())
+        .text(state.applied.as_ref().map_or("", CommitId::as_str))
+        .text(serde_json::to_string(state).map_err(row("app_states"))?);
+        let mut all = self.app_states.lock().await;
+        self.known(&mut all, instance).await?.insert(state.name.clone(), Arc::new(state.clone()));
+        // Handed in under the lock, so that rows and what is known change in one order.
+        let written = self.writer.hand_in(vec![statement]).await;
+        drop(all);
+        written.done().await.map(|_| ())
     }
 
     /// Returns what was last found about all apps, by name.
-    pub async fn app_states(&self, instance: &InstanceId) -> Result<Vec<AppState>, Error> {
+    pub async fn app_states(&self, instance: &InstanceId) -> Result<Vec<Arc<AppState>>, Error> {
+        let mut all = self.app_states.lock().await;
+        Ok(self.known(&mut all, instance).await?.values().cloned().collect())
+    }
+
+    /// Returns what was last found about an app.
+    pub async fn app_state(&self, instance: &InstanceId, app: &AppName) -> Result<Option<Arc<AppState>>, Error> {
+        let mut all = self.app_states.lock().await;
+        Ok(self.known(&mut all, instance).await?.get(app).cloned())
+    }
+
+    /// Forgets an app that is gone from git and from the cluster.
+    pub async fn remove_app_state(&self, instance: &InstanceId, app: &AppName) -> Result<(), Error> {
+        let statement =
+            Statement::new("remove the state of an app", "DELETE FROM app_states WHERE instance = $1 AND app = $2")
+                .text(instance.as_str())
+                .text(app.as_str());
+        let mut all = self.app_states.lock().await;
+        self.known(&mut all, instance).await?.remove(app);
+        let written = self.writer.hand_in(vec![statement]).await;
+        drop(all);
+        written.done().await.map(|_| ())
+    }
+
+    /// Returns the states of an instance, read when somebody first asks.
+    async fn known<'a>(
+        &self,
+        all: &'a mut BTreeMap<InstanceId, Known>,
+        instance: &InstanceId,
+    ) -> Result<&'a mut Known, Error> {
+        if !all.contains_key(instance) {
+            let states = self.read_app_states(instance).await?;
+            all.insert(
+                instance.clone(),
+                states.into_iter().map(|state| (state.name.clone(), Arc::new(state))).collect(),
+            );
+        }
+        Ok(all.entry(instance.clone()).or_default())
+    }
+
+    async fn read_app_states(&self, instance: &InstanceId) -> Result<Vec<AppState>, Error> {
         let rows = sqlx::query("SELECT body FROM app_states WHERE instance = $1 ORDER BY app")
             .bind(instance.as_str())
-            .fetch_all(&self.pool)
+            .fetch_all(&self.readers)
             .await
             .map_err(attempt("read the states of apps"))?;
         rows.iter()
@@ -37,23 +89,12 @@ impl Store {
             .collect()
     }
 
-    /// Forgets an app that is gone from git and from the cluster.
-    pub async fn remove_app_state(&self, instance: &InstanceId, app: &AppName) -> Result<(), Error> {
-        sqlx::query("DELETE FROM app_states WHERE instance = $1 AND app = $2")
-            .bind(instance.as_str())
-            .bind(app.as_str())
-            .execute(&self.pool)
-            .await
-            .map_err(attempt("remove the state of an app"))?;
-        Ok(())
-    }
-
     /// Returns a remembered text, such as the last head that was closed with statuses.
     pub async fn cursor(&self, instance: &InstanceId, name: &str) -> Result<Option<String>, Error> {
         let found = sqlx::query("SELECT value FROM cursors WHERE instance = $1 AND name = $2")
             .bind(instance.as_str())
             .bind(name)
-            .fetch_optional(&self.pool)
+            .fetch_optional(&self.readers)
             .await
             .map_err(attempt("read a cursor"))?;
         found.map(|found| found.try_get("value").map_err(row("cursors"))).transpose()
@@ -61,13 +102,8 @@ impl Store {
 
     /// Remembers a text.
     pub async fn put_cursor(&self, instance: &InstanceId, name: &str, value: &str) -> Result<(), Error> {
-        sqlx::query("INSERT OR REPLACE INTO cursors (instance, name, value) VALUES ($1, $2, $3)")
-            .bind(instance.as_str())
-            .bind(name)
-            .bind(value)
-            .execute(&self.pool)
-            .await
-            .map_err(attempt("store a cursor"))?;
-        Ok(())
+        let sql = "INSERT OR REPLACE INTO cursors (instance, name, value) VALUES ($1, $2, $3)";
+        let statement = Statement::new("store a cursor", sql).text(instance.as_str()).text(name).text(value);
+        self.writer.write(statement).await.map(|_| ())
     }
 }

@@ -4,6 +4,7 @@
 
 use sqlx::Row;
 
+use super::write::Statement;
 use super::{Error, Store, attempt, row};
 use crate::model::{AppName, Event, InstanceId};
 
@@ -11,27 +12,15 @@ use crate::model::{AppName, Event, InstanceId};
 const EVENT_CAPACITY: i64 = 10_000;
 
 impl Store {
-    /// Stores an event and returns its position.
-    pub async fn add_event(&self, instance: &InstanceId, event: &Event) -> Result<i64, Error> {
-        let stored = sqlx::query(
-            "INSERT INTO events (position, instance, app, time, body)
-             VALUES ((SELECT COALESCE(MAX(position), 0) + 1 FROM events), $1, $2, $3, $4) RETURNING position",
-        )
-        .bind(instance.as_str())
-        .bind(event.app.as_ref().map_or("", AppName::as_str))
-        .bind(event.time.0)
-        .bind(serde_json::to_string(event).map_err(row("events"))?)
-        .fetch_one(&self.pool)
-        .await
-        .map_err(attempt("store an event"))?;
-        let position: i64 = stored.try_get("position").map_err(row("events"))?;
-        sqlx::query("DELETE FROM events WHERE instance = $1 AND position <= $2")
-            .bind(instance.as_str())
-            .bind(position.saturating_sub(EVENT_CAPACITY))
-            .execute(&self.pool)
-            .await
-            .map_err(attempt("remove old events"))?;
-        Ok(position)
+    /// Stores events after all others, in this order, and removes those that are too old.
+    pub async fn add_events(&self, instance: &InstanceId, events: &[Event]) -> Result<(), Error> {
+        let mut statements = events.iter().map(|event| add(instance, event)).collect::<Result<Vec<_>, _>>()?;
+        let trim = Statement::new(
+            "remove old events",
+            "DELETE FROM events WHERE instance = $1 AND position <= (SELECT MAX(position) FROM events) - $2",
+        );
+        statements.push(trim.text(instance.as_str()).number(EVENT_CAPACITY));
+        self.writer.hand_in(statements).await.done().await.map(|_| ())
     }
 
     /// Returns the newest events of an app, or of the whole instance, oldest first.
@@ -42,7 +31,7 @@ impl Store {
         .bind(instance.as_str())
         .bind(app.map_or("", AppName::as_str))
         .bind(limit.clamp(0, EVENT_CAPACITY))
-        .fetch_all(&self.pool)
+        .fetch_all(&self.readers)
         .await
         .map_err(attempt("read events"))?;
         rows.iter()
@@ -53,4 +42,14 @@ impl Store {
             })
             .collect()
     }
+}
+
+fn add(instance: &InstanceId, event: &Event) -> Result<Statement, Error> {
+    let sql = "INSERT INTO events (position, instance, app, time, body)
+         VALUES ((SELECT COALESCE(MAX(position), 0) + 1 FROM events), $1, $2, $3, $4)";
+    Ok(Statement::new("store an event", sql)
+        .text(instance.as_str())
+        .text(event.app.as_ref().map_or("", AppName::as_str))
+        .number(event.time.0)
+        .text(serde_json::to_string(event).map_err(row("events"))?))
 }

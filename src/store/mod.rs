@@ -11,21 +11,27 @@ mod events;
 mod operations;
 mod records;
 mod statuses;
+mod write;
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::SqlStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 
-pub use operations::OperationFilter;
+pub use operations::{OperationFilter, RecordChange};
 pub use statuses::StoredStatus;
+
+use crate::model::InstanceId;
+use write::Writer;
 
 /// How long a statement waits for another writer before it fails.
 const BUSY_DEADLINE: Duration = Duration::from_secs(5);
-/// Connections to the database. One writes at a time; four more can read beside it.
-const CONNECTION_LIMIT: u32 = 5;
+/// Connections that read. Another one writes: the database lets one write at a time, and whoever finds it busy would sleep.
+const READER_LIMIT: u32 = 4;
 
 /// Why the store could not do something. Always a system error: no user input reaches SQL text.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +60,12 @@ pub enum Error {
         /// What the database said.
         source: sqlx::Error,
     },
+    /// A transaction did not reach the disk.
+    #[error("commit a transaction of the store")]
+    Commit {
+        /// What the database said, to all whose writes were in it.
+        source: Arc<sqlx::Error>,
+    },
     /// A row does not read back.
     #[error("read a row of {table} in the store")]
     Row {
@@ -67,7 +79,10 @@ pub enum Error {
 /// The store of one daemon. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Store {
-    pool: SqlitePool,
+    readers: SqlitePool,
+    writer: Writer,
+    connection: SqlitePool,
+    app_states: Arc<tokio::sync::Mutex<BTreeMap<InstanceId, app_states::Known>>>,
 }
 
 impl Store {
@@ -80,33 +95,43 @@ impl Store {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(BUSY_DEADLINE);
-        Self::connect(options, CONNECTION_LIMIT, &path.display().to_string()).await
+        let path = path.display().to_string();
+        let connection = connect(options.clone(), 1, &path).await?;
+        migrator().run(&connection).await.map_err(|source| Error::Migrate { path: path.clone(), source })?;
+        let readers = connect(options, READER_LIMIT, &path).await?;
+        Ok(Self::over(readers, connection))
     }
 
     /// Opens a database that lives in memory and ends with the store.
     pub async fn in_memory() -> Result<Self, Error> {
+        let path = "in memory";
         // A second connection would see a second, empty database.
-        Self::connect(SqliteConnectOptions::new().in_memory(true), 1, "in memory").await
+        let only = connect(SqliteConnectOptions::new().in_memory(true), 1, path).await?;
+        migrator().run(&only).await.map_err(|source| Error::Migrate { path: path.to_owned(), source })?;
+        Ok(Self::over(only.clone(), only))
     }
 
-    async fn connect(options: SqliteConnectOptions, connections: u32, path: &str) -> Result<Self, Error> {
-        let pool = SqlitePoolOptions::new()
-            .max_connections(connections)
-            .min_connections(1)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .acquire_timeout(BUSY_DEADLINE)
-            .connect_with(options)
-            .await
-            .map_err(|source| Error::Open { path: path.to_owned(), source })?;
-        migrator().run(&pool).await.map_err(|source| Error::Migrate { path: path.to_owned(), source })?;
-        Ok(Self { pool })
+    fn over(readers: SqlitePool, connection: SqlitePool) -> Self {
+        Self { readers, writer: Writer::start(connection.clone()), connection, app_states: Arc::default() }
     }
 
     /// Closes all connections after their last statement.
     pub async fn close(&self) {
-        self.pool.close().await;
+        self.connection.close().await;
+        self.readers.close().await;
     }
+}
+
+async fn connect(options: SqliteConnectOptions, connections: u32, path: &str) -> Result<SqlitePool, Error> {
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .min_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .acquire_timeout(BUSY_DEADLINE)
+        .connect_with(options)
+        .await
+        .map_err(|source| Error::Open { path: path.to_owned(), source })
 }
 
 /// Returns the migrations in order. A file is never changed once it was released: its checksum is compared at start.

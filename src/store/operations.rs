@@ -5,14 +5,23 @@
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Error, Store, attempt, row};
+use super::write::Statement;
+use super::{Error, Store, attempt, records, row};
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, CommitId, InstanceId, Operation, OperationId, OperationOutcome, OperationState, Outcome, RefusalText,
+    AppName, CommitId, InstanceId, ObjectId, Operation, OperationId, OperationOutcome, OperationState, Outcome, Record,
+    RefusalText,
 };
 
 /// Rows that a list returns unless a filter asks for fewer.
 const LIST_LIMIT: i64 = 500;
+
+/// Stores an operation that must be new.
+const INSERT: &str = "INSERT INTO operations (id, instance, app, verb, request, reason, actor, commit_id, state, outcome, message, refusal, started, ended)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+/// Stores an operation unless it was accepted and stored earlier.
+const INSERT_UNLESS_STORED: &str = "INSERT INTO operations (id, instance, app, verb, request, reason, actor, commit_id, state, outcome, message, refusal, started, ended)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (id) DO NOTHING";
 
 /// Which operations a list returns.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -23,68 +32,41 @@ pub struct OperationFilter {
     pub limit: Option<i64>,
 }
 
+/// What an outcome means for the inventory.
+#[derive(Clone, PartialEq, Debug)]
+pub enum RecordChange<'a> {
+    /// Nothing.
+    Nothing,
+    /// The record of an app's object is now this.
+    Put(&'a InstanceId, &'a AppName, Box<Record>),
+    /// The object is no longer in it.
+    Remove(&'a InstanceId, &'a ObjectId),
+}
+
 impl Store {
     /// Stores a new operation.
     pub async fn insert_operation(&self, instance: &InstanceId, operation: &Operation) -> Result<(), Error> {
-        let Operation {
-            id,
-            verb,
-            app,
-            request,
-            trigger,
-            actor,
-            commit,
-            state,
-            outcome,
-            message,
-            refusal,
-            started,
-            ended,
-        } = operation;
-        let request = match request {
-            Some(request) => serde_json::to_string(request).map_err(row("operations"))?,
-            None => String::new(),
-        };
-        sqlx::query(
-            "INSERT INTO operations (id, instance, app, verb, request, reason, actor, commit_id, state, outcome, message, refusal, started, ended)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
-        )
-        .bind(&id.0)
-        .bind(instance.as_str())
-        .bind(app.as_ref().map_or("", AppName::as_str))
-        .bind(verb)
-        .bind(request)
-        .bind(trigger)
-        .bind(actor)
-        .bind(commit.as_ref().map_or("", CommitId::as_str))
-        .bind(state_word(*state))
-        .bind(outcome.map_or("", outcome_word))
-        .bind(message)
-        .bind(refusal_text(refusal.as_ref())?)
-        .bind(started.0)
-        .bind(ended.map_or(0, |time| time.0))
-        .execute(&self.pool)
-        .await
-        .map_err(attempt("store an operation"))?;
-        Ok(())
+        self.writer.write(insert(instance, operation, INSERT)?).await.map(|_| ())
+    }
+
+    /// Stores that an operation runs, new or accepted earlier, with the records of what it is about to apply; all or nothing.
+    pub async fn begin_operation(
+        &self,
+        instance: &InstanceId,
+        app: &AppName,
+        operation: &Operation,
+        records: &[Record],
+    ) -> Result<(), Error> {
+        let mut statements = vec![update(operation)?, insert(instance, operation, INSERT_UNLESS_STORED)?];
+        for record in records {
+            statements.push(records::put(instance, app, record)?);
+        }
+        self.writer.hand_in(statements).await.done().await.map(|_| ())
     }
 
     /// Replaces what can change of a stored operation: state, outcome, commit, message, end.
     pub async fn update_operation(&self, operation: &Operation) -> Result<(), Error> {
-        sqlx::query(
-            "UPDATE operations SET state = $2, outcome = $3, commit_id = $4, message = $5, ended = $6, refusal = $7 WHERE id = $1",
-        )
-        .bind(&operation.id.0)
-        .bind(state_word(operation.state))
-        .bind(operation.outcome.map_or("", outcome_word))
-        .bind(operation.commit.as_ref().map_or("", CommitId::as_str))
-        .bind(&operation.message)
-        .bind(operation.ended.map_or(0, |time| time.0))
-        .bind(refusal_text(operation.refusal.as_ref())?)
-        .execute(&self.pool)
-        .await
-        .map_err(attempt("update an operation"))?;
-        Ok(())
+        self.writer.write(update(operation)?).await.map(|_| ())
     }
 
     /// Returns an operation by its id.
@@ -92,7 +74,7 @@ impl Store {
         let found = sqlx::query("SELECT * FROM operations WHERE instance = $1 AND id = $2")
             .bind(instance.as_str())
             .bind(&id.0)
-            .fetch_optional(&self.pool)
+            .fetch_optional(&self.readers)
             .await
             .map_err(attempt("read an operation"))?;
         found.as_ref().map(parse).transpose()
@@ -106,7 +88,7 @@ impl Store {
         .bind(instance.as_str())
         .bind(filter.app.as_ref().map_or("", AppName::as_str))
         .bind(filter.limit.unwrap_or(LIST_LIMIT).min(LIST_LIMIT))
-        .fetch_all(&self.pool)
+        .fetch_all(&self.readers)
         .await
         .map_err(attempt("list operations"))?;
         rows.iter().map(parse).collect()
@@ -119,43 +101,64 @@ impl Store {
                 .bind(instance.as_str())
                 .bind(state_word(state))
                 .bind(LIST_LIMIT)
-                .fetch_all(&self.pool)
+                .fetch_all(&self.readers)
                 .await
                 .map_err(attempt("list operations by state"))?;
         rows.iter().map(parse).collect()
     }
 
+    /// Returns the requests of an app that wait, or those that are about no app, oldest first.
+    pub async fn waiting_requests(
+        &self,
+        instance: &InstanceId,
+        app: Option<&AppName>,
+    ) -> Result<Vec<Operation>, Error> {
+        let rows = sqlx::query(
+            "SELECT * FROM operations WHERE instance = $1 AND state = 'waiting' AND app = $2 ORDER BY started, id LIMIT $3",
+        )
+        .bind(instance.as_str())
+        .bind(app.map_or("", AppName::as_str))
+        .bind(LIST_LIMIT)
+        .fetch_all(&self.readers)
+        .await
+        .map_err(attempt("list the requests that wait"))?;
+        rows.iter().map(parse).collect()
+    }
+
     /// Marks operations that a dead process left running as interrupted and returns how many there were.
     pub async fn interrupt_running(&self, instance: &InstanceId, now: Timestamp) -> Result<u64, Error> {
-        let done = sqlx::query(
+        let statement = Statement::new(
+            "mark interrupted operations",
             "UPDATE operations SET state = 'interrupted', ended = $2, message = 'the process that ran it ended before it did'
              WHERE instance = $1 AND state = 'running'",
         )
-        .bind(instance.as_str())
-        .bind(now.0)
-        .execute(&self.pool)
-        .await
-        .map_err(attempt("mark interrupted operations"))?;
-        Ok(done.rows_affected())
+        .text(instance.as_str())
+        .number(now.0);
+        self.writer.write(statement).await
     }
 
-    /// Stores the outcome of one action; a repeated position replaces it.
-    pub async fn put_outcome(&self, operation: &OperationId, position: usize, outcome: &Outcome) -> Result<(), Error> {
-        sqlx::query("INSERT OR REPLACE INTO outcomes (operation, position, body) VALUES ($1, $2, $3)")
-            .bind(&operation.0)
-            .bind(i64::try_from(position).unwrap_or(i64::MAX))
-            .bind(serde_json::to_string(outcome).map_err(row("outcomes"))?)
-            .execute(&self.pool)
-            .await
-            .map_err(attempt("store an outcome"))?;
-        Ok(())
+    /// Stores the outcome of one action with what it means for the inventory; a repeated position replaces it.
+    pub async fn put_outcome(
+        &self,
+        operation: &OperationId,
+        position: usize,
+        outcome: &Outcome,
+        change: RecordChange<'_>,
+    ) -> Result<(), Error> {
+        let mut statements = vec![outcome_row(operation, position, outcome)?];
+        match change {
+            RecordChange::Nothing => {}
+            RecordChange::Put(instance, app, record) => statements.push(records::put(instance, app, &record)?),
+            RecordChange::Remove(instance, id) => statements.push(records::remove(instance, id)),
+        }
+        self.writer.hand_in(statements).await.done().await.map(|_| ())
     }
 
     /// Returns the outcomes of an operation in the order of its plan.
     pub async fn outcomes(&self, operation: &OperationId) -> Result<Vec<Outcome>, Error> {
         let rows = sqlx::query("SELECT body FROM outcomes WHERE operation = $1 ORDER BY position")
             .bind(&operation.0)
-            .fetch_all(&self.pool)
+            .fetch_all(&self.readers)
             .await
             .map_err(attempt("read outcomes"))?;
         rows.iter()
@@ -165,6 +168,52 @@ impl Store {
             })
             .collect()
     }
+}
+
+/// Returns the statement that stores an operation.
+fn insert(instance: &InstanceId, operation: &Operation, sql: &'static str) -> Result<Statement, Error> {
+    let Operation { id, verb, app, request, trigger, actor, commit, state, outcome, message, refusal, started, ended } =
+        operation;
+    let request = match request {
+        Some(request) => serde_json::to_string(request).map_err(row("operations"))?,
+        None => String::new(),
+    };
+    Ok(Statement::new("store an operation", sql)
+        .text(&id.0)
+        .text(instance.as_str())
+        .text(app.as_ref().map_or("", AppName::as_str))
+        .text(verb)
+        .text(request)
+        .text(trigger)
+        .text(actor)
+        .text(commit.as_ref().map_or("", CommitId::as_str))
+        .text(state_word(*state))
+        .text(outcome.map_or("", outcome_word))
+        .text(message)
+        .text(refusal_text(refusal.as_ref())?)
+        .number(started.0)
+        .number(ended.map_or(0, |time| time.0)))
+}
+
+/// Returns the statement that replaces what can change of an operation.
+fn update(operation: &Operation) -> Result<Statement, Error> {
+    let sql = "UPDATE operations SET state = $2, outcome = $3, commit_id = $4, message = $5, ended = $6, refusal = $7 WHERE id = $1";
+    Ok(Statement::new("update an operation", sql)
+        .text(&operation.id.0)
+        .text(state_word(operation.state))
+        .text(operation.outcome.map_or("", outcome_word))
+        .text(operation.commit.as_ref().map_or("", CommitId::as_str))
+        .text(&operation.message)
+        .number(operation.ended.map_or(0, |time| time.0))
+        .text(refusal_text(operation.refusal.as_ref())?))
+}
+
+fn outcome_row(operation: &OperationId, position: usize, outcome: &Outcome) -> Result<Statement, Error> {
+    let sql = "INSERT OR REPLACE INTO outcomes (operation, position, body) VALUES ($1, $2, $3)";
+    Ok(Statement::new("store an outcome", sql)
+        .text(&operation.0)
+        .number(i64::try_from(position).unwrap_or(i64::MAX))
+        .text(serde_json::to_string(outcome).map_err(row("outcomes"))?))
 }
 
 fn parse(found: &SqliteRow) -> Result<Operation, Error> {

@@ -5,6 +5,7 @@
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
+use super::write::Statement;
 use super::{Error, Store, attempt, row};
 use crate::model::{AppName, InstanceId, Inventory, ObjectId, Record};
 
@@ -14,7 +15,7 @@ impl Store {
         let rows = sqlx::query("SELECT body FROM records WHERE instance = $1 AND app = $2")
             .bind(instance.as_str())
             .bind(app.as_str())
-            .fetch_all(&self.pool)
+            .fetch_all(&self.readers)
             .await
             .map_err(attempt("read an inventory"))?;
         Ok(Inventory::new(rows.iter().map(parse).collect::<Result<Vec<_>, _>>()?))
@@ -24,7 +25,7 @@ impl Store {
     pub async fn inventories(&self, instance: &InstanceId) -> Result<Vec<(AppName, Inventory)>, Error> {
         let rows = sqlx::query("SELECT app, body FROM records WHERE instance = $1 ORDER BY app")
             .bind(instance.as_str())
-            .fetch_all(&self.pool)
+            .fetch_all(&self.readers)
             .await
             .map_err(attempt("read all inventories"))?;
         let mut inventories: Vec<(AppName, Inventory)> = Vec::new();
@@ -40,32 +41,32 @@ impl Store {
         Ok(inventories)
     }
 
-    /// Stores records in one transaction: all of them are there afterwards, or none.
+    /// Stores records: all of them are there afterwards, or none.
     pub async fn put_records(&self, instance: &InstanceId, app: &AppName, records: &[Record]) -> Result<(), Error> {
-        let mut transaction = self.pool.begin().await.map_err(attempt("store records"))?;
-        for record in records {
-            sqlx::query("INSERT OR REPLACE INTO records (instance, app, object, body) VALUES ($1, $2, $3, $4)")
-                .bind(instance.as_str())
-                .bind(app.as_str())
-                .bind(key(&record.id))
-                .bind(serde_json::to_string(record).map_err(row("records"))?)
-                .execute(&mut *transaction)
-                .await
-                .map_err(attempt("store a record"))?;
-        }
-        transaction.commit().await.map_err(attempt("store records"))
+        let statements = records.iter().map(|record| put(instance, app, record)).collect::<Result<Vec<_>, _>>()?;
+        self.writer.hand_in(statements).await.done().await.map(|_| ())
     }
 
     /// Forgets an object that is verified gone or no longer ours.
     pub async fn remove_record(&self, instance: &InstanceId, id: &ObjectId) -> Result<(), Error> {
-        sqlx::query("DELETE FROM records WHERE instance = $1 AND object = $2")
-            .bind(instance.as_str())
-            .bind(key(id))
-            .execute(&self.pool)
-            .await
-            .map_err(attempt("remove a record"))?;
-        Ok(())
+        self.writer.write(remove(instance, id)).await.map(|_| ())
     }
+}
+
+/// Returns the statement that stores a record.
+pub(super) fn put(instance: &InstanceId, app: &AppName, record: &Record) -> Result<Statement, Error> {
+    let sql = "INSERT OR REPLACE INTO records (instance, app, object, body) VALUES ($1, $2, $3, $4)";
+    Ok(Statement::new("store a record", sql)
+        .text(instance.as_str())
+        .text(app.as_str())
+        .text(key(&record.id))
+        .text(serde_json::to_string(record).map_err(row("records"))?))
+}
+
+/// Returns the statement that forgets an object.
+pub(super) fn remove(instance: &InstanceId, id: &ObjectId) -> Statement {
+    let sql = "DELETE FROM records WHERE instance = $1 AND object = $2";
+    Statement::new("remove a record", sql).text(instance.as_str()).text(key(id))
 }
 
 /// Returns the key of an object: its four parts, none of which can hold a slash except the last separator's neighbours.

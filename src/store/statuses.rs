@@ -5,6 +5,7 @@
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
+use super::write::Statement;
 use super::{Error, Store, attempt, row};
 use crate::base::Timestamp;
 use crate::model::{CommitId, InstanceId};
@@ -31,22 +32,20 @@ pub struct StoredStatus {
 impl Store {
     /// Stores a status and returns whether it differs from the one before; an equal one changes nothing.
     pub async fn put_status(&self, instance: &InstanceId, status: &StoredStatus) -> Result<bool, Error> {
-        let done = sqlx::query(
+        let statement = Statement::new(
+            "store a commit status",
             "INSERT INTO statuses (instance, commit_id, context, state, description, changed, sent) VALUES ($1, $2, $3, $4, $5, $6, '')
              ON CONFLICT (instance, commit_id, context) DO UPDATE
              SET state = excluded.state, description = excluded.description, changed = excluded.changed, sent = ''
              WHERE statuses.state <> excluded.state OR statuses.description <> excluded.description",
         )
-        .bind(instance.as_str())
-        .bind(status.commit.as_str())
-        .bind(&status.context)
-        .bind(&status.state)
-        .bind(&status.description)
-        .bind(status.changed.0)
-        .execute(&self.pool)
-        .await
-        .map_err(attempt("store a commit status"))?;
-        Ok(done.rows_affected() > 0)
+        .text(instance.as_str())
+        .text(status.commit.as_str())
+        .text(status.context.as_str())
+        .text(status.state.as_str())
+        .text(status.description.as_str())
+        .number(status.changed.0);
+        Ok(self.writer.write(statement).await? > 0)
     }
 
     /// Returns the statuses of a commit by context.
@@ -54,7 +53,7 @@ impl Store {
         let rows = sqlx::query("SELECT * FROM statuses WHERE instance = $1 AND commit_id = $2 ORDER BY context")
             .bind(instance.as_str())
             .bind(commit.as_str())
-            .fetch_all(&self.pool)
+            .fetch_all(&self.readers)
             .await
             .map_err(attempt("read commit statuses"))?;
         rows.iter().map(parse).collect()
@@ -65,7 +64,7 @@ impl Store {
         let rows = sqlx::query("SELECT * FROM statuses WHERE instance = $1 AND sent = '' ORDER BY changed LIMIT $2")
             .bind(instance.as_str())
             .bind(UNSENT_LIMIT)
-            .fetch_all(&self.pool)
+            .fetch_all(&self.readers)
             .await
             .map_err(attempt("read unsent commit statuses"))?;
         rows.iter().map(parse).collect()
@@ -73,18 +72,16 @@ impl Store {
 
     /// Notes that a forge was told this status, unless it has changed meanwhile.
     pub async fn mark_status_sent(&self, instance: &InstanceId, status: &StoredStatus) -> Result<(), Error> {
-        sqlx::query(
+        let statement = Statement::new(
+            "mark a commit status as sent",
             "UPDATE statuses SET sent = 'yes' WHERE instance = $1 AND commit_id = $2 AND context = $3 AND state = $4 AND changed = $5",
         )
-        .bind(instance.as_str())
-        .bind(status.commit.as_str())
-        .bind(&status.context)
-        .bind(&status.state)
-        .bind(status.changed.0)
-        .execute(&self.pool)
-        .await
-        .map_err(attempt("mark a commit status as sent"))?;
-        Ok(())
+        .text(instance.as_str())
+        .text(status.commit.as_str())
+        .text(status.context.as_str())
+        .text(status.state.as_str())
+        .number(status.changed.0);
+        self.writer.write(statement).await.map(|_| ())
     }
 }
 

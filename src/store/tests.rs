@@ -2,11 +2,11 @@
 //!
 //! Not here: what is remembered and when (`record`).
 
-use super::{OperationFilter, Store, StoredStatus};
+use super::{OperationFilter, RecordChange, Store, StoredStatus};
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, CommitId, Effect, Event, EventKind, InstanceId, ObjectId, Operation, OperationId, OperationOutcome,
-    OperationState, Outcome, Record, RecordState, Request,
+    AppName, AppState, CommitId, Effect, Event, EventKind, InstanceId, ObjectId, Operation, OperationId,
+    OperationOutcome, OperationState, Outcome, Record, RecordState, Request,
 };
 
 fn instance() -> InstanceId {
@@ -100,7 +100,7 @@ async fn outcomes_keep_the_order_of_the_plan() {
             message: String::new(),
             observed: None,
         };
-        store.put_outcome(&id, position, &outcome).await.unwrap();
+        store.put_outcome(&id, position, &outcome, RecordChange::Nothing).await.unwrap();
     }
     let names: Vec<_> = store.outcomes(&id).await.unwrap().into_iter().map(|o| o.object.name).collect();
     assert_eq!(names, ["0", "1"]);
@@ -152,7 +152,7 @@ async fn events_come_back_in_order() {
             kind: EventKind::Applied,
             detail: String::new(),
         };
-        store.add_event(&instance(), &event).await.unwrap();
+        store.add_events(&instance(), &[event]).await.unwrap();
     }
     let times = |events: Vec<Event>| events.iter().map(|e| e.time.0).collect::<Vec<_>>();
     assert_eq!(times(store.events(&instance(), None, 2).await.unwrap()), [2, 3]);
@@ -166,4 +166,73 @@ async fn a_cursor_is_what_was_put_last() {
     store.put_cursor(&instance(), "head", "a").await.unwrap();
     store.put_cursor(&instance(), "head", "b").await.unwrap();
     assert_eq!(store.cursor(&instance(), "head").await.unwrap().as_deref(), Some("b"));
+}
+
+#[tokio::test]
+async fn an_operation_begins_once_whether_it_was_accepted_before_or_not() {
+    let store = Store::in_memory().await.unwrap();
+    let accepted = operation(1, OperationState::Waiting);
+    store.insert_operation(&instance(), &accepted).await.unwrap();
+    for running in [Operation { state: OperationState::Running, ..accepted }, operation(2, OperationState::Running)] {
+        store.begin_operation(&instance(), &app(), &running, &[record("a")]).await.unwrap();
+        assert_eq!(store.operation(&instance(), &running.id).await.unwrap(), Some(running));
+    }
+    assert_eq!(store.inventory(&instance(), &app()).await.unwrap().len(), 1);
+    assert!(store.insert_operation(&instance(), &operation(1, OperationState::Waiting)).await.is_err());
+}
+
+#[tokio::test]
+async fn the_requests_of_one_app_are_found_among_any_number_of_others() {
+    let store = Store::in_memory().await.unwrap();
+    for started in 0..600 {
+        let other = AppName::parse(&format!("app-{started}")).unwrap();
+        let id = OperationId::new("deploy", Some(&other), Timestamp(started));
+        let waiting = Operation { id, app: Some(other), ..operation(started, OperationState::Waiting) };
+        store.insert_operation(&instance(), &waiting).await.unwrap();
+    }
+    let last = operation(1_000, OperationState::Waiting);
+    store.insert_operation(&instance(), &last).await.unwrap();
+    assert_eq!(store.waiting_requests(&instance(), Some(&app())).await.unwrap(), [last]);
+    assert!(store.waiting_requests(&instance(), None).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn states_of_apps_are_read_once_and_kept_with_what_is_stored() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("wild.db");
+    let store = Store::open(&path).await.unwrap();
+    let state = |health: &str| -> AppState {
+        let empty = [
+            "package",
+            "version",
+            "available",
+            "namespace",
+            "healthReason",
+            "intent",
+            "reason",
+            "needsYou",
+            "hint",
+            "lifecycle",
+        ];
+        let mut body: serde_json::Map<_, _> = empty.iter().map(|key| ((*key).to_owned(), "".into())).collect();
+        for (key, value) in [("name", app().as_str().into()), ("health", health.into()), ("conflicts", 0.into())] {
+            body.insert(key.to_owned(), value);
+        }
+        body.extend(["drift", "objects"].map(|key| (key.to_owned(), serde_json::json!([]))));
+        body.insert("observedAt".to_owned(), serde_json::to_value(Timestamp(1)).unwrap());
+        serde_json::from_value(body.into()).unwrap()
+    };
+    let shown = async |store: &Store| {
+        let states = store.app_states(&instance()).await.unwrap();
+        states.iter().map(|state| state.health.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&store).await, [""; 0]);
+    store.put_app_state(&instance(), &state("starting")).await.unwrap();
+    store.put_app_state(&instance(), &state("healthy")).await.unwrap();
+    assert_eq!(shown(&store).await, ["healthy"]);
+    store.close().await;
+    let store = Store::open(&path).await.unwrap();
+    assert_eq!(shown(&store).await, ["healthy"]);
+    store.remove_app_state(&instance(), &state("").name).await.unwrap();
+    assert_eq!(shown(&store).await, [""; 0]);
 }

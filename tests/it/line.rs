@@ -2,6 +2,7 @@
 
 mod bent;
 mod drift;
+mod growth;
 mod presence;
 mod restart;
 mod updates;

@@ -304,7 +304,8 @@ impl World {
     /// Returns what is known of an app.
     pub(crate) async fn state(&self, app: &str) -> Option<AppState> {
         let instance = self.handle.instance();
-        instance.store.app_states(&instance.id).await.unwrap().into_iter().find(|state| state.name.as_str() == app)
+        let app = AppName::parse(app).unwrap();
+        instance.store.app_state(&instance.id, &app).await.unwrap().map(|state| AppState::clone(&state))
     }
 
     /// Waits until an app is applied and healthy.

@@ -21,7 +21,7 @@ use super::super::history::{diff_paths, is_ancestor};
 use super::super::intake::{check_commit, check_files, check_objects};
 use super::super::lane;
 use super::super::notes::NOTES_REF;
-use super::super::read::{list_files, read_tree, root_of};
+use super::super::read::{Directories, list_files, read_tree, root_of};
 use super::super::refs::{check_name, commit_id, list_refs, oid};
 use super::super::repository::open;
 use crate::base::RepoPath;
@@ -267,7 +267,7 @@ fn check_deployed(
     if read.is_empty() {
         return Ok(refusals);
     }
-    let files = read_tree(repository, new, &read)?;
+    let files = read_tree(repository, &Directories::default(), new, &read)?;
     refusals.extend(check_names(&files));
     for (path, file) in files.iter() {
         let Some(text) = file.as_text() else { continue };

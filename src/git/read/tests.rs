@@ -117,10 +117,12 @@ async fn only_what_lies_below_the_paths_is_read() {
     assert_eq!(paths(&["apps/ghost"]).await, ["apps/ghost/pvc.yaml"]);
     assert_eq!(paths(&["config.yaml", "apps/immich", "gone", "config.yaml/x"]).await, ["apps/immich/y", "config.yaml"]);
     assert_eq!(paths(&[]).await.len(), 4);
-    assert_eq!(instance.repository.list_directory(&commit, "").await.unwrap(), ["apps", "config.yaml"]);
-    assert_eq!(instance.repository.list_directories(&commit, "").await.unwrap(), ["apps"]);
-    assert_eq!(instance.repository.list_directory(&commit, "apps").await.unwrap(), ["ghost", "ghostly", "immich"]);
-    assert!(instance.repository.list_directory(&commit, "none").await.unwrap().is_empty());
+    let names = |ids: BTreeMap<String, String>| ids.into_keys().collect::<Vec<_>>();
+    let directories = async |path| names(instance.repository.list_directories(&commit, path).await.unwrap());
+    assert_eq!(directories("").await, ["apps"]);
+    assert_eq!(directories("apps").await, ["ghost", "ghostly", "immich"]);
+    assert!(directories("none").await.is_empty());
+    assert_eq!(names(instance.repository.list_files(&commit, "").await.unwrap()), ["config.yaml"]);
 }
 
 #[tokio::test]
@@ -132,7 +134,28 @@ async fn an_id_changes_with_the_content_below_it_and_nothing_else() {
     assert_ne!(id(&first, "apps/a").await, id(&second, "apps/a").await);
     assert_eq!(id(&first, "apps/b").await, id(&second, "apps/b").await);
     assert_eq!(id(&first, "apps/c").await, None);
+    let listed = instance.repository.list_directories(&second, "apps").await.unwrap();
+    assert_eq!(listed.get("a").cloned(), id(&second, "apps/a").await);
     assert_eq!(id(&first, "").await.unwrap(), instance.git(&["rev-parse", &format!("{first}^{{tree}}")]));
+}
+
+#[tokio::test]
+async fn a_large_directory_that_was_looked_into_does_not_hide_the_next_one() {
+    let instance = Instance::bare().await;
+    let names: Vec<String> = (0..200).map(|app| format!("apps/app-{app}/x")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|path| (path.as_str(), "1")).collect();
+    let first = instance.commit(&files, "first").await;
+    let second = instance.commit(&[("apps/app-7/x", "2"), ("apps/new/x", "3")], "second").await;
+    let text = async |commit: &CommitId, app: &str| {
+        let tree = instance.repository.read_tree(commit, &[app]).await.unwrap();
+        tree.text(&format!("{app}/x")).unwrap_or("none").to_owned()
+    };
+    for _ in 0..2 {
+        assert_eq!(text(&first, "apps/app-7").await, "1");
+        assert_eq!(text(&second, "apps/app-7").await, "2");
+        assert_eq!(text(&first, "apps/new").await, "none");
+        assert_eq!(text(&second, "apps/new").await, "3");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,121 @@
+//! What all apps of a head are: the id of each one's files, and the texts that tell them apart. Between two heads only what changed is read.
+//!
+//! Not here: the files of one app (`read.rs`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Error, Instance, read};
+use crate::base::RepoPath;
+use crate::compile;
+use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, Settings};
+
+/// The apps of a commit with the tree id of each, and the texts that all of them depend on.
+pub struct Overview {
+    /// The commit.
+    pub head: CommitId,
+    /// Tree id of `apps/<app>`, by app.
+    pub apps: BTreeMap<AppName, String>,
+    /// `config.yaml`, `.wild/config.yaml`, all records and all manifests.
+    pub files: FileTree,
+    /// The settings, read.
+    pub settings: Result<Arc<Settings>, Vec<Diagnostic>>,
+    /// The config, read.
+    pub(super) config: Result<Arc<Config>, Vec<Diagnostic>>,
+    /// By path of every record and manifest, the id that it was read under: a record's own, for a manifest that of the app's tree.
+    ids: BTreeMap<String, String>,
+}
+
+impl Overview {
+    /// Returns those of the files at these paths that are there.
+    pub(super) fn pick(&self, paths: &[&str]) -> FileTree {
+        let found = paths.iter().filter_map(|path| Some((RepoPath::parse(path).ok()?, self.files.get(path)?.clone())));
+        found.collect()
+    }
+
+    /// Returns what of the config all apps share.
+    pub(super) fn shared_config(&self) -> Option<Map<String, Value>> {
+        let keys = self.config.as_ref().ok()?.0.iter().filter(|(key, _)| *key != "apps");
+        Some(keys.map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+}
+
+/// Reads what is needed to tell which apps the head changed.
+pub async fn overview(instance: &Instance) -> Result<Arc<Overview>, Error> {
+    let head = read::head(instance).await?;
+    overview_of(instance, &head).await
+}
+
+/// Reads the overview of a commit of the deployed branch. The last one is kept.
+pub(super) async fn overview_of(instance: &Instance, head: &CommitId) -> Result<Arc<Overview>, Error> {
+    let mut known = instance.overview.lock().await;
+    if let Some(overview) = known.as_ref().filter(|overview| overview.head == *head) {
+        return Ok(overview.clone());
+    }
+    let next = Arc::new(next(instance, head, known.as_deref()).await?);
+    *known = Some(next.clone());
+    Ok(next)
+}
+
+async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) -> Result<Overview, Error> {
+    let repository = &instance.repository;
+    let mut apps = BTreeMap::new();
+    let mut ids = BTreeMap::new();
+    for (name, id) in repository.list_directories(head, "apps").await? {
+        let Ok(app) = AppName::parse(&name) else { continue };
+        ids.insert(format!("apps/{app}/{}", crate::package::MANIFEST), id.clone());
+        apps.insert(app, id);
+    }
+    for (name, id) in repository.list_files(head, ".wild/generated").await? {
+        ids.insert(format!(".wild/generated/{name}"), id);
+    }
+    let is_known = |path: &str| known.is_some_and(|known| known.ids.get(path) == ids.get(path));
+    let mut files: FileTree = match known {
+        None => FileTree::new(),
+        Some(known) => {
+            let kept =
+                known.files.iter().filter(|(path, _)| ids.contains_key(path.as_str()) && is_known(path.as_str()));
+            kept.map(|(path, file)| (path.clone(), file.clone())).collect()
+        }
+    };
+    let changed = ids.keys().map(String::as_str).filter(|path| !is_known(path));
+    let paths: Vec<&str> = changed.chain(["config.yaml", ".wild/config.yaml"]).collect();
+    files.extend(repository.read_tree(head, &paths).await?);
+    let same = |path: &str| known.filter(|known| known.files.get(path) == files.get(path));
+    let settings = match same(".wild/config.yaml") {
+        Some(known) => known.settings.clone(),
+        None => compile::settings_of(&files).map(Arc::new),
+    };
+    let config = match same("config.yaml") {
+        Some(known) => known.config.clone(),
+        None => compile::config_of(&files).map(Arc::new),
+    };
+    Ok(Overview { head: head.clone(), apps, files, settings, config, ids })
+}
+
+/// Returns the apps that differ between two heads: in their files, their record, their config section, or in what all of them depend on.
+pub fn changed_apps(before: &Overview, after: &Overview) -> BTreeSet<AppName> {
+    let all = || before.apps.keys().chain(after.apps.keys()).cloned().collect();
+    if before.files.get(".wild/config.yaml") != after.files.get(".wild/config.yaml") {
+        return all();
+    }
+    let config_changed = before.files.get("config.yaml") != after.files.get("config.yaml");
+    let configs = match (config_changed, &before.config, &after.config) {
+        (false, ..) => None,
+        (true, Ok(old), Ok(new)) if before.shared_config() == after.shared_config() => Some((old, new)),
+        // A config that does not read blocks every app that is made from it, and each of them says so.
+        (true, ..) => return all(),
+    };
+    let names: BTreeSet<AppName> = all();
+    names
+        .into_iter()
+        .filter(|app| {
+            let record = compile::record_path(app);
+            before.apps.get(app) != after.apps.get(app)
+                || before.files.get(&record) != after.files.get(&record)
+                || configs.is_some_and(|(old, new)| old.app(app) != new.app(app))
+        })
+        .collect()
+}
