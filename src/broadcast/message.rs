@@ -19,6 +19,11 @@ pub fn seen() -> String {
     "Seen; waiting for its apps.".to_owned()
 }
 
+/// Returns the sentence for a commit whose settings cannot be read.
+pub fn unreadable(why: &str) -> String {
+    format!("Nothing is deployed: {why}.")
+}
+
 /// Returns the sentence for a commit all of whose apps are healthy.
 pub fn healthy(apps: usize) -> String {
     match apps {

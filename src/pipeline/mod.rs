@@ -52,7 +52,7 @@ pub enum Error {
     #[error(transparent)]
     Settings(#[from] settings::Error),
     /// The instance itself does not read.
-    #[error("{}", .0.what)]
+    #[error("{}: {}", .0.what, .0.because)]
     Refused(Box<RefusalText>),
 }
 

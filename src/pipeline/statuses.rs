@@ -55,7 +55,13 @@ pub async fn seen(instance: &Instance) -> Result<(), Error> {
     };
     instance.bus.tell(vec![event]).await;
     if !continues {
-        let said = Said { state: StatusState::Pending, description: message::seen() };
+        let said = match read::settings(instance).await {
+            // No pass can begin, so nothing else will ever be said about this commit.
+            Err(Error::Refused(refusal)) => {
+                Said { state: StatusState::Failure, description: message::unreadable(&refusal.because) }
+            }
+            Ok(_) | Err(_) => Said { state: StatusState::Pending, description: message::seen() },
+        };
         set(instance, &head, &message::deploy_context(instance.name.as_str()), said).await;
     }
     Ok(())

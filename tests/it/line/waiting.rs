@@ -70,3 +70,16 @@ async fn no_secret_value_is_in_git() {
     }
     assert!(read > 20);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_cannot_be_read_turn_their_commit_red_until_they_can() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb"]).await;
+    let status = async |commit| world.status(&commit, "wild/deploy").await;
+    let text = world.file("main", ".wild/config.yaml").await.unwrap();
+    let broken = world.push("break it", &[(".wild/config.yaml", Some(&format!("{text}drift: sometimes\n")))]).await;
+    world.until("the commit is red", async || status(broken.clone()).await.as_deref() == Some("failure")).await;
+    let mended = world.push("mend it", &[(".wild/config.yaml", Some(&format!("{text}drift: report\n")))]).await;
+    world.until("the next one is green", async || status(mended.clone()).await.as_deref() == Some("success")).await;
+    assert_eq!(status(broken).await.as_deref(), Some("failure"), "and stays so");
+}
