@@ -242,6 +242,13 @@ impl Home {
         all.iter().map(|status| status["status"].as_str().unwrap_or("").to_owned()).collect()
     }
 
+    /// Returns the sentence that the forge shows for a commit.
+    pub(crate) fn sentence(&self, commit: &str, context: &str) -> String {
+        let all = self.runtime.block_on(self.gitea.statuses(HOME, commit)).into_iter();
+        let newest = all.filter(|status| status["context"] == context).max_by_key(|status| status["id"].as_i64());
+        newest.map_or_else(String::new, |status| status["description"].as_str().unwrap_or("").to_owned())
+    }
+
     /// Waits until the last that the forge was told about a commit is this, and returns all that it was told before.
     #[track_caller]
     pub(crate) fn tells(&self, commit: &str, context: &str, last: &str) -> Vec<String> {

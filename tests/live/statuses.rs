@@ -21,6 +21,7 @@ fn statuses_on_the_forge_tell_the_truth() {
     home.tells(&home.pull(), DEPLOY, "success");
     no_success_while_a_pod_is_held(&home);
     red_while_the_cluster_differs(&home);
+    red_while_nothing_can_be_read(&home);
     home.stop_daemon();
 }
 
@@ -73,4 +74,14 @@ fn red_while_the_cluster_differs(home: &Home) {
     home.becomes(&DATABASE, &[("/spec/replicas", json!(1))]);
     assert_eq!(home.told(&head, DRIFT), ["success", "failure", "success", "failure", "success"]);
     assert_eq!(home.pull(), head, "none of that makes a commit");
+}
+
+/// A forge takes any push, so what our own hooks would have refused is said on the commit.
+fn red_while_nothing_can_be_read(home: &Home) {
+    let broken = home.push("chore: a typo", &[(SETTINGS, "drift: report", "drift: repot")]);
+    home.tells(&broken, DEPLOY, "failure");
+    let why = home.sentence(&broken, DEPLOY);
+    assert!(why.contains(".wild/config.yaml") && why.contains("repot"), "{why}");
+    let mended = home.push("fix: the typo", &[(SETTINGS, "drift: repot", "drift: correct")]);
+    home.tells(&mended, DEPLOY, "success");
 }

@@ -223,6 +223,8 @@ fn roll_back(home: &Home) {
     let edits = [(SERVER_FILE, "memory: 4Gi", "memory: 64Mi"), (worker, "replicas: 2", "replicas: 3")];
     let mistake = home.push("scale(photobox): less memory, more workers", &edits);
     home.tells(&mistake, DEPLOY, "failure");
+    let why = home.sentence(&mistake, DEPLOY);
+    assert!(why.contains("photobox-server") && why.contains("422"), "{why}");
     home.becomes(&WORKER, &[(REPLICAS, json!(3))]);
     home.becomes(&SERVER, &[(MEMORY, json!("4Gi"))]);
     let to = history(home).into_iter().map(|(commit, _)| commit).find(|commit| *commit != mistake).unwrap();
