@@ -3,11 +3,12 @@
 //! The remote is the arbiter. A commit of ours that it rejects because somebody was faster is taken back before anybody was told of it, and
 //! the pass begins again from the new head. Not here: when it is polled (`daemon`), the calls (`git`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::read::head;
 use super::{Error, Instance};
-use crate::git::{self, FetchRef, Moved, PushRef, Pushed, RefChange, Remote};
+use crate::base::RepoPath;
+use crate::git::{self, FetchRef, Moved, NewCommit, PushRef, Pushed, RefChange, Remote};
 use crate::model::{CommitId, EventKind};
 
 /// Name of the cursor that says why the remote cannot be followed; empty if it can.
@@ -114,8 +115,41 @@ async fn follow_branch(
     if instance.repository.is_ancestor(there, here).await? {
         return Ok(Standing::apart(String::new()));
     }
-    let (there, here) = (there.short(), here.short());
-    Ok(Standing::apart(format!("the remote is at {there} and we are at {here}, on different histories")))
+    reunite(instance, here, there).await
+}
+
+/// Brings two histories together that parted while the remote could not be reached: one merge commit where no file was
+/// changed on both sides. Where one was, only a person can say what holds.
+async fn reunite(instance: &Instance, here: &CommitId, there: &CommitId) -> Result<Standing, Error> {
+    let repository = &instance.repository;
+    let apart = |why: String| {
+        let (there, here) = (there.short(), here.short());
+        Standing::apart(format!("the remote is at {there} and we are at {here}, on different histories{why}"))
+    };
+    let Some(fork) = repository.merge_base(here, there).await? else { return Ok(apart(String::new())) };
+    let ours = repository.diff_paths(Some(&fork), here).await?;
+    let theirs: BTreeSet<RepoPath> = repository.diff_paths(Some(&fork), there).await?.into_iter().collect();
+    if let Some(path) = ours.iter().find(|path| theirs.contains(*path)) {
+        return Ok(apart(format!(" that both changed {path}; merge them in a clone and push")));
+    }
+    let names: Vec<&str> = ours.iter().map(RepoPath::as_str).collect();
+    let files = repository.read_tree(here, &names).await?;
+    let changes = ours.iter().map(|path| (path.clone(), files.get(path.as_str()).cloned())).collect();
+    let merged = NewCommit {
+        reference: format!("refs/heads/{}", instance.branch),
+        expected: Some(here.clone()),
+        base_tree: Some(there.clone()),
+        changes,
+        parents: vec![there.clone(), here.clone()],
+        author: instance.committer.clone(),
+        committer: instance.committer.clone(),
+        message: "chore(all): merge what was pushed while the remote was out of reach".to_owned(),
+        time: instance.now(),
+    };
+    let merged = repository.commit(merged).await?;
+    repository.sync_worktree(Some(here), &merged).await?;
+    push_all(instance, &merged).await?;
+    Ok(Standing { moved: true, trouble: String::new() })
 }
 
 /// Takes in what people committed to an update branch on the remote.
@@ -299,6 +333,23 @@ mod tests {
             .unwrap()
     }
 
+    /// Commits one changed file over a commit.
+    async fn change(repository: &Repository, over: &CommitId, path: &str, text: &str) -> CommitId {
+        let author = Author { name: "alice".to_owned(), email: "alice@example.org".to_owned() };
+        let new = NewCommit {
+            reference: MAIN.to_owned(),
+            expected: Some(over.clone()),
+            base_tree: Some(over.clone()),
+            changes: [(RepoPath::parse(path).unwrap(), Some(File::text(text)))].into(),
+            parents: vec![over.clone()],
+            author: author.clone(),
+            committer: author,
+            message: text.to_owned(),
+            time: clock(),
+        };
+        repository.commit(new).await.unwrap()
+    }
+
     async fn bare(path: &Path) -> Repository {
         Repository::init(path, Layout::Bare, "main").await.unwrap()
     }
@@ -378,6 +429,27 @@ mod tests {
         let (moved, trouble) = world.sync().await;
         assert!(!moved && trouble.starts_with("the remote went back"), "{trouble}");
         assert_eq!((world.there(MAIN).await, world.here(MAIN).await), (Some(first), Some(second)));
+    }
+
+    #[tokio::test]
+    async fn histories_that_parted_in_other_files_are_merged_and_in_one_file_are_told() {
+        let world = World::new().await;
+        world.sync().await;
+        let first = world.here(MAIN).await.unwrap();
+        let ours = change(&world.instance.repository, &first, "ours", "").await;
+        let theirs = change(&world.theirs, &first, "theirs", "").await;
+        assert_eq!(world.sync().await, (true, String::new()));
+        let merged = world.here(MAIN).await.unwrap();
+        assert_eq!(world.there(MAIN).await, Some(merged.clone()));
+        let commit = world.instance.repository.read_commit(&merged).await.unwrap();
+        assert_eq!(commit.parents, [theirs, ours]);
+        let files = world.instance.repository.read_tree(&merged, &[]).await.unwrap();
+        let names: Vec<&str> = files.paths().map(RepoPath::as_str).collect();
+        assert_eq!(names, [".wild/config.yaml", "note", "ours", "theirs"]);
+        change(&world.instance.repository, &merged, "note", "ours").await;
+        change(&world.theirs, &merged, "note", "theirs").await;
+        let (moved, trouble) = world.sync().await;
+        assert!(!moved && trouble.contains("both changed note"), "{trouble}");
     }
 
     #[tokio::test]
