@@ -236,3 +236,16 @@ async fn states_of_apps_are_read_once_and_kept_with_what_is_stored() {
     store.remove_app_state(&instance(), &state("").name).await.unwrap();
     assert_eq!(shown(&store).await, [""; 0]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_database_is_opened_whatever_else_the_machine_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = |number: usize| {
+        let path = directory.path().join(format!("{number}.db"));
+        tokio::spawn(async move { Store::open(&path).await.map(drop) })
+    };
+    let all: Vec<_> = (0..40).map(open).collect();
+    for opened in all {
+        opened.await.unwrap().unwrap();
+    }
+}
