@@ -120,7 +120,11 @@ async fn send(http: &reqwest::Client, base: &str, call: Call<'_>) -> Result<(u16
 fn unreachable_daemon(name: &str, error: &reqwest::Error) -> CommandError {
     let remedy = if error.is_timeout() { "wild operation list" } else { "wild daemon, or add --local" };
     let code = if error.is_timeout() { ExitCode::TimedOut } else { ExitCode::Error };
-    CommandError::new(format!("speak to the daemon at {name}"), chain(error), remedy).with_code(code)
+    // The library repeats the address in every layer; the innermost cause is what a person can act on.
+    let whole = chain(error);
+    let innermost = whole.rsplit(": ").next().unwrap_or_default();
+    let because = if error.is_connect() { format!("nothing answers there: {innermost}") } else { whole.clone() };
+    CommandError::new(format!("speak to the daemon at {name}"), because, remedy).with_code(code)
 }
 
 /// Returns a text as one segment of a path or one value of a query.

@@ -154,8 +154,8 @@ impl CommandError {
                 Self::of_diagnostics(what, diagnostics, &format!("edit {}", path.display()))
             }
             settings::Error::Locked { holder, .. } => {
-                Self::new(what, format!("the instance is held by {holder}"), "wild status, or stop that process")
-                    .with_code(ExitCode::Blocked)
+                let remedy = "wild status, which asks that process, or stop it";
+                Self::new(what, format!("the instance is held by {holder}"), remedy).with_code(ExitCode::Blocked)
             }
             settings::Error::Io { .. } | settings::Error::Entropy(_) => {
                 Self::new(what, chain(error), "check that the file is there and may be read")

@@ -73,11 +73,15 @@ async fn pre_receive(session: &mut Session<'_>) -> Result<ExitCode, CommandError
     // Outside of a quarantine this variable names the repository's own objects, which need no second look.
     let quarantine = environment.variable("GIT_QUARANTINE_PATH").map(|path| environment.path(Path::new(path)));
     let rewind = if is_rewind_allowed(session) { Rewind::Allowed } else { Rewind::Refused };
-    let refusals = check(Intake { repository: path, branch, quarantine, updates, rewind }).await.map_err(fail)?;
-    for refusal in &refusals {
-        session.out.note(&refusal.to_string());
+    let refusals =
+        check(Intake { repository: path, branch: branch.clone(), quarantine, updates, rewind }).await.map_err(fail)?;
+    match refusals.split_first() {
+        None => Ok(ExitCode::Done),
+        Some((first, others)) => Err(CommandError {
+            findings: others.iter().map(ToString::to_string).collect(),
+            ..CommandError::new(format!("push to {branch}"), first.to_string(), first.hint.clone())
+        }),
     }
-    Ok(if refusals.is_empty() { ExitCode::Done } else { ExitCode::Error })
 }
 
 /// Returns whether the push carries the option by which a branch may go back. Whom the system lets write here is an administrator.

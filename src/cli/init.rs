@@ -23,7 +23,7 @@ use crate::yaml;
 /// The deployed branch of a new instance.
 const BRANCH: &str = "main";
 /// What git must never take in: secret values, and what programs leave behind.
-const IGNORED: &str = "secrets.yaml\nkubeconfig\noperations/\n*.tmp\n*.log\n.kube/cache/\n";
+const IGNORED: &str = "secrets.yaml\nsecrets.yaml.lock\nkubeconfig\noperations/\n*.tmp\n*.log\n.kube/cache/\n";
 /// Name under which the first package directory is followed.
 const FIRST_DIRECTORY: &str = "wild-directory";
 

@@ -22,6 +22,7 @@ use crate::daemon::{Daemon, Start, Work};
 use crate::model::InstanceName;
 use crate::pipeline;
 use crate::settings::{self, DaemonSettings, InstanceEntry, StateDirectory};
+use crate::yaml;
 
 /// How long a command waits for the lock of an instance.
 const LOCK_DEADLINE: Duration = Duration::from_secs(10);
@@ -53,7 +54,8 @@ pub(super) async fn locate(environment: &Surroundings, flags: &Flags) -> Result<
     let around = repository_around(&environment.directory);
     let here = around
         .as_deref()
-        .and_then(|path| instances.iter().find(|instance| same(Path::new(text(instance, "path")), path)));
+        .and_then(|path| instances.iter().find(|instance| same(Path::new(text(instance, "path")), path)))
+        .or_else(|| around.as_deref().and_then(|path| clone_of(path, instances)));
     match (here, around, instances) {
         (Some(instance), ..) => Ok(Place { instance: text(instance, "name").to_owned(), client }),
         // The daemon that answers knows nothing of this repository, so nobody holds it.
@@ -65,6 +67,14 @@ pub(super) async fn locate(environment: &Surroundings, flags: &Flags) -> Result<
         (None, _, []) => Err(none("the daemon has no instance")),
         (None, _, several) => Err(choose(several)),
     }
+}
+
+/// Returns the instance that a person's clone was made from: both hold the same identity.
+fn clone_of<'a>(folder: &Path, instances: &'a [Value]) -> Option<&'a Value> {
+    let file = ".wild/config.yaml";
+    let written = std::fs::read_to_string(folder.join(file)).ok()?;
+    let id = yaml::read_typed::<Value>(file, &written).ok()?.get("instanceId")?.as_str()?.to_owned();
+    instances.iter().find(|instance| text(instance, "id") == id)
 }
 
 /// Returns the name of the instance that flag or variable gives.
@@ -189,9 +199,8 @@ pub(super) fn of_start(error: &pipeline::Error) -> CommandError {
     match error {
         pipeline::Error::Refused(refusal) => CommandError::of_refusal(refusal),
         pipeline::Error::Settings(error) => CommandError::of_settings(what, error),
-        pipeline::Error::Git(_) | pipeline::Error::Store(_) => {
-            CommandError::new(what, chain(error), "wild init my-cloud makes one").with_code(ExitCode::Error)
-        }
+        pipeline::Error::Git(_) => CommandError::new(what, chain(error), "wild init my-cloud makes one"),
+        pipeline::Error::Store(_) => CommandError::new(what, chain(error), "check the disk of the state directory"),
     }
 }
 
@@ -206,7 +215,7 @@ fn local_entry(
         let given = environment.path(given);
         let found = repository_at(&given).ok_or_else(|| {
             let because = format!("{} is no git repository", given.display());
-            CommandError::new("find the instance", because, format!("wild init {}", given.display()))
+            CommandError::new("find the instance", because, "wild init my-cloud")
         })?;
         return entry_of(&found, settings);
     }

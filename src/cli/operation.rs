@@ -21,8 +21,8 @@ Exit codes:
   0 listed   2 error";
 
 const SHOW_HELP: &str = "Examples:
-  wild operation show op_deploy_app_quillblog_1763712000000000000
-  wild operation show op_deploy_app_quillblog_1763712000000000000 -o json
+  wild operation show
+  wild operation show --app quillblog -o json
 
 Exit codes:
   0 shown   2 no such operation";
@@ -46,9 +46,12 @@ pub(super) enum OperationVerb {
     /// Shows one operation with what happened to every object.
     #[command(visible_alias = "get", after_long_help = SHOW_HELP)]
     Show {
-        /// Id.
-        #[arg(value_name = "ID")]
-        id: String,
+        /// Id; the newest if it is left out.
+        #[arg(value_name = "ID", conflicts_with = "app")]
+        id: Option<String>,
+        /// The newest of an app.
+        #[arg(long, value_name = "APP", value_parser = AppName::parse)]
+        app: Option<AppName>,
     },
 }
 
@@ -56,7 +59,8 @@ pub(super) enum OperationVerb {
 pub(super) async fn run(session: &mut Session<'_>, verb: OperationVerb) -> Result<ExitCode, CommandError> {
     match verb {
         OperationVerb::List { app, limit } => show_list(session, app.as_ref(), limit).await,
-        OperationVerb::Show { id } => show(session, &id).await,
+        OperationVerb::Show { id: Some(id), app: _ } => show(session, &id).await,
+        OperationVerb::Show { id: None, app } => newest(session, app.as_ref()).await,
     }
 }
 
@@ -90,6 +94,15 @@ pub(super) fn row(operation: &Value, when: impl Fn(&str) -> String) -> Vec<Strin
         (state, _) => state.to_owned(),
     };
     vec![when(text(operation, "started")), field("verb"), field("app"), state, field("actor"), field("id")]
+}
+
+async fn newest(session: &mut Session<'_>, app: Option<&AppName>) -> Result<ExitCode, CommandError> {
+    let filter = app.map(|app| format!("&app={app}")).unwrap_or_default();
+    let answer = session.get(&format!("/operations?limit=1{filter}")).await?;
+    match list(&answer, "operations").first().map(|operation| text(operation, "id").to_owned()) {
+        Some(id) => show(session, &id).await,
+        None => Err(CommandError::new("find the operation", "nothing was asked for yet", "wild operation list")),
+    }
 }
 
 async fn show(session: &mut Session<'_>, id: &str) -> Result<ExitCode, CommandError> {

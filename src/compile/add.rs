@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::config::{KeyWords, check_keys};
 use super::edit::{app_files, changes, dotted, edit_section, put, scope, section_edits, subject};
 use super::generate::{GenerateInput, Generated, generate};
 use super::land;
@@ -17,7 +18,7 @@ use super::update::{Candidate, check_cycle, is_there, older};
 use super::{record, record_path};
 use crate::base::nearest::nearest;
 use crate::merge::ConfigEdit;
-use crate::model::{AppName, Config, Deploy, FileTree, GenerationRecord, PackageName};
+use crate::model::{AppName, Config, Deploy, Diagnostic, FileTree, GenerationRecord, PackageName};
 use crate::package::{self, Package, ResolveInput};
 use crate::yaml;
 
@@ -37,14 +38,23 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
         let remedy = format!("wild app add {} --as {app}-2", wanted.package);
         return Err(Refusal::user(what, format!("there is an app {app} already"), remedy));
     }
-    let refuse = |findings| Refusal::found(what.clone(), format!("wild app show {app}"), findings);
     let candidate = candidate(app, sources, wanted)?;
+    let corrected = format!("wild directory fetch, once {} has corrected it", candidate.directory.name);
+    let refuse =
+        |findings| Refusal::found(what.clone(), corrected.clone(), of_package(wanted.package, Some(app), findings));
     let bindings =
         package::bind(&candidate.package.manifest, &apps_of(&sources.files), wanted.bindings).map_err(refuse)?;
     check_cycle(app, &sources.files, &bindings).map_err(refuse)?;
     let before = sources.files.text(CONFIG).unwrap_or_default();
     let input = Input { app, candidate: &candidate, bindings: &bindings };
-    let (text, config, keys) = write_config(&input, before, wanted.values).map_err(refuse)?;
+    let (text, config, written) = write_config(&input, before, wanted.values).map_err(refuse)?;
+    let keys = KeyWords {
+        what: what.clone(),
+        set: format!("wild app add {} --set", wanted.package),
+        list: format!("wild app show {}", wanted.package),
+    };
+    let there = config_in(before).map_err(refuse)?;
+    check_keys(&keys, wanted.values, &written.defaults, there.app(app).unwrap_or(&Map::new()))?;
     let generated = generate(&GenerateInput {
         app,
         package: &candidate.package,
@@ -55,7 +65,7 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
     })
     .map_err(refuse)?;
     let mut proposal = Proposal::nothing(app);
-    proposal.summary = summary(app, &candidate, &generated, keys);
+    proposal.summary = summary(app, &candidate, &generated, written.keys);
     proposal.generation = land::new_generation(app, sources, &generated);
     let join = land::join(sources, proposal.generation.as_ref());
     let granted = grant(app, &sources.files, &generated.needs.grants()).map_err(refuse)?;
@@ -68,18 +78,34 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
 
 /// Loads a package and turns its findings into a refusal.
 pub(super) fn load(name: &PackageName, files: &FileTree, what: &str) -> Result<Package, Refusal> {
-    package::load(name, files).map_err(|findings| Refusal::found(what, "wild directory list", findings))
+    let corrected = "wild directory fetch, once it was corrected there";
+    package::load(name, files).map_err(|findings| Refusal::found(what, corrected, of_package(name, None, findings)))
+}
+
+/// Names files of a package as they lie in its directory, not as they would lie in the instance.
+fn of_package(name: &PackageName, app: Option<&AppName>, findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let compiled = app.map(|app| format!("apps/{app}/"));
+    let renamed = |finding: Diagnostic| {
+        let below = compiled.as_ref().and_then(|compiled| finding.file.strip_prefix(compiled));
+        let own = (finding.file == package::MANIFEST).then_some(package::MANIFEST);
+        match below.or(own) {
+            Some(path) => Diagnostic { file: format!("{name}/{path}"), ..finding },
+            None => finding,
+        }
+    };
+    findings.into_iter().map(renamed).collect()
 }
 
 fn candidate<'a>(app: &AppName, sources: &'a Sources, wanted: &Wanted<'_>) -> Result<Candidate<'a>, Refusal> {
     // One name in two upstreams: the one that stands first in the settings.
     let Some(upstream) = sources.packages.iter().find(|package| package.name == *wanted.package) else {
         let names = sources.packages.iter().map(|package| package.name.as_str());
-        let because = match nearest(wanted.package.as_str(), names) {
-            Some(meant) => format!("no directory has a package {}; did you mean {meant}?", wanted.package),
-            None => format!("no directory has a package {}", wanted.package),
+        let because = format!("no directory has a package {}", wanted.package);
+        let (because, remedy) = match nearest(wanted.package.as_str(), names) {
+            Some(meant) => (format!("{because}; did you mean {meant}?"), format!("wild app add {meant}")),
+            None => (because, "wild app list".to_owned()),
         };
-        return Err(Refusal::user(format!("add {app}"), because, "wild directory list"));
+        return Err(Refusal::user(format!("add {app}"), because, remedy));
     };
     let newest = load(&upstream.name, &upstream.files, &format!("add {app}"));
     match wanted.version {
@@ -96,12 +122,18 @@ struct Input<'a> {
     bindings: &'a BTreeMap<String, AppName>,
 }
 
+/// What was written into the section of an app.
+struct Written {
+    keys: usize,
+    defaults: Map<String, Value>,
+}
+
 /// Writes the app's section: the values that were given, the values that are there, and every other default.
 fn write_config(
     input: &Input<'_>,
     text: &str,
     values: &BTreeMap<String, Value>,
-) -> Result<(String, Config, usize), Vec<crate::model::Diagnostic>> {
+) -> Result<(String, Config, Written), Vec<Diagnostic>> {
     let Input { app, candidate, bindings } = *input;
     let text = give(app, &candidate.package, text, values)?;
     let config = config_in(&text)?;
@@ -116,7 +148,7 @@ fn write_config(
         edit_section(&text, app, &section_edits(&existing, &section))?
     };
     let config = config_in(&text)?;
-    Ok((text, config, section.len()))
+    Ok((text, config, Written { keys: section.len(), defaults: resolved.defaults }))
 }
 
 /// Writes the values that a person gave: below the app, or where the manifest of a service wants them.

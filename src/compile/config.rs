@@ -41,15 +41,16 @@ pub(super) fn change(
     let defaults = record.as_ref().map(|record| record.defaults.clone()).unwrap_or_default();
     let edits = edits(app, set, unset, &defaults)?;
     let text = edit_section(sources.files.text(CONFIG).unwrap_or_default(), app, &edits).map_err(refuse)?;
-    let words = words(set, unset);
     let Some(record) = record else {
-        return Ok(alone(app, sources, &text, &words));
+        return Ok(alone(app, sources, &text, &words(set, unset)));
     };
     let config = config_of(&sources.files).map_err(refuse)?;
-    check_keys(app, set, &defaults, config.app(app).unwrap_or(&Map::new()))?;
+    let command = format!("wild app config {app}");
+    let keys = KeyWords { what, set: format!("{command} set"), list: format!("{command} get") };
+    check_keys(&keys, set, &defaults, config.app(app).unwrap_or(&Map::new()))?;
     let source = source(app, sources, &record)?;
     let made = compile(app, sources, &source, text)?;
-    land(app, sources, made, record.wanted, words)
+    land(app, sources, made, record.wanted, words(set, unset))
 }
 
 /// Compiles an app again because config.yaml, a binding or the renderer changed.
@@ -186,9 +187,19 @@ fn edits(
     Ok(values.chain(defaulted).collect())
 }
 
+/// What a refusal of a key says beside the key.
+pub(super) struct KeyWords {
+    /// What was attempted.
+    pub(super) what: String,
+    /// The command that sets a key, up to the key.
+    pub(super) set: String,
+    /// The command that lists the keys.
+    pub(super) list: String,
+}
+
 /// Refuses a key that neither the package nor the section has: nothing would read it, most likely it is misspelt.
-fn check_keys(
-    app: &AppName,
+pub(super) fn check_keys(
+    words: &KeyWords,
     set: &BTreeMap<String, Value>,
     defaults: &Map<String, Value>,
     section: &Map<String, Value>,
@@ -206,11 +217,11 @@ fn check_keys(
     let (because, remedy) = match meant {
         Some(meant) => {
             let because = format!("the package has no key {key}; did you mean {meant}?");
-            (because, format!("wild app config {app} set {meant}=VALUE"))
+            (because, format!("{} {meant}=VALUE", words.set))
         }
-        None => (format!("the package has no key {key}"), format!("wild app config {app} get")),
+        None => (format!("the package has no key {key}"), words.list.clone()),
     };
-    Err(Refusal::user(format!("change the config of {app}"), because, remedy))
+    Err(Refusal::user(words.what.clone(), because, remedy))
 }
 
 /// Returns whether a key lies below one that the package leaves empty for its users to fill.

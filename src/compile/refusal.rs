@@ -86,9 +86,9 @@ fn explain(what: impl Into<String>, because: impl Into<String>, remedy: impl Int
 /// Returns the refusal for an app that is not there, with the name that was meant.
 pub(super) fn no_such_app<'a>(what: &str, app: &AppName, known: impl IntoIterator<Item = &'a str>) -> Refusal {
     let meant = crate::base::nearest::nearest(app.as_str(), known);
-    let because = match meant {
-        Some(meant) => format!("there is no app {app}; did you mean {meant}?"),
-        None => format!("there is no app {app}"),
+    let (because, remedy) = match meant {
+        Some(meant) => (format!("there is no app {app}; did you mean {meant}?"), format!("wild app show {meant}")),
+        None => (format!("there is no app {app}"), "wild app list --deployed".to_owned()),
     };
-    Refusal::user(format!("{what} {app}"), because, "wild app list")
+    Refusal::user(format!("{what} {app}"), because, remedy)
 }

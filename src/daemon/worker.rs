@@ -290,7 +290,7 @@ impl Worker {
             let shared = self.shared.clone();
             let _ = self.passes.spawn(async move {
                 let begun = Instant::now();
-                let result = requests_of_instance(&shared.instance).await;
+                let result = requests_of_instance(&shared).await;
                 Ended { app: None, result, took: begun.elapsed() }
             });
         }
@@ -599,11 +599,12 @@ async fn insist(
 }
 
 /// Carries out the requests that are about the instance and no app.
-async fn requests_of_instance(instance: &Instance) -> Result<Passed, Error> {
+async fn requests_of_instance(shared: &Shared) -> Result<Passed, Error> {
+    let instance = &shared.instance;
     let waiting = instance.store.waiting_requests(&instance.id, None).await?;
     let mut last = Passed::default();
     for operation in waiting {
-        let passed = pipeline::pass_instance(instance, operation).await?;
+        let passed = pipeline::pass_instance(instance, operation, &shared.scratch, &shared.allow).await?;
         last = Passed { made: passed.made.or(last.made), lost: passed.lost || last.lost, ..Passed::default() };
     }
     Ok(last)

@@ -23,6 +23,8 @@ const GIT_CHILDREN: usize = 8;
 const MAX_OUTPUT_BYTES: u64 = 8 * 1024 * 1024;
 /// Characters of a child's complaint that an error keeps.
 const MAX_COMPLAINT_CHARS: usize = 600;
+/// The line from which on git gives general advice.
+const UNREADABLE_REMOTE: &str = "fatal: Could not read from remote repository.";
 /// Where programs are found when our own environment does not say.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -86,7 +88,9 @@ pub(super) struct Exit {
 impl Exit {
     /// Returns the child's complaint as one line without control characters, cut short.
     pub(super) fn complaint(&self) -> String {
-        let lines: Vec<&str> = self.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        // What git adds to every remote that it cannot read says nothing about this one.
+        let said = self.stderr.lines().map(str::trim).take_while(|line| *line != UNREADABLE_REMOTE);
+        let lines: Vec<&str> = said.filter(|line| !line.is_empty()).collect();
         let text: String = lines.join("; ").chars().filter(|c| !c.is_control()).take(MAX_COMPLAINT_CHARS).collect();
         if text.is_empty() { "git gave no reason".to_owned() } else { text }
     }

@@ -61,6 +61,15 @@ impl Repository {
         self.read(attempt, move |repository, _| read_commit(repository, oid(&id)?)).await
     }
 
+    /// Returns the one commit whose id begins with a text of hexadecimal digits, if there is one.
+    pub async fn commit_of(&self, prefix: &str) -> Result<Option<CommitId>, Error> {
+        let (attempt, prefix) = (format!("look for commit {prefix} of {}", self.path().display()), prefix.to_owned());
+        self.read(attempt, move |repository, _| {
+            Ok(repository.find_commit_by_prefix(&prefix).ok().map(|commit| commit_id(commit.id())))
+        })
+        .await
+    }
+
     /// Returns the newest common ancestor of two commits, or nothing if they share no history.
     pub async fn merge_base(&self, a: &CommitId, b: &CommitId) -> Result<Option<CommitId>, Error> {
         let attempt = format!("find the merge base of {} and {}", a.short(), b.short());

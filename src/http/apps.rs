@@ -144,12 +144,7 @@ pub(super) async fn config(State(daemon): Host, Path((name, app)): Path<(String,
     match config.app(&app) {
         Some(section) => Ok(answer(&Value::Object(section.clone()))),
         None if shown.apps.contains_key(&app) => Ok(answer(&json!({}))),
-        None => Err(Problem::new(
-            404,
-            format!("read the config of {app}"),
-            format!("there is no app {app}"),
-            "wild app list --deployed",
-        )),
+        None => state(handle.instance(), &app).await.map(|_| answer(&json!({}))),
     }
 }
 

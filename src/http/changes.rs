@@ -204,7 +204,7 @@ pub(super) async fn abort(
 /// Body of `POST /apps/{app}/rollback`.
 #[derive(Deserialize)]
 struct RollbackTo {
-    to: CommitId,
+    to: String,
     #[serde(default)]
     reason: String,
 }
@@ -219,7 +219,22 @@ pub(super) async fn rollback(
 ) -> Answered {
     let handle = instance(&daemon, &name)?;
     let RollbackTo { to, reason } = body(&bytes)?;
-    ask(&handle, Request::Rollback { app: app_name(&app)?, to, reason }, &how, &who).await
+    let app = app_name(&app)?;
+    let to = past(&handle, &app, &to).await?;
+    ask(&handle, Request::Rollback { app, to, reason }, &how, &who).await
+}
+
+/// Returns the commit of the deployed branch's history that a text names.
+async fn past(handle: &Handle, app: &AppName, wanted: &str) -> Result<CommitId, Problem> {
+    let repository = &handle.instance().repository;
+    let head = pipeline::overview(handle.instance()).await?.head.clone();
+    if let Some(found) = repository.commit_of(wanted).await?
+        && repository.is_ancestor(&found, &head).await?
+    {
+        return Ok(found);
+    }
+    let what = format!("roll {app} back to {wanted}");
+    Err(Problem::new(404, what, "no commit of the deployed branch begins like this", format!("wild app history {app}")))
 }
 
 /// `DELETE /apps/{app}`: removes an app; volumes and namespace stay unless `data=delete`.

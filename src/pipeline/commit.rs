@@ -96,7 +96,7 @@ pub(super) async fn commit(
     if let Some(edit) = &proposal.main {
         refuse_dirty(instance, edit).await?;
     }
-    committed.secrets = make_secrets(instance, proposal)?;
+    committed.secrets = make_secrets(instance, app, proposal)?;
     let tip = read.sources.tip.as_ref().map(|generation| generation.commit.clone());
     let generation = match &proposal.generation {
         Some(new) => Some(generate(instance, app, new, tip).await?),
@@ -138,27 +138,27 @@ async fn refuse_dirty(instance: &Instance, edit: &TreeEdit) -> Result<(), Error>
 
 /// Makes the secrets that the app wants and that are absent. They come before the commit, so that nothing that needs them is ever applied
 /// without; a commit that is lost leaves them for the next pass.
-fn make_secrets(instance: &Instance, proposal: &Proposal) -> Result<Vec<String>, Error> {
+fn make_secrets(instance: &Instance, app: &AppName, proposal: &Proposal) -> Result<Vec<String>, Error> {
     if proposal.needs.own.is_empty() && proposal.needs.copies.is_empty() {
         return Ok(Vec::new());
     }
     let existing = instance.secrets.read()?;
     let mut source = System { failure: None };
     let made = package::generate(&proposal.needs, &existing, &mut source)
-        .map_err(|diagnostics| Error::Refused(missing(diagnostics)))?;
+        .map_err(|diagnostics| Error::Refused(missing(instance, app, diagnostics)))?;
     if let Some(failure) = source.failure {
         return Err(failure.into());
     }
     Ok(instance.secrets.add(&made)?)
 }
 
-fn missing(diagnostics: Vec<Diagnostic>) -> RefusalText {
-    let first = diagnostics.first();
+/// Returns the refusal for secrets that a package reads and nobody has set; what follows from that is told below.
+fn missing(instance: &Instance, app: &AppName, diagnostics: Vec<Diagnostic>) -> RefusalText {
     RefusalText {
         code: 2,
-        what: "make the app's secrets".to_owned(),
-        because: first.map(ToString::to_string).unwrap_or_default(),
-        remedy: first.map(|finding| finding.hint.clone()).unwrap_or_default(),
+        what: format!("make the secrets of {app}"),
+        because: diagnostics.first().map(ToString::to_string).unwrap_or_default(),
+        remedy: format!("add it to {}", instance.secrets.path().display()),
         diagnostics,
     }
 }

@@ -87,7 +87,10 @@ impl Instance {
             }))
         };
         let Some(head) = repository.head(&branch).await? else {
-            return Err(refused(format!("its branch {branch} has no commit"), "wild init"));
+            return Err(refused(
+                format!("its branch {branch} has no commit"),
+                &format!("wild init {}", path.display()),
+            ));
         };
         let files = repository.read_tree(&head, &[".wild/config.yaml"]).await?;
         let settings = compile::settings_of(&files).map_err(|diagnostics| {

@@ -17,8 +17,10 @@ mod state;
 mod statuses;
 mod upstream;
 
+use std::path::Path;
+
 use crate::apply::{self, Applied};
-use crate::base::Timestamp;
+use crate::base::{Timestamp, chain};
 use crate::compile::{self, Cause, Proposal};
 use crate::model::{
     AppName, AppState, CommitId, ErrorClass, Operation, OperationOutcome, OperationState, Reason, RefusalText, Request,
@@ -67,6 +69,22 @@ impl Error {
             Self::Refused(_) => ErrorClass::User,
         }
     }
+
+    /// Returns the error as the end of a request that only other input can help.
+    fn refusal(&self, operation: &Operation) -> RefusalText {
+        if let Self::Refused(refusal) = self {
+            return RefusalText::clone(refusal);
+        }
+        let app = operation.app.as_ref().map(|app| format!(" {app}")).unwrap_or_default();
+        let (diagnostics, remedy) = match self {
+            Self::Settings(settings::Error::Content { path, diagnostics }) => {
+                (diagnostics.clone(), format!("edit {}", path.display()))
+            }
+            _ => (Vec::new(), "wild status".to_owned()),
+        };
+        let because = diagnostics.first().map_or_else(|| chain(self), ToString::to_string);
+        RefusalText { code: 2, what: format!("{}{app}", operation.verb), because, remedy, diagnostics }
+    }
 }
 
 /// What a pass came to, and what would wake the next.
@@ -89,12 +107,29 @@ pub struct Passed {
 }
 
 /// Walks the line for one app: because of a stored request, or because something may have changed.
+///
+/// A request that cannot go on until somebody corrects a file ends with that; anything else is tried again.
 pub async fn pass(
     instance: &Instance,
     app: &AppName,
     why: Reason,
     request: Option<Operation>,
 ) -> Result<Passed, Error> {
+    let asked = request.clone();
+    end(instance, asked, walk(instance, app, why, request).await).await
+}
+
+async fn end(instance: &Instance, asked: Option<Operation>, ended: Result<Passed, Error>) -> Result<Passed, Error> {
+    match (ended, asked) {
+        (Err(error), Some(operation)) if error.class() == ErrorClass::User => {
+            let refusal = error.refusal(&operation);
+            refuse(instance, operation, &refusal).await
+        }
+        (ended, _) => ended,
+    }
+}
+
+async fn walk(instance: &Instance, app: &AppName, why: Reason, request: Option<Operation>) -> Result<Passed, Error> {
     fault::point("read");
     let read =
         read::read(instance, app, request.as_ref().and_then(|operation| operation.request.as_ref()), why).await?;
@@ -122,12 +157,17 @@ pub async fn pass(
         Ok(committed) => committed,
         Err(commit::Error::Lost) => return Ok(Passed { lost: true, ..Passed::default() }),
         Err(commit::Error::Refused(refusal)) => match request {
+            // What holds the commit back holds back what was asked for.
+            Some(operation) if refusal.code == 6 => {
+                let what = format!("{} {app}", operation.verb);
+                return refuse(instance, operation, &RefusalText { what, ..refusal }).await;
+            }
             Some(operation) => return refuse(instance, operation, &refusal).await,
             None => return follow_up(instance, app, &read, Some(refusal), None).await,
         },
         Err(commit::Error::Failed(error)) => return Err(error),
     };
-    let Some(operation) = request else {
+    let Some(mut operation) = request else {
         if let Some(inputs) = read.inputs.as_ref().filter(|_| proposal.is_nothing()) {
             inputs.settle(instance).await?;
         }
@@ -137,17 +177,40 @@ pub async fn pass(
     if let Some(passed) = settle(instance, app, &operation, settled).await? {
         return Ok(passed);
     }
+    // What was committed is told before what the cluster made of it.
+    operation.message = proposal.summary.join("\n");
+    operation.outcome = committed.made.is_some().then_some(OperationOutcome::Changed);
     deploy(instance, app, &read, &committed, Some(operation)).await
 }
 
-/// Carries out a request that is about the instance and no app.
-pub async fn pass_instance(instance: &Instance, operation: Operation) -> Result<Passed, Error> {
+/// Carries out a request that is about the instance and no app. An upstream is fetched before it is followed, so that one that cannot be
+/// reached leaves nothing behind.
+pub async fn pass_instance(
+    instance: &Instance,
+    operation: Operation,
+    scratch: &Path,
+    allow: &[String],
+) -> Result<Passed, Error> {
+    end(instance, Some(operation.clone()), add_directory(instance, operation, scratch, allow).await).await
+}
+
+async fn add_directory(
+    instance: &Instance,
+    operation: Operation,
+    scratch: &Path,
+    allow: &[String],
+) -> Result<Passed, Error> {
     let Some(Request::AddDirectory { name, url, branch }) = &operation.request else { return Ok(Passed::default()) };
     let read = read::whole(instance).await?;
     let proposal = match compile::add_directory(&read.sources.files, name, url, branch) {
         Ok(proposal) => proposal,
         Err(refusal) => return refuse(instance, operation.clone(), &text_of(&refusal)).await,
     };
+    if !proposal.is_nothing()
+        && let Err(refusal) = upstream::reach(instance, (name, url, branch), scratch, allow).await
+    {
+        return refuse(instance, operation, &refusal).await;
+    }
     let nobody = read::no_app()?;
     let committed = match commit::commit(instance, &nobody, &read, &proposal, Some(&operation)).await {
         Ok(committed) => committed,

@@ -2,6 +2,7 @@
 //!
 //! Not here: sentences (`broadcast::message`), the verdict on a commit (`statuses.rs`).
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::read::Sight;
@@ -14,7 +15,7 @@ use crate::model::{
     AppName, AppState, DriftPolicy, DriftState, Event, EventKind, ObjectState, Operation, OperationState, PackageName,
 };
 use crate::package;
-use crate::plan::{Plan, Presence, Snapshot};
+use crate::plan::{Blocked, Plan, Presence, Snapshot};
 
 /// Everything that the state of an app follows from.
 pub(super) struct Facts<'a> {
@@ -52,7 +53,7 @@ pub(super) async fn of_pass(instance: &Instance, facts: Facts<'_>) -> Result<Opt
         "not deployed".clone_into(&mut state.health_reason);
         return Ok(Some(state));
     }
-    intend(&mut state, plan, applied, committed);
+    intend(&mut state, plan, applied, committed, instance.secrets.path());
     advise(&mut state, committed);
     state.lifecycle = lifecycle(&state, gone).to_owned();
     Ok(Some(state))
@@ -158,7 +159,7 @@ fn objects(snapshot: &Snapshot) -> Vec<ObjectState> {
 }
 
 /// Fills in intent, applied commit and reason.
-fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Committed) {
+fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Committed, secrets: &Path) {
     let failed = applied.failed().next();
     let whole_app_blocked = plan.blocked.first();
     if let Some(failed) = failed {
@@ -170,7 +171,7 @@ fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Comm
         "blocked".clone_into(&mut state.intent);
         state.reason.clone_from(&blocked.reason);
         state.needs_you.clone_from(&blocked.message);
-        state.hint.clone_from(&blocked.hint);
+        state.hint = hint(state, blocked, secrets);
     } else if let Some(held) = applied.blocked().next() {
         "blocked".clone_into(&mut state.intent);
         "ForeignOwner".clone_into(&mut state.reason);
@@ -180,6 +181,17 @@ fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Comm
         state.applied = Some(committed.head.clone());
     } else {
         "waiting".clone_into(&mut state.intent);
+    }
+}
+
+/// Returns the command for what holds an app back; here the paths of this machine are known.
+fn hint(state: &AppState, blocked: &Blocked, secrets: &Path) -> String {
+    match (blocked.reason.as_str(), &state.applied) {
+        ("SecretMissing", _) => blocked.hint.replace("secrets.yaml", &secrets.display().to_string()),
+        ("Unreadable", Some(applied)) if blocked.hint.is_empty() => {
+            format!("wild app rollback {} --to {}", state.name, applied.short())
+        }
+        _ => blocked.hint.clone(),
     }
 }
 

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::read::{settings, upstream_ref};
 use super::{Error, Instance};
+use crate::base::chain;
 use crate::git::{self, Allowed, Egress, FetchRef, Moved, Remote, RemoteUrl};
-use crate::model::{CommitId, Diagnostic, FileTree, Upstream};
+use crate::model::{CommitId, Diagnostic, FileTree, RefusalText, Upstream};
 use crate::package::{self, Listing};
 
 /// An upstream as people are shown it.
@@ -93,7 +94,7 @@ pub async fn fetch_directories(
     let mut results = Vec::new();
     for directory in &settings.directories {
         let fetched = fetch(instance, directory, scratch, allow).await;
-        let error = fetched.as_ref().err().map(|error| crate::base::chain(error)).unwrap_or_default();
+        let error = fetched.as_ref().err().map(|error| chain(error)).unwrap_or_default();
         let error = match &fetched {
             Ok(Moved::Rewound) => "the upstream went back or rewrote its history".to_owned(),
             _ => error,
@@ -122,6 +123,29 @@ async fn fetch(
     let wanted = FetchRef { from: format!("refs/heads/{}", directory.branch), to: upstream_ref(directory) };
     let fetched = git::fetch(&instance.repository, &remote, &[wanted]).await?;
     Ok(fetched.refs.first().map_or(Moved::Unchanged, |fetched| fetched.moved))
+}
+
+/// Fetches an upstream that is to be followed.
+pub(super) async fn reach(
+    instance: &Instance,
+    (name, url, branch): (&str, &str, &str),
+    scratch: &Path,
+    allow: &[String],
+) -> Result<(), RefusalText> {
+    let text = str::to_owned;
+    let directory = Upstream { name: text(name), url: text(url), branch: text(branch), path: String::new() };
+    let Err(error) = fetch(instance, &directory, scratch, allow).await else { return Ok(()) };
+    // Only the host's own settings may open an address that is not public or not encrypted.
+    let closed = matches!(&error, git::Error::Unusable { .. }) || chain(&error).contains("egress/");
+    let remedy =
+        if closed { format!("egress: {{allow: [{url:?}]}} in daemon.yaml") } else { format!("git ls-remote {url}") };
+    Err(RefusalText {
+        code: 2,
+        what: format!("add the directory {name}"),
+        because: chain(&error),
+        remedy,
+        diagnostics: Vec::new(),
+    })
 }
 
 fn error_cursor(directory: &Upstream) -> String {

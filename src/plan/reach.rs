@@ -13,7 +13,7 @@ pub(super) fn unreachable(snapshot: &Snapshot) -> Option<(Blocked, WakeOn)> {
         object: None,
         reason: "TargetUnreachable".into(),
         message: format!("the cluster has not answered since {since}{because}"),
-        hint: String::new(),
+        hint: format!("wild app wait {}", snapshot.app),
     };
     Some((blocked, WakeOn::Target))
 }

@@ -71,11 +71,15 @@ impl Recording<'_> {
             (1.., _, _) => (OperationState::Failed, OperationOutcome::Changed),
             (0, false, _) => (OperationState::Succeeded, OperationOutcome::Blocked),
             (0, true, true) => (OperationState::Succeeded, OperationOutcome::Changed),
-            (0, true, false) => (OperationState::Succeeded, OperationOutcome::Unchanged),
+            // A commit that changes nothing in the cluster is a change all the same.
+            (0, true, false) => {
+                (OperationState::Succeeded, self.operation.outcome.unwrap_or(OperationOutcome::Unchanged))
+            }
         };
         self.operation.state = state;
         self.operation.outcome = Some(outcome);
-        self.operation.message = sentence(applied, plan);
+        let said = [std::mem::take(&mut self.operation.message), sentence(applied, plan)];
+        self.operation.message = said.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
         self.operation.commit = Some(self.commit.clone());
         self.operation.ended = Some(now);
         self.store.update_operation(&self.operation).await?;
@@ -179,10 +183,14 @@ fn sentence(applied: &Applied, plan: &Plan) -> String {
             .map(|(effect, word)| format!("{} {word}", count(effect)))
             .collect();
     let unchanged = plan.unchanged.len() + count(Effect::Unchanged);
-    parts.push(format!("{unchanged} unchanged"));
+    if unchanged > 0 {
+        parts.push(format!("{unchanged} unchanged"));
+    }
     let held = applied.blocked().map(|outcome| &outcome.message);
     match plan.blocked.iter().map(|blocked| &blocked.message).chain(held).next() {
+        Some(message) if parts.is_empty() => format!("blocked: {message}."),
         Some(message) => format!("{}; blocked: {message}.", parts.join(", ")),
+        None if parts.is_empty() => String::new(),
         None => format!("{}.", parts.join(", ")),
     }
 }

@@ -10,6 +10,8 @@ use super::eval::Evaluator;
 use super::failure::Failure;
 use super::value::{Map, Value, join_path};
 
+/// Keys of a map that a finding lists.
+const MAX_LISTED_KEYS: usize = 8;
 /// Groups of the context that only some texts see.
 const GROUPS: [&str; 5] = ["secrets", "apps", "cloud", "cluster", "operator"];
 
@@ -163,6 +165,18 @@ fn constant(number: Number) -> Result<Value, Failure> {
     }
 }
 
+/// Says which keys there are, as far as a line has room for them.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = names.collect();
+    let more = names.len().saturating_sub(MAX_LISTED_KEYS);
+    names.truncate(MAX_LISTED_KEYS);
+    match (names.as_slice(), more) {
+        ([], _) => "; it is empty".to_owned(),
+        (names, 0) => format!("; it has {}", names.join(", ")),
+        (names, more) => format!("; it has {} and {more} more", names.join(", ")),
+    }
+}
+
 /// Says what is missing, by where the map stands.
 fn missing(map: &Map, key: &str) -> Failure {
     let path = map.path().map(|path| &**path);
@@ -190,7 +204,7 @@ fn missing(map: &Map, key: &str) -> Failure {
                 Some(path) => path.to_owned(),
                 None => "the map".to_owned(),
             };
-            let failure = Failure::new("T201", format!("{whole} has no key {key:?}; it has {}", keys.len()));
+            let failure = Failure::new("T201", format!("{whole} has no key {key:?}{}", listed(names.clone())));
             match nearest(key, names) {
                 Some(meant) => failure.hint(format!("did you mean {meant:?}? or {remedy}")),
                 None => failure.hint(format!("set {} or write {remedy}", join_path(path.unwrap_or("…"), key))),

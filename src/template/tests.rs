@@ -147,13 +147,13 @@ fn a_missing_key_is_told_with_the_nearest_one() {
     told(
         "{{ .domian }}",
         &json!({"domain": "example.org", "port": 1}),
-        "the config has no key \"domian\"; it has 2",
+        "the config has no key \"domian\"; it has domain, port",
         "did you mean \"domain\"? or {{ index … \"domian\" | default \"…\" }}",
     );
     told(
         "{{ .db.host }}",
         &json!({"db": {}}),
-        "db has no key \"host\"; it has 0",
+        "db has no key \"host\"; it is empty",
         "set db.host or write {{ index … \"host\" | default \"…\" }}",
     );
 }

@@ -16,7 +16,10 @@ pub fn read_typed<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Vec<
     parsed.map_err(|error| {
         let place = error.location();
         let (line, column) = place.map_or((0, 0), |place| (place.line(), place.column()));
-        vec![Diagnostic::error("Y130", file, line, error.to_string()).at(column, "")]
+        // The place stands in front of every finding already.
+        let whole = error.to_string();
+        let message = whole.rsplit_once(" at line ").map_or(whole.as_str(), |(message, _)| message);
+        vec![Diagnostic::error("Y130", file, line, message).at(column, "")]
     })
 }
 

@@ -62,7 +62,10 @@ async fn one(
 ) -> Result<ExitCode, CommandError> {
     let states = session.get("/apps").await?;
     let Some(state) = list(&states, "apps").iter().find(|state| text(state, "name") == app.as_str()) else {
-        session.note(&format!("{app} is not there; nothing to delete."));
+        let names = list(&states, "apps").iter().map(|state| text(state, "name"));
+        let meant = crate::base::nearest::nearest(app.as_str(), names);
+        let meant = meant.map(|meant| format!(" Did you mean {meant}?")).unwrap_or_default();
+        session.note(&format!("{app} is not there; nothing to delete.{meant}"));
         return Ok(ExitCode::Done);
     };
     let fate = if delete_data { "delete" } else { "keep" };

@@ -16,8 +16,8 @@ use crate::model::AppName;
 const SHORTEST_ID: usize = 4;
 
 const HELP: &str = "Examples:
-  wild app rollback quillblog --to 3fa9c1e --reason \"video broken\"
-  wild app rollback quillblog --to 3fa9c1e --dry-run
+  wild app rollback quillblog --to HEAD~1 --dry-run
+  wild app rollback quillblog --to HEAD~1 --reason \"pictures broke\"
 
 Exit codes:
   0 rolled back   2 error   3 a decision is needed   6 blocked";
@@ -29,7 +29,7 @@ pub(in crate::cli) struct Rollback {
     /// App.
     #[arg(value_name = "APP", value_parser = AppName::parse)]
     app: AppName,
-    /// Commit to go back to, as `wild app history` shows it.
+    /// Commit to go back to, as `wild app history` shows it; HEAD~1 is the app's commit before its newest.
     #[arg(long, value_name = "COMMIT")]
     to: String,
     /// Why; it goes into the commit.
@@ -49,16 +49,22 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Rollback) -> Resul
     Ok(session.report(asked, &Next { done: "", undecided: "" }))
 }
 
-/// Returns the one commit of a history that a text names.
+/// Returns the one commit of an app's history that a text names; what is not in it may be any commit of the instance, which the daemon knows.
 fn commit(history: &[Value], app: &AppName, wanted: &str) -> Result<String, CommandError> {
     let what = format!("roll {app} back to {wanted}");
     let remedy = format!("wild app history {app}");
+    if let Some(back) = wanted.strip_prefix("HEAD~") {
+        let found =
+            back.parse().ok().and_then(|back: usize| history.get(back)).map(|commit| text(commit, "id").to_owned());
+        let because = format!("the app has {} commits", history.len());
+        return found.ok_or_else(|| CommandError::new(what, because, remedy));
+    }
     let found: Vec<&str> =
         history.iter().map(|commit| text(commit, "id")).filter(|id| id.starts_with(wanted)).collect();
     match (wanted.len() < SHORTEST_ID, found.as_slice()) {
         (true, _) => Err(CommandError::new(what, format!("{SHORTEST_ID} characters of the commit are needed"), remedy)),
         (false, [one]) => Ok((*one).to_owned()),
-        (false, []) => Err(CommandError::new(what, "no commit of the app begins like this", remedy)),
+        (false, []) => Ok(wanted.to_owned()),
         (false, several) => {
             let several: Vec<&str> = several.iter().map(|id| short(id)).collect();
             Err(CommandError::new(what, format!("several commits begin like this: {}", several.join(", ")), remedy))
@@ -75,7 +81,11 @@ mod tests {
         let app = AppName::parse("a").unwrap();
         let history = [json!({"id": "abcd1"}), json!({"id": "abcd2"}), json!({"id": "ffff3"})];
         assert_eq!(commit(&history, &app, "ffff").unwrap(), "ffff3");
-        for (wanted, word) in [("abcd", "several"), ("eeee", "no commit"), ("ff", "4 characters")] {
+        assert_eq!(commit(&history, &app, "HEAD~1").unwrap(), "abcd2");
+        assert_eq!(commit(&history, &app, "eeee").unwrap(), "eeee", "the daemon may know it");
+        for (wanted, word) in
+            [("abcd", "several"), ("HEAD~3", "has 3 commits"), ("HEAD~x", "has 3"), ("ff", "4 characters")]
+        {
             let error = commit(&history, &app, wanted).unwrap_err();
             assert!(error.because.contains(word), "{error:?}");
         }

@@ -137,6 +137,10 @@ fn distance(state: Option<&Value>, goal: Goal) -> Distance {
             Distance::Unreachable("it is being deleted".to_owned())
         }
         (_, "added", _) => Distance::Unreachable("it is added and not deployed".to_owned()),
+        // A cluster comes back by itself, and a requirement may become ready.
+        (_, "blocked", _) if matches!(text(state, "reason"), "TargetUnreachable" | "RequirementNotReady") => {
+            Distance::OnTheWay(needs_you)
+        }
         (_, "blocked", _) => Distance::Unreachable(needs_you),
         (Goal::Updated, ..) if text(state, "update") == "needs-you" => Distance::Unreachable(needs_you),
         (Goal::Healthy, "applied", "healthy" | "stopped") | (Goal::Deployed, "applied", _) => Distance::Reached,
@@ -176,6 +180,8 @@ mod tests {
     #[test]
     fn what_a_person_must_do_first_cannot_be_waited_for() {
         check(json!({"intent": "blocked", "needsYou": "db is missing"}), Goal::Healthy, "unreachable: db is missing");
+        let away = json!({"intent": "blocked", "reason": "TargetUnreachable", "needsYou": "the cluster is away"});
+        check(away, Goal::Healthy, "on the way: the cluster is away");
         check(json!({"intent": "added"}), Goal::Deployed, "unreachable: it is added and not deployed");
         check(
             json!({"intent": "applied", "update": "needs-you", "needsYou": "1 conflict"}),

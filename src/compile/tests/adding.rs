@@ -129,12 +129,24 @@ fn what_cannot_be_added_is_refused_with_a_command() {
         world.act(&add("blog", Deploy::Now)),
         "user: add blog: there is an app blog already; wild app add blog --as blog-2",
     );
-    let misspelt = "user: add blgo: no directory has a package blgo; did you mean blog?; wild directory list";
+    let misspelt = "user: add blgo: no directory has a package blgo; did you mean blog?; wild app add blog";
     refused(world.act(&add("blgo", Deploy::Now)), misspelt);
     refused(
         world.act(&Request::Deploy { app: app("blgo"), approve: None }),
-        "user: deploy blgo: there is no app blgo; did you mean blog?; wild app list",
+        "user: deploy blgo: there is no app blgo; did you mean blog?; wild app show blog",
     );
+}
+
+#[test]
+fn a_value_for_a_key_that_the_package_lacks_is_refused() {
+    let mut world = World::new();
+    let mut request = add("blog", Deploy::Later);
+    if let Request::Add { values, .. } = &mut request {
+        values.insert("titel".to_owned(), serde_json::json!("x"));
+    }
+    let expected =
+        "user: add blog: the package has no key titel; did you mean title?; wild app add blog --set title=VALUE";
+    refused(world.act(&request), expected);
 }
 
 #[test]

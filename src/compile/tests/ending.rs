@@ -86,7 +86,7 @@ fn a_deleted_app_leaves_nothing_but_says_so_in_a_trailer() {
     let left: Vec<&str> = world.head().paths().map(|path| path.as_str()).collect();
     assert_eq!(left, [".wild/config.yaml", "config.yaml"]);
     assert!(!world.text("config.yaml").contains("blog"), "{}", world.text("config.yaml"));
-    refused(world.act(&delete("blog")), "user: delete blog: there is no app blog; wild app list");
+    refused(world.act(&delete("blog")), "user: delete blog: there is no app blog; wild app list --deployed");
 }
 
 #[test]

@@ -29,6 +29,10 @@ async fn the_base_of_a_merge_is_found_as_git_finds_it() {
     assert_eq!(repository.merge_base(&merge, &generated).await.unwrap(), Some(generated.clone()));
     assert_eq!(instance.git(&["merge-base", merge.as_str(), generated.as_str()]), generated.as_str());
     assert!(repository.is_ancestor(&generated, &merge).await.unwrap());
+    assert_eq!(repository.commit_of(merge.short()).await.unwrap(), Some(merge.clone()));
+    for nothing in ["0000000", "main", ""] {
+        assert_eq!(repository.commit_of(nothing).await.unwrap(), None, "{nothing}");
+    }
     assert!(repository.is_ancestor(&merge, &merge).await.unwrap());
     assert!(!repository.is_ancestor(&merge, &generated).await.unwrap());
 }

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use git2::Oid;
 
 use crate::base::limits::MAX_FILE_BYTES;
-use crate::model::{AppName, CommitId, Diagnostic, FileTree};
-use crate::yaml::{Dialect, load_one};
+use crate::model::{AppName, CommitId, Diagnostic, FileTree, Settings};
+use crate::yaml::{Dialect, load_one, read_typed};
 
 use super::super::check_tree::HostileTree;
 use super::super::error::{Error, git};
@@ -32,8 +32,12 @@ const MAX_NEW_COMMITS: usize = 100_000;
 const MAX_REFUSALS: usize = 50;
 /// Files at the top that hold secret values: only encrypted ones may be committed.
 const SECRET_FILES: [&str; 2] = ["secrets.yaml", "secrets.sops.yaml"];
+/// How the newest commit is corrected and pushed again.
+const AMEND: &str = "git commit --amend --all --no-edit, git push";
 /// Files that must be readable for anything to be deployed.
-const CONFIG_FILES: [&str; 2] = ["config.yaml", ".wild/config.yaml"];
+const CONFIG_FILES: [&str; 2] = [CONFIG, ".wild/config.yaml"];
+/// The user's values.
+const CONFIG: &str = "config.yaml";
 /// Texts that start a private key and nothing else.
 const KEY_MARKS: [&str; 6] = [
     "-----BEGIN PRIVATE KEY-----",
@@ -96,13 +100,12 @@ pub struct Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "refused ({}): ", self.rule)?;
         match (self.file.is_empty(), self.line) {
             (true, _) => {}
             (false, 0) => write!(f, "{}: ", self.file)?,
             (false, line) => write!(f, "{}:{line}: ", self.file)?,
         }
-        write!(f, "{}\n  try: {}", self.message, self.hint)
+        write!(f, "{}: {}", self.rule, self.message)
     }
 }
 
@@ -234,8 +237,9 @@ fn check_history(repository: &git2::Repository, tip: Oid) -> Result<Vec<Refusal>
             };
             if !encrypted {
                 let message = format!("commit {} holds secret values in clear", commit_id(id).short());
-                let hint = "git rm --cached the file, add it to .gitignore, amend the commit, and change the values";
-                refusals.push(refusal("secret/plaintext", name, 0, &message, hint));
+                let hint =
+                    format!("git rm --cached {name}, git commit --amend --no-edit, git push, and change the values");
+                refusals.push(refusal("secret/plaintext", name, 0, &message, &hint));
             }
         }
     }
@@ -273,12 +277,31 @@ fn check_deployed(
         let Some(text) = file.as_text() else { continue };
         refusals.extend(check_text(path, text));
         if CONFIG_FILES.contains(&path.as_str())
-            && let Err(diagnostics) = load_one(path.as_str(), text, Dialect::Gomplate)
+            && let Err(diagnostics) = check_config(path.as_str(), text)
         {
             refusals.extend(diagnostics.iter().map(unreadable));
         }
     }
     Ok(refusals)
+}
+
+/// Reads a file that everything depends on as the line would.
+fn check_config(path: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
+    let document = load_one(path, text, Dialect::Gomplate)?;
+    if path != CONFIG {
+        return read_typed::<Settings>(path, text).map(drop);
+    }
+    let map = |value: &serde_json::Value| value.is_object() || value.is_null();
+    let refuse = |line, message: &str| {
+        Err(vec![Diagnostic::error("S102", path, line, message).with_hint("write key: value lines")])
+    };
+    match document {
+        Some(found) if !map(&found.value) => refuse(found.line, "it holds no map of keys"),
+        Some(found) if !found.value.get("apps").is_none_or(map) => {
+            refuse(found.line_of(&["apps"]).unwrap_or(found.line), "apps is no map of apps")
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Returns whether the content of a file matters to us.
@@ -312,7 +335,7 @@ fn check_text(path: &RepoPath, text: &str) -> Vec<Refusal> {
     for (number, line) in text.lines().enumerate() {
         let at = number + 1;
         if is_marker(line) {
-            let hint = "decide the conflict, remove the markers, and push again";
+            let hint = &format!("decide the conflict, remove the markers, {AMEND}");
             refusals.push(refusal("conflict/marker", path.as_str(), at, "a conflict marker was committed", hint));
             break;
         }
@@ -336,8 +359,8 @@ fn is_marker(line: &str) -> bool {
 }
 
 fn unreadable(found: &Diagnostic) -> Refusal {
-    let hint = if found.hint.is_empty() { "correct the file and push again" } else { &found.hint };
-    refusal("config/yaml", &found.file, found.line, &found.message, hint)
+    let hint = format!("correct {}, {AMEND}", found.file);
+    refusal("config/yaml", &found.file, found.line, &found.message, &hint)
 }
 
 fn hostile(place: HostileTree) -> Refusal {

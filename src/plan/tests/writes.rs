@@ -209,7 +209,7 @@ fn a_target_that_does_not_answer_stops_everything() {
         snapshot.target = TargetState::Unreachable { since: snapshot.now, why: "connection refused".into() };
     });
     let message = "the cluster has not answered since 2026-11-21T12:00:00Z: connection refused";
-    check(&world, &[&format!("! TargetUnreachable: {message}")]);
+    check(&world, &[&format!("! TargetUnreachable: {message} (try: wild app wait blog)")]);
     check_health(&world, &format!("unknown: {message}"));
     assert_eq!(plan(&world.snapshot).wake_on, [WakeOn::Target]);
 }
