@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::arguments::Flags;
 use super::client::{Call, Client};
 use super::environment::Surroundings;
-use super::error::{CommandError, ExitCode};
+use super::error::CommandError;
 use super::json::{list, text};
 use crate::base::chain;
 use crate::daemon::{Daemon, Start, Work};
@@ -285,6 +285,7 @@ fn same(left: &Path, right: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::error::ExitCode;
     use super::*;
 
     #[test]

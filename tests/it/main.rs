@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test ends at the first surprise")]
 
+mod bad_input;
 mod demo;
+mod input;
 mod line;
+mod machine;
 mod sandbox;
 mod scripts_api;
 mod world;
