@@ -259,7 +259,7 @@ fn content_hash(object: &Object) -> String {
 }
 
 /// Writes JSON as Go does: keys sorted, nothing that HTML could take for markup.
-fn go_json(out: &mut String, value: &Value) {
+pub(super) fn go_json(out: &mut String, value: &Value) {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => out.push_str(&value.to_string()),
         Value::String(text) => go_text(out, text),

@@ -57,10 +57,7 @@ pub(super) fn apply(root: &mut Value, operations: &[Operation]) -> Result<(), St
     operations.iter().try_for_each(|operation| match operation {
         Operation::Add(path, value) => add(root, path, value.clone()),
         Operation::Remove(path) => remove(root, path).map(drop),
-        Operation::Replace(path, value) => {
-            *existing(root, path)? = value.clone();
-            Ok(())
-        }
+        Operation::Replace(path, value) => replace(root, path, value.clone()),
         Operation::Move { from, to } => {
             let value = remove(root, from)?;
             add(root, to, value)
@@ -95,6 +92,18 @@ fn add(root: &mut Value, path: &[String], value: Value) -> Result<(), String> {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(missing(path)),
     }
+}
+
+/// Replaces a value. Like kustomize it adds a key that is missing in its map.
+fn replace(root: &mut Value, path: &[String], value: Value) -> Result<(), String> {
+    if let Some((last, parents)) = path.split_last()
+        && let Value::Object(map) = existing(root, parents)?
+    {
+        map.insert(last.clone(), value);
+        return Ok(());
+    }
+    *existing(root, path)? = value;
+    Ok(())
 }
 
 fn remove(root: &mut Value, path: &[String]) -> Result<Value, String> {

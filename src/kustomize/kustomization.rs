@@ -8,11 +8,11 @@ use super::fields::Place;
 use super::item::Behavior;
 use super::order::Order;
 use super::reader::Section;
-use super::{Refusal, refuse};
+use super::{Refusal, refuse, replacements};
 use crate::yaml::{Dialect, load_one};
 
 /// Fields that need programs, the network or other builds; with id and what to do instead.
-const REFUSED: [(&str, &str, &str); 12] = [
+const REFUSED: [(&str, &str, &str); 11] = [
     ("helmCharts", "K133", "render the chart once and list its output under resources"),
     ("helmGlobals", "K133", "render the chart once and list its output under resources"),
     ("helmChartInflationGenerator", "K133", "render the chart once and list its output under resources"),
@@ -22,13 +22,12 @@ const REFUSED: [(&str, &str, &str); 12] = [
     ("configurations", "K135", "name the places in fields of labels, or use patches"),
     ("openapi", "K136", "use a JSON patch for lists of custom resources"),
     ("crds", "K136", "list CustomResourceDefinitions under resources"),
-    ("vars", "K137", "use a patch that writes the value"),
+    ("vars", "K137", "use replacements"),
     ("buildMetadata", "K138", "remove it, origins are shown by the app's diagnostics"),
-    ("replacements", "K139", "use a patch that writes the value"),
 ];
 
 /// Fields that are built.
-const KNOWN: [&str; 22] = [
+const KNOWN: [&str; 23] = [
     "apiVersion",
     "kind",
     "metadata",
@@ -44,6 +43,7 @@ const KNOWN: [&str; 22] = [
     "images",
     "imageTags",
     "replicas",
+    "replacements",
     "patches",
     "patchesStrategicMerge",
     "patchesJson6902",
@@ -81,6 +81,7 @@ pub(super) struct Kustomization {
     pub(super) common_annotations: Vec<(String, String)>,
     pub(super) images: Vec<Image>,
     pub(super) replicas: Vec<Replicas>,
+    pub(super) replacements: Vec<replacements::Listed>,
     pub(super) patches: Vec<Patch>,
     pub(super) strategic_patches: Vec<Entry>,
     pub(super) json_patches: Vec<Patch>,
@@ -208,6 +209,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Kustomization, Refusal> {
         common_annotations: root.text_map("commonAnnotations")?,
         images: [each(&root, "images", image)?, each(&root, "imageTags", image)?].concat(),
         replicas: each(&root, "replicas", replicas)?,
+        replacements: each(&root, "replacements", replacements::read)?,
         patches: each(&root, "patches", patch)?,
         strategic_patches: root.texts("patchesStrategicMerge")?,
         json_patches: each(&root, "patchesJson6902", patch)?,
@@ -215,19 +217,14 @@ pub(super) fn read(file: &str, text: &str) -> Result<Kustomization, Refusal> {
         secrets: each(&root, "secretGenerator", |entry| generator(entry, options.as_ref()))?,
         order: order(&root)?,
     };
-    check(&root, &kustomization)?;
+    check(&root)?;
     Ok(kustomization)
 }
 
-fn check(root: &Section<'_>, kustomization: &Kustomization) -> Result<(), Refusal> {
+fn check(root: &Section<'_>) -> Result<(), Refusal> {
     let only_header = ["apiVersion", "kind"];
     if KNOWN.iter().all(|field| only_header.contains(field) || root.field(field).is_none()) {
         return root.refuse("K104", "kind", "the kustomization is empty");
-    }
-    for (key, _) in &kustomization.common_labels {
-        if kustomization.labels.iter().any(|labels| labels.pairs.iter().any(|(other, _)| other == key)) {
-            return root.refuse("K107", "commonLabels", format!("the label {key:?} is in commonLabels and in labels"));
-        }
     }
     Ok(())
 }
@@ -249,7 +246,7 @@ fn role(root: &Section<'_>) -> Result<Role, Refusal> {
     }
 }
 
-fn each<'a, T>(
+pub(super) fn each<'a, T>(
     root: &Section<'a>,
     field: &str,
     read: impl Fn(&Section<'a>) -> Result<T, Refusal>,
@@ -319,7 +316,7 @@ fn patch(entry: &Section<'_>) -> Result<Patch, Refusal> {
     }
 }
 
-fn target(entry: &Section<'_>) -> Result<Target, Refusal> {
+pub(super) fn target(entry: &Section<'_>) -> Result<Target, Refusal> {
     entry.allow_only(&["group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector"])?;
     Ok(Target {
         group: entry.text_or_empty("group")?,
@@ -335,12 +332,10 @@ fn target(entry: &Section<'_>) -> Result<Target, Refusal> {
 fn generator(entry: &Section<'_>, global: Option<&Section<'_>>) -> Result<Generator, Refusal> {
     entry.allow_only(&["name", "namespace", "behavior", "literals", "files", "envs", "env", "type", "options"])?;
     let behavior = match entry.text("behavior")?.unwrap_or("") {
-        "" | "create" => Behavior::Create,
         "replace" => Behavior::Replace,
         "merge" => Behavior::Merge,
-        other => {
-            return entry.refuse("K109", "behavior", format!("behavior is create, replace or merge, not {other:?}"));
-        }
+        // kustomize takes every other word for create.
+        _ => Behavior::Create,
     };
     let mut envs = entry.texts("envs")?;
     envs.extend(entry.text("env")?.map(|env| (env.to_owned(), entry.line_of("env"))));

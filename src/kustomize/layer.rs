@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::item::{Item, append};
 use super::kustomization::{Kustomization, Role, read};
 use super::order::Order;
-use super::{Refusal, fields, generate, images, labels, patches, refuse, rename};
+use super::{Refusal, fields, generate, images, labels, patches, refuse, rename, replacements};
 use crate::model::{Diagnostic, FileTree};
 use crate::yaml::{load_resources, objects_of, plain_numbers};
 
@@ -95,7 +95,8 @@ impl<'a> Builder<'a> {
         labels::add_annotations(kustomization, items);
         patches::apply_json(self, directory, kustomization, items)?;
         scale(kustomization, items)?;
-        images::replace(kustomization, items)
+        images::replace(kustomization, items)?;
+        replacements::apply(self, directory, kustomization, items)
     }
 
     fn resource(

@@ -16,10 +16,14 @@ mod labels;
 mod layer;
 mod order;
 mod patches;
+mod path;
 mod reader;
 mod references;
 mod rename;
+mod replacements;
+mod selector;
 mod strategic;
+mod structured;
 #[cfg(test)]
 mod tests;
 

@@ -2,23 +2,17 @@
 //!
 //! Not here: how a patch changes an object (`strategic.rs`, `json_patch.rs`).
 
-use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::item::{Id, Item};
+use super::item::Item;
 use super::json_patch::{self, Operation};
 use super::kustomization::{Allowed, Kustomization, Patch, Target};
 use super::layer::Builder;
+use super::selector::{Selector, Site};
 use super::strategic::{Misfit, merge};
 use super::{Refusal, refuse};
 use crate::model::{Diagnostic, Object};
 use crate::yaml::{Dialect, LoadedObject, load, load_resources, objects_of, plain_numbers};
-
-/// Where a patch stands, for messages.
-struct Site<'a> {
-    file: &'a str,
-    line: usize,
-}
 
 /// Applies `patchesStrategicMerge`: each entry is a patch if it parses as objects, else the path of one.
 pub(super) fn apply_strategic(
@@ -282,127 +276,4 @@ fn selected(
         builder.diagnostics.push(Diagnostic::warning("K143", site.file, site.line, message));
     }
     Ok(positions)
-}
-
-/// A target ready to be asked.
-struct Selector {
-    group: Option<Regex>,
-    version: Option<Regex>,
-    kind: Option<Regex>,
-    name: Option<Regex>,
-    namespace: Option<Regex>,
-    labels: Vec<Demand>,
-    annotations: Vec<Demand>,
-}
-
-impl Selector {
-    fn read(site: &Site<'_>, target: &Target) -> Result<Self, Refusal> {
-        let pattern = |text: &str| match (text.is_empty(), Regex::new(&format!("^(?:{text})$"))) {
-            (true, _) => Ok(None),
-            (false, Ok(pattern)) => Ok(Some(pattern)),
-            (false, Err(_)) => refuse("K109", site.file, site.line, format!("{text:?} is no regular expression")),
-        };
-        let demands = |text: &str| match demands(text) {
-            Some(demands) => Ok(demands),
-            None => refuse("K109", site.file, site.line, format!("{text:?} is no label selector")),
-        };
-        Ok(Self {
-            group: pattern(&target.group)?,
-            version: pattern(&target.version)?,
-            kind: pattern(&target.kind)?,
-            name: pattern(&target.name)?,
-            namespace: pattern(&target.namespace)?,
-            labels: demands(&target.label_selector)?,
-            annotations: demands(&target.annotation_selector)?,
-        })
-    }
-
-    fn selects(&self, item: &Item) -> bool {
-        let fits = |pattern: &Option<Regex>, text: &str| pattern.as_ref().is_none_or(|pattern| pattern.is_match(text));
-        let (first, now) = (item.original(), item.id());
-        let either = |pattern, of: fn(&Id<'_>) -> String| fits(pattern, &of(&first)) || fits(pattern, &of(&now));
-        either(&self.namespace, |id| id.namespace.to_owned())
-            && either(&self.name, |id| id.name.to_owned())
-            && fits(&self.group, now.group)
-            && fits(&self.version, now.version)
-            && fits(&self.kind, now.kind)
-            && self.labels.iter().all(|demand| demand.accepts(item.object.label(&demand.key)))
-            && self.annotations.iter().all(|demand| demand.accepts(item.object.annotation(&demand.key)))
-    }
-}
-
-/// One part of a label selector.
-struct Demand {
-    key: String,
-    wish: Wish,
-}
-
-enum Wish {
-    Exists,
-    Absent,
-    In(Vec<String>),
-    NotIn(Vec<String>),
-}
-
-impl Demand {
-    fn accepts(&self, value: Option<&str>) -> bool {
-        match &self.wish {
-            Wish::Exists => value.is_some(),
-            Wish::Absent => value.is_none(),
-            Wish::In(values) => value.is_some_and(|value| values.iter().any(|it| it == value)),
-            Wish::NotIn(values) => value.is_none_or(|value| values.iter().all(|it| it != value)),
-        }
-    }
-}
-
-/// Reads a label selector: `a=b, c!=d, e in (f, g), h notin (i), j, !k`.
-fn demands(text: &str) -> Option<Vec<Demand>> {
-    let mut demands = Vec::new();
-    let mut rest = text.trim();
-    while !rest.is_empty() {
-        let open = rest.find('(');
-        let comma = rest.find(',');
-        let end = match (open, comma) {
-            (Some(open), Some(comma)) if open < comma => rest.find(')')? + 1,
-            (Some(_), None) => rest.find(')')? + 1,
-            (_, Some(comma)) => comma,
-            (None, None) => rest.len(),
-        };
-        let (part, after) = rest.split_at_checked(end)?;
-        demands.push(demand(part.trim())?);
-        rest = after.trim_start();
-        rest = match rest.strip_prefix(',') {
-            Some(more) => more.trim_start(),
-            None if rest.is_empty() => rest,
-            None => return None,
-        };
-    }
-    Some(demands)
-}
-
-fn demand(part: &str) -> Option<Demand> {
-    let own = |key: &str, wish| {
-        let key = key.trim();
-        (!key.is_empty() && !key.contains([' ', '=', '!', '('])).then(|| Demand { key: key.to_owned(), wish })
-    };
-    let list = |text: &str| {
-        let inner = text.trim().strip_prefix('(')?.strip_suffix(')')?;
-        Some(inner.split(',').map(|value| value.trim().to_owned()).collect::<Vec<_>>())
-    };
-    if let Some(key) = part.strip_prefix('!') {
-        return own(key, Wish::Absent);
-    }
-    if let Some((key, values)) = part.split_once(" notin") {
-        return own(key, Wish::NotIn(list(values)?));
-    }
-    if let Some((key, values)) = part.split_once(" in") {
-        return own(key, Wish::In(list(values)?));
-    }
-    if let Some((key, value)) = part.split_once("!=") {
-        return own(key, Wish::NotIn(vec![value.trim().to_owned()]));
-    }
-    if let Some((key, value)) = part.split_once('=') {
-        return own(key, Wish::In(vec![value.trim_start_matches('=').trim().to_owned()]));
-    }
-    own(part, Wish::Exists)
 }

@@ -28,6 +28,18 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Returns the maps of a document that is a map or a list of maps.
+    pub(super) fn roots(file: &'a str, document: &'a Document) -> Result<Vec<Self>, Refusal> {
+        let Value::Array(items) = &document.value else { return Ok(vec![Self::root(file, document)?]) };
+        let section = |(position, item): (usize, &'a Value)| match item {
+            Value::Object(map) => Ok(Self { file, document, path: vec![position.to_string()], map }),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                refuse("K109", file, document.line, "the file is a list of maps")
+            }
+        };
+        items.iter().enumerate().map(section).collect()
+    }
+
     /// Returns the line of this section.
     pub(super) fn line(&self) -> usize {
         self.line_at(&[])

@@ -102,6 +102,16 @@ pub fn load_one(file: &str, text: &str, dialect: Dialect) -> Result<Option<Docum
     }
 }
 
+/// Returns what a scalar without quotes means to `kustomize build`; a time stays its text.
+pub fn plain_scalar(text: &str) -> Value {
+    match scalar::read(text, Dialect::Gomplate) {
+        scalar::Reading::Null => Value::Null,
+        scalar::Reading::Bool(flag) => Value::Bool(flag),
+        scalar::Reading::Number(number) => Value::Number(number),
+        scalar::Reading::NotFinite | scalar::Reading::Time(_) | scalar::Reading::Text => Value::from(text),
+    }
+}
+
 /// Turns floats without a fraction into integers, everywhere in a value, as JSON cannot tell them apart.
 pub fn plain_numbers(value: Value) -> Value {
     match value {

@@ -1,13 +1,13 @@
 //! Recorded answers of the real programs, asked again: what our unit tests compare with is still what the programs say.
 //!
-//! `tests/run record` writes them anew. Not here: what we make of the same inputs (unit tests of `template` and `kustomize`), the sample
+//! `tests/run record` writes them anew. Not here: what we make of the same inputs (unit tests of `template`, `kustomize` and `yaml`), the sample
 //! packages (`directory.rs`).
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::parts::{Gomplate, is_recording, kustomize, part};
+use crate::parts::{Gomplate, Yaml, is_recording, kustomize, part};
 
 /// Templates, one case a line: `{name, template, context, output}`, or `"error": true` in place of the output. The first line names
 /// tool and version.
@@ -87,6 +87,7 @@ fn kustomize_builds_of_every_recorded_directory_what_is_recorded() {
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(KUSTOMIZATIONS);
     let mut cases: Vec<PathBuf> = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.retain(|path| path.is_dir());
     cases.sort();
     assert!(!cases.is_empty(), "{} holds no case", root.display());
     let mut wrong = Vec::new();
@@ -100,6 +101,137 @@ fn kustomize_builds_of_every_recorded_directory_what_is_recorded() {
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn kustomize_builds_of_every_table_what_is_recorded() {
+    if part("kustomize").is_none() {
+        return;
+    }
+    let mut wrong = Vec::new();
+    for file in files(KUSTOMIZATIONS, "txt") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let (head, cases) = text.split_once("\n### ").unwrap();
+        assert!(head.starts_with(BUILT_BY.trim_end()), "{}", file.display());
+        let shared = files_of(head);
+        let mut now = head.to_owned();
+        for case in cases.split("\n### ") {
+            let case = case.trim_end_matches('\n');
+            let again = built_again(case, &shared);
+            if again != case {
+                wrong.push(format!("{}: {again}", file.display()));
+            }
+            now.push_str("\n### ");
+            now.push_str(&again);
+        }
+        if is_recording() {
+            std::fs::write(&file, now + "\n").unwrap();
+        }
+    }
+    assert!(is_recording() || wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Returns a case of a table with what kustomize says now; the id of our own refusal stays as it is.
+fn built_again(case: &str, shared: &[(String, String)]) -> String {
+    let (inputs, id) = match (case.split_once("\n>>>\n"), case.split_once("\n!!!")) {
+        (Some((inputs, _)), _) => (inputs, ""),
+        (None, Some((inputs, id))) => (inputs, id),
+        (None, None) => (case, ""),
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let put = |path: &str, text: &str| {
+        let path = scratch.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    for path in inputs.lines().find_map(|line| line.strip_prefix("+ ")).into_iter().flat_map(str::split_whitespace) {
+        let (_, text) = shared.iter().find(|(name, _)| path.rsplit('/').next() == Some(name)).unwrap();
+        put(path, text);
+    }
+    for (path, text) in files_of(inputs) {
+        put(&path, &text);
+    }
+    match kustomize(scratch.path()).unwrap() {
+        Ok(printed) => format!("{inputs}\n>>>\n{}", printed.trim_end_matches('\n')),
+        Err(_) => format!("{inputs}\n!!!{id}"),
+    }
+}
+
+/// Returns the files of a table's head or of a case: each stands below a line `=== path`.
+fn files_of(text: &str) -> Vec<(String, String)> {
+    let parts = text.split("\n=== ").skip(1).map(|part| part.split_once('\n').unwrap());
+    parts.map(|(path, text)| (path.to_owned(), format!("{}\n", text.trim_end_matches('\n')))).collect()
+}
+
+#[test]
+fn yaml_libraries_read_and_print_every_recorded_document_as_recorded() {
+    let Some(mut yaml) = Yaml::start() else { return };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/yaml");
+    let mut wrong = Vec::new();
+    for name in ["readings.jsonl", "printed.jsonl"] {
+        let text = std::fs::read_to_string(root.join(name)).unwrap();
+        let mut lines = Vec::new();
+        for line in text.lines() {
+            if line.starts_with('#') {
+                lines.push(line.to_owned());
+                continue;
+            }
+            let recorded: Value = serde_json::from_str(line).unwrap();
+            let now = match recorded[0].as_str() {
+                Some(text) if name == "readings.jsonl" => {
+                    let (kube, go3) = yaml.read(text);
+                    json!([text, kube, go3])
+                }
+                _ => json!([recorded[0], yaml.print(&recorded[0])]),
+            };
+            if now != recorded {
+                wrong.push(format!("{name}: recorded {recorded}, now {now}"));
+            }
+            lines.push(if now == recorded { line.to_owned() } else { now.to_string() });
+        }
+        if is_recording() {
+            std::fs::write(root.join(name), lines.join("\n") + "\n").unwrap();
+        }
+    }
+    assert!(is_recording() || wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn yaml_libraries_read_back_what_our_writers_write() {
+    let Some(mut yaml) = Yaml::start() else { return };
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/yaml/readings.jsonl");
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut values: Vec<Value> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let case: Value = serde_json::from_str(line).unwrap();
+        // The text itself is the most hostile value there is.
+        values.push(json!({"k": case[0], "list": [case[0]]}));
+        values.extend([&case[1], &case[2]].into_iter().filter(|value| **value != "!error").cloned());
+    }
+    let mut wrong = Vec::new();
+    for value in values {
+        for written in [rewild::yaml::write(&value), rewild::yaml::write_sorted(&value)] {
+            let (kube, go3) = yaml.read(&written);
+            // What kustomize prints is printed as it prints it, also where nobody can read it: the key `<<`.
+            let fits = same(&kube, &value) && same(&go3, &value) || yaml.print(&value) == written;
+            if !fits {
+                wrong.push(format!("{value}\n{written}read as {kube} and {go3}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Compares values; JSON cannot tell 1.0 from 1.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        (a, b) => a == b,
+    }
 }
 
 #[test]

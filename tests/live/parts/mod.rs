@@ -24,7 +24,7 @@ pub(crate) use control_plane::{ControlPlane, Shape, Shared};
 pub(crate) use gitea::Gitea;
 pub(crate) use process::{Process, command};
 pub(crate) use scratch::Scratch;
-pub(crate) use tools::{Gomplate, kustomize};
+pub(crate) use tools::{Gomplate, Yaml, kustomize};
 
 /// How long a part may take to become ready; ends a hung test, is no assertion.
 pub(crate) const START_DEADLINE: Duration = Duration::from_secs(90);

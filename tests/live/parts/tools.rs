@@ -1,4 +1,4 @@
-//! What the real kustomize and the real gomplate make of an input.
+//! What the real kustomize, the real gomplate and the real YAML libraries make of an input.
 //!
 //! Not here: what we make of it, and the comparison (`oracle.rs`).
 
@@ -21,37 +21,67 @@ pub(crate) fn kustomize(directory: &Path) -> Option<Result<String, String>> {
     }))
 }
 
-/// The real gomplate: one question and one answer at a time.
-pub(crate) struct Gomplate {
+/// A program that answers one line with one line.
+struct Oracle {
     process: Process,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
     _scratch: Scratch,
 }
 
+impl Oracle {
+    fn start(name: &str, program: &Path) -> Result<Self, String> {
+        let scratch = Scratch::new(name)?;
+        let (process, questions, answers) = Process::converse(&scratch, name, command(program, scratch.path()))?;
+        Ok(Self { process, questions, answers: BufReader::new(answers), _scratch: scratch })
+    }
+
+    fn ask(&mut self, question: &Value) -> Value {
+        let mut line = String::new();
+        let asked = writeln!(self.questions, "{question}").and_then(|()| self.answers.read_line(&mut line));
+        match asked.map(|_| serde_json::from_str(&line)) {
+            Ok(Ok(answer)) => answer,
+            other => fail(&format!("{question}: {other:?}\n{}", self.process.log_tail())),
+        }
+    }
+}
+
+/// The real gomplate: one question and one answer at a time.
+pub(crate) struct Gomplate(Oracle);
+
 impl Gomplate {
     /// Starts it, or returns nothing after having said why it cannot.
     pub(crate) fn start() -> Option<Self> {
         let program = part("gomplate")?.join("gomplate-oracle");
-        Some(Self::start_program(&program).unwrap_or_else(|why| fail(&why)))
-    }
-
-    fn start_program(program: &Path) -> Result<Self, String> {
-        let scratch = Scratch::new("gomplate")?;
-        let (process, questions, answers) = Process::converse(&scratch, "gomplate", command(program, scratch.path()))?;
-        Ok(Self { process, questions, answers: BufReader::new(answers), _scratch: scratch })
+        Some(Self(Oracle::start("gomplate", &program).unwrap_or_else(|why| fail(&why))))
     }
 
     /// Renders a template: the text, or the error. The context is the root of the data; a text is a YAML file; null is no data.
     pub(crate) fn render(&mut self, name: &str, template: &str, context: &Value) -> Result<String, String> {
-        let question = json!({"name": name, "template": template, "context": context});
-        let mut line = String::new();
-        let asked = writeln!(self.questions, "{question}").and_then(|()| self.answers.read_line(&mut line));
-        let answer: Value = match asked.map(|_| serde_json::from_str(&line)) {
-            Ok(Ok(answer)) => answer,
-            other => fail(&format!("gomplate on {name}: {other:?}\n{}", self.process.log_tail())),
-        };
+        let answer = self.0.ask(&json!({"name": name, "template": template, "context": context}));
         let text = |key: &str| answer[key].as_str().unwrap_or("").to_owned();
         if text("error").is_empty() { Ok(text("output")) } else { Err(text("error")) }
+    }
+}
+
+/// The YAML libraries of kubectl, kustomize and gomplate.
+pub(crate) struct Yaml(Oracle);
+
+impl Yaml {
+    /// Starts them, or returns nothing after having said why it cannot.
+    pub(crate) fn start() -> Option<Self> {
+        let program = part("yaml")?.join("yaml-oracle");
+        Some(Self(Oracle::start("yaml", &program).unwrap_or_else(|why| fail(&why))))
+    }
+
+    /// Reads the first document of a text by kubectl's rules and by those of yaml.v3; a refusal is `"!error"`.
+    pub(crate) fn read(&mut self, text: &str) -> (Value, Value) {
+        let answer = self.0.ask(&json!({ "text": text }));
+        (answer["kube"].clone(), answer["go3"].clone())
+    }
+
+    /// Prints a value as kustomize does.
+    pub(crate) fn print(&mut self, value: &Value) -> Value {
+        self.0.ask(&json!({ "value": value }))["text"].clone()
     }
 }
