@@ -6,7 +6,10 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{app, cluster, completion, daemon, demo, directory, drift, hook, init, kustomize, operation, plan, status};
+use super::{
+    app, cluster, completion, daemon, debug, demo, directory, drift, hook, init, kustomize, operation, package, plan,
+    status,
+};
 
 /// Keeps a Kubernetes cluster as its git repository says, and the repository up to date with its package directory.
 #[derive(Parser, Debug)]
@@ -83,6 +86,8 @@ pub(super) enum Format {
     Yaml,
     /// One name per line, such as `app/ghost`.
     Name,
+    /// For code scanners; other commands than `package lint` print JSON.
+    Sarif,
 }
 
 /// How a dry run is checked.
@@ -128,6 +133,9 @@ pub(super) enum Verb {
     /// What was asked for and done.
     #[command(subcommand)]
     Operation(operation::OperationVerb),
+    /// Packages: tools for their authors.
+    #[command(subcommand)]
+    Package(package::PackageVerb),
     /// The cluster of an instance.
     #[command(subcommand)]
     Cluster(cluster::ClusterVerb),
@@ -146,6 +154,9 @@ pub(super) enum Verb {
     /// Our kustomize alone.
     #[command(subcommand, hide = true)]
     Kustomize(kustomize::KustomizeVerb),
+    /// Our parts alone.
+    #[command(subcommand, hide = true)]
+    Debug(debug::DebugVerb),
 }
 
 const VERSION_HELP: &str = "Examples:

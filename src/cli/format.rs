@@ -28,7 +28,7 @@ impl Session<'_> {
         let Document { kind, value, items } = document;
         let text = match self.format() {
             Format::Table | Format::Wide => people(&value),
-            Format::Json => format!("{:#}\n", with_kind(kind, value)),
+            Format::Json | Format::Sarif => format!("{:#}\n", with_kind(kind, value)),
             Format::Yaml => yaml::write(&with_kind(kind, value)),
             Format::Name => names(&value, items),
         };

@@ -9,11 +9,13 @@ mod client;
 mod cluster;
 mod completion;
 mod daemon;
+mod debug;
 mod demo;
 mod directory;
 mod drift;
 mod environment;
 mod error;
+mod folder;
 mod format;
 mod hook;
 mod init;
@@ -22,6 +24,7 @@ mod kustomize;
 mod locate;
 mod operation;
 mod output;
+mod package;
 mod plan;
 mod report;
 mod session;
@@ -81,6 +84,8 @@ async fn dispatch(session: &mut Session<'_>, verb: Verb) -> Result<ExitCode, Com
         Verb::Completion(arguments) => Ok(completion::run(session, &arguments)),
         Verb::Hook(verb) => hook::run(session, verb).await,
         Verb::Kustomize(verb) => kustomize::run(session, verb),
+        Verb::Package(verb) => package::run(session, verb),
+        Verb::Debug(verb) => debug::run(session, &verb),
     }
 }
 

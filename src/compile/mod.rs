@@ -16,6 +16,7 @@ mod edit;
 pub mod generate;
 mod insertion;
 mod land;
+mod lint;
 mod proposal;
 mod record;
 mod refusal;
@@ -24,6 +25,7 @@ mod remove;
 mod resolve;
 mod rollback;
 mod sources;
+mod trial;
 mod update;
 
 #[cfg(test)]
@@ -31,6 +33,7 @@ mod tests;
 
 pub use directory::add_directory;
 pub use generate::{GenerateInput, Generated, RENDERER};
+pub use lint::{Examined, examine};
 pub use proposal::{Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
 pub use record::{read_record, record_path, same_generation};
 pub use refusal::{Explanation, Refusal};
@@ -38,6 +41,7 @@ pub use rejoin::{Bent, rejoin};
 pub use sources::{
     Authors, PackageVersion, Sources, UpdateBranch, UpstreamPackage, apps_of, config_of, record_of, settings_of,
 };
+pub use trial::{Trial, judge};
 
 use crate::model::{AppName, Request};
 

@@ -10,11 +10,14 @@ mod dialect;
 mod directory;
 mod glob;
 mod ignore;
+pub mod lint;
 mod load;
 mod manifest;
 mod read;
 mod resolve;
 mod sample;
+mod sample_config;
+mod scaffold;
 mod secret_keys;
 mod secrets;
 mod service;
@@ -31,8 +34,10 @@ pub use manifest::{
     Supply, UpgradeStep,
 };
 pub use read::{ReadManifest, read_manifest};
-pub use resolve::{ResolveInput, Resolved, config_section, resolve};
+pub use resolve::{ResolveInput, Resolved, config_section, references, resolve};
 pub use sample::{SampleCommit, history};
+pub use sample_config::sample_config;
+pub use scaffold::scaffold;
 pub use secret_keys::{KeyPaths, ObjectKeys, UnresolvedKey, object_keys, secret_keys, secret_name, secret_names};
 pub use secrets::{Entropy, Naming, SecretCopy, SecretNeeds, generate};
 pub use version::{MAX_VERSION_CHARS, compare_versions, is_version, satisfies};

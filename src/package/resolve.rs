@@ -274,7 +274,7 @@ impl Walk<'_> {
 }
 
 /// Returns the key paths behind a prefix such as `.app.` in a template's text.
-fn references(text: &str, prefix: &str) -> Vec<Vec<String>> {
+pub fn references(text: &str, prefix: &str) -> Vec<Vec<String>> {
     text.split(prefix)
         .skip(1)
         .map(|rest| {

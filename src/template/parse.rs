@@ -100,11 +100,10 @@ impl Parser<'_> {
     fn unexpected(&self, token: &Token, place: &str) -> Failure {
         let failure = match &token.kind {
             Kind::Error(reason) => {
-                let failure = Failure::new("T110", *reason);
                 if self.text.get(token.start..).is_some_and(|rest| rest.starts_with('-')) {
-                    failure.hint("a key with a hyphen is written (index .map \"the-key\")")
+                    Failure::new("L003", *reason).hint("a key with a hyphen is written (index .map \"the-key\")")
                 } else {
-                    failure
+                    Failure::new("T110", *reason)
                 }
             }
             Kind::End => Failure::new("T110", format!("the file ends inside {place}")),

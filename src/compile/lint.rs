@@ -1,0 +1,119 @@
+//! Pure. Examines a package before it is published: renders and builds it with a sample config and lets all rules look.
+//!
+//! Not here: the rules (`package::lint`), printing findings (`cli`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::generate::{self, GenerateInput, Generated};
+use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, PackageName, Upstream};
+use crate::package::lint::{LintInput, LintPart, judged, lint, sorted};
+use crate::package::{self, Package, PackageDialect, PackageManifest, ResolveInput, Resolved};
+use crate::template;
+
+/// What came of an examination.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Examined {
+    /// All findings, with files as paths in the package.
+    pub findings: Vec<Diagnostic>,
+    /// What the package gives, if it gives anything.
+    pub generated: Option<Generated>,
+}
+
+/// Examines a package. Without a config it is rendered with one made up for it; `others` are packages by type.
+pub fn examine(
+    name: &PackageName,
+    files: &FileTree,
+    config: Option<&Config>,
+    others: &BTreeMap<String, PackageManifest>,
+) -> Examined {
+    let refused = |findings: Vec<Diagnostic>| Examined {
+        findings: sorted(findings.iter().map(judged).collect()),
+        generated: None,
+    };
+    let package = match package::load(name, files) {
+        Ok(package) => package,
+        Err(findings) => return refused(findings),
+    };
+    let sample = package::sample_config(&package);
+    let config = config.unwrap_or(&sample);
+    let Ok(app) = AppName::parse(name.as_str()) else { return refused(Vec::new()) };
+    let bindings: BTreeMap<String, AppName> = package
+        .manifest
+        .requires
+        .iter()
+        .filter_map(|it| Some((it.reference().to_owned(), AppName::parse(it.reference()).ok()?)))
+        .collect();
+    let (resolved, generated) = match made(&app, &package, &bindings, config) {
+        Ok(made) => made,
+        Err(findings) => return refused(in_package(&app, findings)),
+    };
+    let parts: Vec<LintPart> = generated
+        .objects
+        .iter()
+        .map(|built| LintPart { object: built.object.clone(), file: below(&app, &built.file), line: built.line })
+        .collect();
+    let reads = reads(&app, &package, &resolved);
+    let input = LintInput { package: &package, parts: &parts, reads: &reads, others };
+    let mut findings = lint(&input);
+    let ids: BTreeSet<String> = findings.iter().map(|finding| finding.id.clone()).collect();
+    let of_build = in_package(&app, generated.diagnostics.clone());
+    findings.extend(of_build.iter().map(judged).filter(|finding| !ids.contains(&finding.id)));
+    Examined { findings: sorted(findings), generated: Some(generated) }
+}
+
+type Made = (Resolved, Generated);
+
+fn made(
+    app: &AppName,
+    package: &Package,
+    bindings: &BTreeMap<String, AppName>,
+    config: &Config,
+) -> Result<Made, Vec<Diagnostic>> {
+    let resolved = package::resolve(&ResolveInput { app, package, bindings, config })?;
+    let directory =
+        Upstream { name: "local".to_owned(), url: String::new(), branch: String::new(), path: String::new() };
+    let Ok(commit) = CommitId::parse(&"0".repeat(40)) else { return Err(Vec::new()) };
+    let input = GenerateInput { app, package, directory: &directory, upstream_commit: &commit, bindings, config };
+    Ok((resolved, generate::generate(&input)?))
+}
+
+fn in_package(app: &AppName, findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    findings.into_iter().map(|finding| Diagnostic { file: below(app, &finding.file), ..finding }).collect()
+}
+
+fn below(app: &AppName, file: &str) -> String {
+    file.strip_prefix(&format!("apps/{app}/")).unwrap_or(file).to_owned()
+}
+
+/// Returns the config keys that the package reads: in its files, in its defaults and in the defaults of its secrets. Keys of
+/// its own stand as in `defaultConfig`, those of others with their section.
+fn reads(app: &AppName, package: &Package, resolved: &Resolved) -> BTreeSet<String> {
+    let mut reads = BTreeSet::new();
+    for (path, file) in package.files.iter() {
+        let text = file.as_text().filter(|_| !package.is_manifest(path) && package.path_in_app(path).is_some());
+        let rendered = text.map(|text| template::render(path.as_str(), text, &generate::context(&resolved.files)));
+        reads.extend(rendered.into_iter().flatten().flat_map(|rendered| rendered.reads));
+    }
+    let manifest = package.files.iter().find(|(path, _)| package.is_manifest(path));
+    for text in manifest.into_iter().filter_map(|(_, file)| file.as_text()) {
+        for section in ["app", "apps", "cloud", "cluster", "operator"] {
+            reads.extend(package::references(text, &format!(".{section}.")).into_iter().map(|path| match section {
+                "app" => path.join("."),
+                section => format!("{section}.{}", path.join(".")),
+            }));
+        }
+    }
+    if package.manifest.dialect != PackageDialect::V3 {
+        let own = [format!("apps.{app}."), format!("apps.{}.", package.manifest.name)];
+        let short: Vec<String> = reads
+            .iter()
+            .filter_map(|read| own.iter().find_map(|own| read.strip_prefix(own)))
+            .map(str::to_owned)
+            .collect();
+        reads.extend(short);
+    }
+    reads
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Pure. What is worth saying about a package before it is published: rules with ids, how bad a breach is, and what to do.
+//!
+//! Most rules look at the objects that the package gives with a config, because that is what a cluster would get. A rule is
+//! one function that returns places and words; severity and remedy stand in one table. Not here: making the objects
+//! (`compile`), rules that also stop a generation and are checked there (secrets in a package, keys that nobody makes).
+
+mod labels;
+mod manifest;
+mod names;
+mod pods;
+mod references;
+mod templates;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::load::Package;
+use super::manifest::PackageManifest;
+use crate::model::{Diagnostic, Object, Severity};
+
+/// A rule: id, how bad a breach is while an app is installed and when its package is published, and what to do about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rule {
+    /// Id.
+    pub id: &'static str,
+    /// While the package is installed.
+    pub installing: Severity,
+    /// When the package is published.
+    pub publishing: Severity,
+    /// What to do.
+    pub fix: &'static str,
+}
+
+const fn rule(id: &'static str, installing: Severity, publishing: Severity, fix: &'static str) -> Rule {
+    Rule { id, installing, publishing, fix }
+}
+
+use Severity::{Error, Info, Warning};
+
+/// All rules, by id.
+pub const RULES: &[Rule] = &[
+    rule("L001", Error, Error, "remove one of the two keys"),
+    rule("L002", Error, Error, "put quotes around the action"),
+    rule("L003", Error, Error, "write (index .apps \"open-webui\").x"),
+    rule("L004", Error, Error, "give each controller a component label of its own"),
+    rule("L005", Error, Error, "add the app to requires and the key to requiredSecrets"),
+    rule("L006", Warning, Error, "name the package as its directory"),
+    rule("L007", Info, Warning, "name the namespace as the app, and write {{ .namespace }} in the files"),
+    rule("L008", Warning, Error, "remove the key, or use it in a file"),
+    rule("L009", Warning, Error, "add the app to requires and read its address from .apps"),
+    rule("L010", Info, Warning, "host the icon and write its https address"),
+    rule("L011", Warning, Error, "pin a tag or a digest"),
+    rule("L012", Warning, Warning, "put a hash into the name, or annotate rewild.dev/recreate: allow"),
+    rule("L013", Warning, Error, "set securityContext.runAsNonRoot: true"),
+    rule("L014", Warning, Error, "set securityContext.allowPrivilegeEscalation: false"),
+    rule("L015", Warning, Error, "set securityContext.capabilities.drop: [ALL]"),
+    rule("L016", Warning, Error, "set securityContext.seccompProfile.type: RuntimeDefault"),
+    rule("L017", Info, Info, "set securityContext.readOnlyRootFilesystem: true"),
+    rule("L018", Error, Error, "do without, or let the instance grant it to the app"),
+    rule("L019", Info, Warning, "set resources.requests and resources.limits"),
+    rule("L020", Warning, Error, "make the whole text a secret: a key of defaultSecrets with a template"),
+    rule("L021", Error, Error, "name the config key, and use simple labels such as component: web"),
+    rule("L022", Warning, Error, "add labels with includeSelectors and app, managedBy: kustomize, partOf: wild-cloud"),
+    rule("L023", Info, Warning, "add host, tls and the annotation external-dns.alpha.kubernetes.io/target"),
+    rule("L024", Error, Error, "name the keys in defaultSecrets and read them from <app>-secrets"),
+    rule("L026", Warning, Error, "put quotes around it"),
+    rule("L027", Info, Warning, "write the new form"),
+    rule("L028", Error, Error, "set options.disableNameSuffixHash: true on the generator"),
+    rule("L029", Warning, Error, "express it as objects or as a Job; the script is never run"),
+    rule("L030", Info, Error, "write a version of the form 1.2.3 and raise it with every change"),
+    rule("L031", Warning, Error, "name what is there"),
+    rule("L032", Warning, Error, "name a key that the required package offers"),
+    rule("L033", Info, Info, "read the config key instead of repeating its value"),
+    rule("L034", Info, Warning, "add README.md, description, icon and category"),
+    rule("L035", Info, Warning, "split the app, add a size key, add probes"),
+    rule("L036", Info, Warning, "guard it with IF NOT EXISTS or a look-up, because a Job runs again"),
+    rule("L041", Warning, Error, "drop the default, so that everybody gets a secret of their own"),
+];
+
+/// Returns a rule by id.
+pub fn rule_of(id: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| rule.id == id)
+}
+
+/// An object that the package gives.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LintPart {
+    /// The object.
+    pub object: Object,
+    /// File in the package.
+    pub file: String,
+    /// Line from 1.
+    pub line: usize,
+}
+
+/// What is examined.
+#[derive(Clone, Copy, Debug)]
+pub struct LintInput<'a> {
+    /// The package.
+    pub package: &'a Package,
+    /// The objects.
+    pub parts: &'a [LintPart],
+    /// Dotted config keys that files, defaults and secrets read.
+    pub reads: &'a BTreeSet<String>,
+    /// Manifests of other packages by type, where they are known.
+    pub others: &'a BTreeMap<String, PackageManifest>,
+}
+
+/// Returns all findings of a package that gives objects, sorted by place.
+pub fn lint(input: &LintInput<'_>) -> Vec<Diagnostic> {
+    let mut findings = Vec::new();
+    manifest::check(input, &mut findings);
+    templates::check(input, &mut findings);
+    pods::check(input, &mut findings);
+    labels::check(input, &mut findings);
+    references::check(input, &mut findings);
+    names::check(input, &mut findings);
+    findings.extend(input.package.diagnostics.iter().filter(|finding| rule_of(&finding.id).is_some()).map(judged));
+    sorted(findings)
+}
+
+/// Returns a finding of another step as one of a rule, with its severity and remedy.
+pub fn judged(finding: &Diagnostic) -> Diagnostic {
+    let id = match finding.id.as_str() {
+        "Y101" => "L026",
+        "P060" => "L032",
+        id => id,
+    };
+    let Some(rule) = rule_of(id) else { return finding.clone() };
+    let hint = if finding.hint.is_empty() { rule.fix.to_owned() } else { finding.hint.clone() };
+    Diagnostic { id: id.to_owned(), severity: rule.publishing, hint, ..finding.clone() }
+}
+
+/// Sorts findings by place and id, and drops repetitions.
+pub fn sorted(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    findings.sort_by(|a, b| {
+        (&a.file, a.line, a.column, &a.id, &a.message).cmp(&(&b.file, b.line, b.column, &b.id, &b.message))
+    });
+    findings.dedup();
+    findings
+}
+
+/// Returns a finding of a rule.
+fn found(id: &str, file: &str, line: usize, message: impl Into<String>) -> Diagnostic {
+    judged(&Diagnostic::warning(id, file, line, message))
+}
+
+/// Returns a finding about an object.
+fn about(id: &str, part: &LintPart, message: impl std::fmt::Display) -> Diagnostic {
+    found(id, &part.file, part.line, format!("{}: {message}", part.object.id().short()))
+}
+
+/// Returns the pod template of a workload, or the spec of a pod.
+fn pod_spec(object: &Object) -> Option<&Value> {
+    match object.kind() {
+        "Pod" => object.at(&["spec"]),
+        "CronJob" => object.at(&["spec", "jobTemplate", "spec", "template", "spec"]),
+        "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "Job" | "ReplicationController" => {
+            object.at(&["spec", "template", "spec"])
+        }
+        _ => None,
+    }
+}
+
+/// Returns the labels of the pods that a workload makes.
+fn pod_labels(object: &Object) -> Option<&Map<String, Value>> {
+    match object.kind() {
+        "Pod" => object.at(&["metadata", "labels"]),
+        "CronJob" => object.at(&["spec", "jobTemplate", "spec", "template", "metadata", "labels"]),
+        _ => object.at(&["spec", "template", "metadata", "labels"]),
+    }
+    .and_then(Value::as_object)
+}
+
+/// Returns the containers of a pod, those that start it included.
+fn containers(spec: &Value) -> impl Iterator<Item = &Value> {
+    ["initContainers", "containers"]
+        .into_iter()
+        .flat_map(|field| spec.get(field).and_then(Value::as_array).into_iter().flatten())
+}
+
+/// Returns a text in an object, or an empty one.
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the list in an object, or an empty one.
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Calls a function with every text in a value, with the key or index it stands at. Depth is bounded by the loader.
+fn each_text<'a>(value: &'a Value, visit: &mut impl FnMut(&'a str)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
+        Value::Object(map) => map.values().for_each(|item| each_text(item, visit)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
