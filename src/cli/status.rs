@@ -39,7 +39,8 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Status) -> Result<
     let apps = session.get("/apps").await?;
     let operations = session.get(&format!("/operations?limit={LAST_OPERATIONS}")).await?;
     let reachable = instance.get("cluster").is_none_or(|cluster| cluster.is_null() || flag(cluster, "reachable"));
-    let calm = reachable && list(&apps, "apps").iter().all(is_calm);
+    let followed = remote_trouble(&instance).is_empty();
+    let calm = reachable && followed && list(&apps, "apps").iter().all(is_calm);
     let value = json!({
         "instance": instance,
         "apps": list(&apps, "apps"),
@@ -66,6 +67,11 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Status) -> Result<
     Ok(if exit_code && !calm { ExitCode::Answer } else { ExitCode::Done })
 }
 
+/// Returns why the remote is not followed; empty if it is or if there is none.
+fn remote_trouble(instance: &Value) -> &str {
+    instance.get("remote").map(|remote| text(remote, "trouble")).unwrap_or_default()
+}
+
 fn head(instance: &Value) -> String {
     let cluster = match instance.get("cluster").filter(|cluster| !cluster.is_null()) {
         None => "none yet: wild cluster add".to_owned(),
@@ -78,6 +84,9 @@ fn head(instance: &Value) -> String {
         text(instance, "branch"),
         short(text(instance, "head")),
     );
+    if !remote_trouble(instance).is_empty() {
+        lines.push_str(&format!("  the remote is not followed: {}\n", remote_trouble(instance)));
+    }
     for status in list(instance, "statuses") {
         lines.push_str(&format!(
             "  {:<8}  {}  {}\n",
@@ -103,5 +112,9 @@ mod tests {
         );
         let cluster = json!({"reachable": false, "since": "T", "why": "refused"});
         assert!(head(&json!({"cluster": cluster})).contains("cluster not reachable since T: refused"));
+        for (remote, expected) in [(json!({"trouble": "it went back"}), true), (json!({"trouble": null}), false)] {
+            let shown = head(&json!({"remote": remote})).contains("  the remote is not followed: it went back\n");
+            assert_eq!(shown, expected, "{remote}");
+        }
     }
 }

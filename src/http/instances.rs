@@ -60,10 +60,17 @@ pub(super) async fn show(State(daemon): Host, Path(name): Path<String>) -> Answe
         fields.insert("head".to_owned(), value(&head)?);
         fields.insert("cluster".to_owned(), cluster(shown));
         fields.insert("statuses".to_owned(), value(&statuses)?);
+        fields.insert("remote".to_owned(), remote(shown).await?);
         fields.insert("ready".to_owned(), json!(handle.is_ready().err()));
         fields.insert("stateDir".to_owned(), json!(daemon.settings().state_dir.display().to_string()));
     }
     Ok(answer(&document))
+}
+
+/// Returns the repository that the instance is kept equal to, and why it is not at present; nothing if there is none.
+async fn remote(instance: &Instance) -> Result<Value, Problem> {
+    let Some(remote) = &instance.remote else { return Ok(Value::Null) };
+    Ok(json!({"url": remote.url.to_string(), "trouble": pipeline::remote_trouble(instance).await?}))
 }
 
 /// Returns whether the cluster answers; nothing if none is known.

@@ -35,7 +35,7 @@ pub use instance::{Instance, Opening};
 pub use overview::{Overview, changed_apps, overview};
 use read::{Merge, Sight};
 pub use read::{Read, conflicts, settings};
-pub use remote::sync_remote;
+pub use remote::{remote_trouble, sync_remote};
 use state::Change;
 pub use state::{conflict_texts, wait_state};
 pub use statuses::seen;

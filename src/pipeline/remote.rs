@@ -12,7 +12,7 @@ use crate::git::{self, FetchRef, Moved, NewCommit, PushRef, Pushed, RefChange, R
 use crate::model::{CommitId, EventKind};
 
 /// Name of the cursor that says why the remote cannot be followed; empty if it can.
-pub(super) const TROUBLE: &str = "remote.trouble";
+const TROUBLE: &str = "remote.trouble";
 
 /// Below this our refs say where the branches of the remote were.
 const TRACKED: &str = "refs/wild/remote/";
@@ -264,6 +264,15 @@ async fn forward(instance: &Instance, here: &CommitId, there: &CommitId) -> Resu
     instance.repository.update_refs(&[change]).await?;
     instance.repository.sync_worktree(Some(here), there).await?;
     Ok(())
+}
+
+/// Returns why the remote is not followed; nothing if it is, or if there is none.
+pub async fn remote_trouble(instance: &Instance) -> Result<Option<String>, Error> {
+    let known = match instance.remote {
+        Some(_) => instance.store.cursor(&instance.id, TROUBLE).await?,
+        None => None,
+    };
+    Ok(known.filter(|why| !why.is_empty()))
 }
 
 /// Remembers why the remote cannot be followed, and tells it once.
