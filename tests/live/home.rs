@@ -147,6 +147,11 @@ impl Home {
         ran.out
     }
 
+    /// Returns whether a command of ours ends with an exit code.
+    pub(crate) fn wild_says(&self, line: &str, code: i32) -> bool {
+        self.wild_in(&self.path("home.git"), line).code == code
+    }
+
     /// Types a command of ours and reads the JSON that it prints.
     #[track_caller]
     pub(crate) fn json(&self, line: &str, code: i32) -> Value {

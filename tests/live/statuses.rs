@@ -22,6 +22,7 @@ fn statuses_on_the_forge_tell_the_truth() {
     no_success_while_a_pod_is_held(&home);
     red_while_the_cluster_differs(&home);
     red_while_nothing_can_be_read(&home);
+    nothing_is_pushed_over(&home);
     home.stop_daemon();
 }
 
@@ -84,4 +85,20 @@ fn red_while_nothing_can_be_read(home: &Home) {
     assert!(why.contains(".wild/config.yaml") && why.contains("repot"), "{why}");
     let mended = home.push("fix: the typo", &[(SETTINGS, "drift: repot", "drift: correct")]);
     home.tells(&mended, DEPLOY, "success");
+}
+
+/// History that a person rewrites on the forge is a person's to judge; until then it is told and nothing is pushed there.
+fn nothing_is_pushed_over(home: &Home) {
+    home.wild("status --exit-code", 0);
+    let head = home.pull();
+    let to = |commit: &str| home.in_clone(&["push", "-q", "--force", "origin", &format!("{commit}:refs/heads/main")]);
+    to("HEAD~1");
+    let back = home.on_forge("refs/heads/main");
+    until("it is told", || home.wild_says("status --exit-code", 1).then_some(()));
+    let told = home.wild("status", 0);
+    assert!(told.contains("the remote is not followed: the remote went back"), "{told}");
+    assert_eq!(home.revision("home.git", "main"), head);
+    assert!(back.is_some() && home.on_forge("refs/heads/main") == back);
+    to(&head);
+    until("it is followed again", || home.wild_says("status --exit-code", 0).then_some(()));
 }
