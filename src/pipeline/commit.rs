@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::read::{generated_ref, update_ref};
 use super::remote::{self, Published};
+use super::skip::skips;
 use super::{Instance, Read, fault};
 use crate::compile::{Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
 use crate::git::{self, NewCommit};
@@ -89,7 +90,7 @@ pub(super) async fn commit(
     operation: Option<&Operation>,
 ) -> Result<Committed, Error> {
     let mut committed = Committed { conflicts: proposal.conflicts.len(), ..Committed::unchanged(read) };
-    if proposal.is_nothing() {
+    if proposal.is_nothing() || skips("commit") {
         return Ok(committed);
     }
     let _turn = instance.commits.lock().await;

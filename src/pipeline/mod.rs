@@ -13,6 +13,7 @@ mod overview;
 mod read;
 mod remote;
 mod requirements;
+mod skip;
 mod state;
 mod statuses;
 mod upstream;
@@ -36,6 +37,7 @@ pub use overview::{Overview, changed_apps, overview};
 use read::{Merge, Sight};
 pub use read::{Read, conflicts, settings};
 pub use remote::{remote_trouble, sync_remote};
+use skip::skips;
 use state::Change;
 pub use state::{conflict_texts, wait_state};
 pub use statuses::seen;
@@ -131,6 +133,9 @@ async fn end(instance: &Instance, asked: Option<Operation>, ended: Result<Passed
 
 async fn walk(instance: &Instance, app: &AppName, why: Reason, request: Option<Operation>) -> Result<Passed, Error> {
     fault::point("read");
+    if skips("read") {
+        return Ok(Passed::default());
+    }
     let read =
         read::read(instance, app, request.as_ref().and_then(|operation| operation.request.as_ref()), why).await?;
     if let Some(bent) = &read.bent {
@@ -263,6 +268,9 @@ pub struct Preview {
 
 /// The merge and compile steps.
 fn propose(app: &AppName, read: &Read, request: Option<&Operation>) -> Result<Proposal, RefusalText> {
+    if skips("compile") || (skips("merge") && merges(read, request)) {
+        return Ok(Proposal::nothing(app));
+    }
     let cause = match (request.and_then(|operation| operation.request.as_ref()), read.merge) {
         (Some(request), _) => Cause::Request(request),
         (None, Merge::Changed) => Cause::Changed,
@@ -270,6 +278,14 @@ fn propose(app: &AppName, read: &Read, request: Option<&Operation>) -> Result<Pr
         (None, Merge::Nothing) => return Ok(Proposal::nothing(app)),
     };
     compile::propose(app, &read.sources, cause).map_err(|refusal| text_of(&refusal))
+}
+
+/// Returns whether a pass brings changes of upstream or of config together with the committed files.
+fn merges(read: &Read, request: Option<&Operation>) -> bool {
+    match request.and_then(|operation| operation.request.as_ref()) {
+        Some(request) => matches!(request, Request::Update { .. } | Request::Resolve { .. } | Request::Config { .. }),
+        None => read.merge != Merge::Nothing,
+    }
 }
 
 fn text_of(refusal: &compile::Refusal) -> RefusalText {
@@ -375,11 +391,17 @@ async fn deploy(
         return Ok(Passed { made: committed.made.clone(), state, ..Passed::default() });
     };
     fault::point("observe");
+    if skips("observe") {
+        return Ok(Passed { made: committed.made.clone(), ..Passed::default() });
+    }
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
     let observed = look(instance, app, &sight, target.as_ref(), ask).await?;
     let Observed { snapshot, payloads } = observed;
     fault::point("plan");
-    let plan = plan::plan(&snapshot);
+    let mut plan = plan::plan(&snapshot);
+    if skips("plan") {
+        plan.actions.clear();
+    }
     record::settle(&instance.store, &instance.id, &snapshot, &plan).await?;
     let drift = observe::explain(&snapshot, &plan.drift, target.as_ref()).await;
     let mut applied = Applied::default();
@@ -389,7 +411,9 @@ async fn deploy(
         state::tell_applying(instance, &snapshot, &plan, &operation).await?;
         let opened = record::open(&instance.store, &instance.id, &snapshot, &plan, operation).await?;
         fault::point("apply");
-        applied = apply::apply(&plan, &marks_of(instance, app), target.as_ref(), &payloads, &opened).await;
+        if !skips("apply") {
+            applied = apply::apply(&plan, &marks_of(instance, app), target.as_ref(), &payloads, &opened).await;
+        }
         recording = Some(opened);
     }
     fault::point("record");
@@ -397,8 +421,8 @@ async fn deploy(
     let state = state::of_pass(instance, facts).await?;
     let before = state::put(instance, app, state.as_ref()).await?;
     let ended = match recording {
-        Some(recording) => Some(recording.close(&applied, &plan, instance.now()).await?),
-        None => None,
+        Some(recording) if !skips("record") => Some(recording.close(&applied, &plan, instance.now()).await?),
+        Some(_) | None => None,
     };
     fault::point("broadcast");
     state::tell(instance, Change { app, before, state: state.as_ref(), ended: ended.as_ref() }).await?;

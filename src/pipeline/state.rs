@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::read::Sight;
+use super::skip::skips;
 use super::{Committed, Error, Instance, read, statuses};
 use crate::apply::Applied;
 use crate::compile;
@@ -250,7 +251,7 @@ pub(super) async fn tell_applying(
     plan: &Plan,
     operation: &Operation,
 ) -> Result<(), Error> {
-    if plan.actions.is_empty() {
+    if plan.actions.is_empty() || skips("broadcast") {
         return Ok(());
     }
     let correction = plan.drifted().next().is_some();
@@ -281,6 +282,9 @@ pub(super) async fn put(
     state: Option<&AppState>,
 ) -> Result<Option<Arc<AppState>>, Error> {
     let before = instance.store.app_state(&instance.id, app).await?;
+    if skips("record") {
+        return Ok(before);
+    }
     match state {
         Some(state) => instance.store.put_app_state(&instance.id, state).await?,
         None => instance.store.remove_app_state(&instance.id, app).await?,
@@ -298,6 +302,9 @@ pub(super) struct Change<'a> {
 
 /// Tells what changed of an app, and sets the statuses of the head.
 pub(super) async fn tell(instance: &Instance, change: Change<'_>) -> Result<(), Error> {
+    if skips("broadcast") {
+        return Ok(());
+    }
     let Change { app, before, state, ended } = change;
     let event = |(kind, detail)| Event {
         time: instance.now(),

@@ -9,4 +9,5 @@ mod line;
 mod machine;
 mod sandbox;
 mod scripts_api;
+mod steps;
 mod world;
