@@ -527,12 +527,13 @@ impl Worker {
             .known
             .as_ref()
             .is_some_and(|known| known.files.get(".wild/config.yaml") != overview.files.get(".wild/config.yaml"));
-        let first = self.known.is_none();
+        if self.known.is_some()
+            && let Err(error) = pipeline::wait_states(&instance, &changed, &overview).await
+        {
+            tracing::error!(instance = %instance.name, error = chain(&error), "the states of apps were not stored");
+        }
         self.known = Some(overview);
         for app in changed {
-            if !first && let Err(error) = pipeline::wait_state(&instance, &app).await {
-                tracing::error!(instance = %instance.name, %app, error = chain(&error), "the state of an app was not stored");
-            }
             self.trigger(app, reason);
         }
         if settings_changed {

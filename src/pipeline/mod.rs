@@ -39,7 +39,7 @@ pub use read::{Read, conflicts, settings};
 pub use remote::{remote_trouble, sync_remote};
 use skip::skips;
 use state::Change;
-pub use state::{conflict_texts, wait_state};
+pub use state::{conflict_texts, wait_states};
 pub use statuses::seen;
 pub use upstream::{DirectoryState, directories, fetch_directories};
 

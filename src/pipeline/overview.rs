@@ -59,6 +59,18 @@ pub(super) async fn overview_of(instance: &Instance, head: &CommitId) -> Result<
     Ok(next)
 }
 
+/// Returns the apps that a head changed since an earlier commit.
+pub(super) async fn changed_since(
+    instance: &Instance,
+    commit: &CommitId,
+    head: &Overview,
+) -> Result<BTreeSet<AppName>, Error> {
+    if *commit == head.head {
+        return Ok(BTreeSet::new());
+    }
+    Ok(changed_apps(&next(instance, commit, Some(head)).await?, head))
+}
+
 async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) -> Result<Overview, Error> {
     let repository = &instance.repository;
     let mut apps = BTreeMap::new();
@@ -98,9 +110,12 @@ async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) ->
 /// Returns the apps that differ between two heads: in their files, their record, their config section, or in what all of them depend on.
 pub fn changed_apps(before: &Overview, after: &Overview) -> BTreeSet<AppName> {
     let all = || before.apps.keys().chain(after.apps.keys()).cloned().collect();
-    if before.files.get(".wild/config.yaml") != after.files.get(".wild/config.yaml") {
-        return all();
-    }
+    let settings = match (&before.settings, &after.settings) {
+        (Ok(old), Ok(new)) if Arc::ptr_eq(old, new) => None,
+        (Ok(old), Ok(new)) if for_all_apps(old) == for_all_apps(new) => Some((old, new)),
+        _ if before.files.get(".wild/config.yaml") == after.files.get(".wild/config.yaml") => None,
+        _ => return all(),
+    };
     let config_changed = before.files.get("config.yaml") != after.files.get("config.yaml");
     let configs = match (config_changed, &before.config, &after.config) {
         (false, ..) => None,
@@ -116,6 +131,12 @@ pub fn changed_apps(before: &Overview, after: &Overview) -> BTreeSet<AppName> {
             before.apps.get(app) != after.apps.get(app)
                 || before.files.get(&record) != after.files.get(&record)
                 || configs.is_some_and(|(old, new)| old.app(app) != new.app(app))
+                || settings.is_some_and(|(old, new)| old.apps.get(app.as_str()) != new.apps.get(app.as_str()))
         })
         .collect()
+}
+
+/// Returns the settings without what single apps do differently.
+fn for_all_apps(settings: &Settings) -> Settings {
+    Settings { apps: BTreeMap::new(), ..settings.clone() }
 }

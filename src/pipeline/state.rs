@@ -2,18 +2,20 @@
 //!
 //! Not here: sentences (`broadcast::message`), the verdict on a commit (`statuses.rs`).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use super::read::Sight;
 use super::skip::skips;
-use super::{Committed, Error, Instance, read, statuses};
+use super::{Committed, Error, Instance, Overview, overview, read, statuses};
 use crate::apply::Applied;
 use crate::compile;
 use crate::health::Health;
 use crate::merge::Conflict;
 use crate::model::{
-    AppName, AppState, DriftPolicy, DriftState, Event, EventKind, ObjectState, Operation, OperationState, PackageName,
+    AppName, AppState, CommitId, DriftPolicy, DriftState, Event, EventKind, ObjectState, Operation, OperationState,
+    PackageName,
 };
 use crate::package;
 use crate::plan::{Blocked, Plan, Presence, Snapshot};
@@ -234,10 +236,24 @@ fn lifecycle(state: &AppState, gone: bool) -> &'static str {
     }
 }
 
-/// Notes that an app waits for a pass, so that nothing shows the state before as that of the new head.
-pub async fn wait_state(instance: &Instance, app: &AppName) -> Result<(), Error> {
-    let known = instance.store.app_state(&instance.id, app).await?;
-    if let Some(known) = known.filter(|known| known.intent == "applied") {
+/// Notes that apps which a head changed wait for a pass, so that nothing shows the state before as that of the new head.
+///
+/// A pass may have been faster than the look at the branch: an app whose state is of the same files already does not wait again.
+pub async fn wait_states(instance: &Instance, changed: &BTreeSet<AppName>, head: &Overview) -> Result<(), Error> {
+    let mut changed_since: BTreeMap<CommitId, BTreeSet<AppName>> = BTreeMap::new();
+    for app in changed {
+        let known = instance.store.app_state(&instance.id, app).await?;
+        let Some(known) = known.filter(|known| known.intent == "applied") else { continue };
+        if let Some(commit) = &known.commit {
+            if !changed_since.contains_key(commit) {
+                // A commit that is gone has nothing in common with the head.
+                let since = overview::changed_since(instance, commit, head).await.unwrap_or_else(|_| changed.clone());
+                changed_since.insert(commit.clone(), since);
+            }
+            if changed_since.get(commit).is_some_and(|changed| !changed.contains(app)) {
+                continue;
+            }
+        }
         let state = AppState { intent: "waiting".to_owned(), ..AppState::clone(&known) };
         instance.store.put_app_state(&instance.id, &state).await?;
     }

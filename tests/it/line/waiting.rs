@@ -1,9 +1,10 @@
 //! Requirements, health before success, secrets.
 
 use rewild::model::OperationState;
+use rewild::pipeline;
 
 use super::{add, deploy, installed};
-use crate::world::World;
+use crate::world::{World, app};
 
 const BLOG: &str = "/apis/apps/v1/namespaces/quillblog/deployments/quillblog";
 
@@ -82,4 +83,19 @@ async fn settings_that_cannot_be_read_turn_their_commit_red_until_they_can() {
     let mended = world.push("mend it", &[(".wild/config.yaml", Some(&format!("{text}drift: report\n")))]).await;
     world.until("the next one is green", async || status(mended.clone()).await.as_deref() == Some("success")).await;
     assert_eq!(status(broken).await.as_deref(), Some("failure"), "and stays so");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_look_at_the_branch_takes_nothing_back_that_a_pass_found() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb"]).await;
+    let instance = world.handle.instance();
+    let look = async || {
+        let head = pipeline::overview(instance).await.unwrap();
+        pipeline::wait_states(instance, &[app("stonedb")].into(), &head).await.unwrap();
+        world.state("stonedb").await.unwrap().intent
+    };
+    assert_eq!(look().await, "applied");
+    world.push("another app", &[("apps/other/kustomization.yaml", Some("resources: []\n"))]).await;
+    assert_eq!(look().await, "applied");
 }
