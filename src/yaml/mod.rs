@@ -8,6 +8,7 @@
 //! Not here: what kinds and fields mean (`schema`), typed reading of manifests (`package`).
 
 mod build;
+pub mod cst;
 pub mod edit;
 mod emit;
 mod lines;
@@ -32,7 +33,7 @@ pub use emit::write_sorted;
 pub use lines::Lines;
 pub use objects::{LoadedObject, load_objects, objects_of};
 pub use typed::read_typed;
-pub use write::{write, write_scalar};
+pub use write::{write, write_flow, write_scalar};
 
 /// Nesting of a manifest, config file or kustomization.
 const MAX_MANIFEST_DEPTH: usize = 64;

@@ -25,7 +25,7 @@ pub(super) struct Place {
 
 /// How a node is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Style {
+pub enum Style {
     /// A scalar without quotes.
     Plain,
     /// `'…'`.

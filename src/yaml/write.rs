@@ -24,6 +24,20 @@ pub fn write_scalar(text: &str) -> String {
     scalar_in(text, Context::Block)
 }
 
+/// Returns a scalar for a place in brackets; `written` is how it stood elsewhere and stays if brackets allow it.
+pub fn write_flow(value: &Value, written: &str) -> String {
+    match value {
+        Value::String(text) => scalar_in(text, Context::Flow),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            if written.is_empty() {
+                "null".to_owned()
+            } else {
+                written.to_owned()
+            }
+        }
+    }
+}
+
 /// Returns a text as a YAML scalar on one line for a place in a file.
 pub(super) fn scalar_in(text: &str, context: Context) -> String {
     if is_bare(text, context) {

@@ -1,0 +1,411 @@
+//! Pure. The parser's events as nodes with their bytes.
+//!
+//! Not here: which lines and comments belong to an entry (`layout`).
+
+use std::ops::Range;
+
+use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle, Tag};
+use serde_json::Value;
+
+use super::super::Dialect;
+use super::super::scalar::{self, Reading};
+use super::super::tree::Style;
+use super::{Broken, Child, Cst, Kind, Label, Node, NodeId, Source};
+use crate::base::limits::{MAX_YAML_DEPTH, MAX_YAML_NODES};
+use crate::base::{Digest, Encoder};
+
+/// Prefix of the tags that YAML itself defines.
+const CORE: &str = "tag:yaml.org,2002:";
+
+/// Reads one document into nodes whose children have no lines yet.
+pub(super) fn parse(source: Source<'_>) -> Result<Cst, Broken> {
+    let mut options =
+        granit_parser::options! { flow_nesting_limit: MAX_YAML_DEPTH + 1, block_nesting_limit: MAX_YAML_DEPTH + 1 };
+    options.set_emit_comments(false);
+    options.emit_anchor_events = true;
+    let cst = Cst { text: source.text.to_owned(), nodes: Vec::new(), root: None, nothing: nothing() };
+    let mut growth = Growth { source, cst, open: Vec::new(), roots: 0 };
+    if source.masked.len() != source.text.len() {
+        return Err(Broken { line: 1, column: 1, reason: "the mask does not fit the text".to_owned() });
+    }
+    if source.masked.lines().any(|line| line.starts_with('%')) {
+        return Err(Broken { line: 1, column: 1, reason: "a directive".to_owned() });
+    }
+    for event in Parser::new_from_str_with_options(source.masked, options) {
+        let (event, span) = event.map_err(|error| Broken {
+            line: error.marker().line(),
+            column: error.marker().col() + 1,
+            reason: error.info().to_string(),
+        })?;
+        growth.take(event, &span)?;
+    }
+    growth.finish()
+}
+
+/// Returns the content hash of a scalar: its tag, its type and its text.
+pub fn hash_of_scalar(tag: &str, value: &Value, text: &str) -> Digest {
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) | Value::Array(_) | Value::Object(_) => "text",
+    };
+    // Every spelling of null is the same null.
+    let text = if value.is_null() { "" } else { text };
+    Encoder::new().text("scalar").text(tag).text(kind).text(text).digest()
+}
+
+/// Returns the content hash of an alias.
+pub fn hash_of_alias(name: &str) -> Digest {
+    Encoder::new().text("alias").text(name).digest()
+}
+
+/// Returns the content hash of a list.
+pub fn hash_of_list(items: impl Iterator<Item = Digest>) -> Digest {
+    let mut encoder = Encoder::new();
+    encoder.text("list");
+    for item in items {
+        encoder.raw(&item.0);
+    }
+    encoder.digest()
+}
+
+/// Returns the content hash of a map, whatever the order of its keys.
+pub fn hash_of_map(entries: impl Iterator<Item = (String, Digest)>) -> Digest {
+    let mut entries: Vec<(String, Digest)> = entries.collect();
+    entries.sort();
+    let mut encoder = Encoder::new();
+    encoder.text("map");
+    for (key, value) in entries {
+        encoder.text(&key).raw(&value.0);
+    }
+    encoder.digest()
+}
+
+fn nothing() -> Node {
+    Node {
+        kind: Kind::Scalar,
+        style: Style::Plain,
+        text: String::new(),
+        value: Value::Null,
+        anchor: None,
+        span: 0..0,
+        column: 0,
+        children: Vec::new(),
+        hash: hash_of_scalar("", &Value::Null, ""),
+    }
+}
+
+/// A collection whose end was not seen yet.
+struct Open {
+    id: NodeId,
+    /// Key of a map that waits for its value.
+    key: Option<NodeId>,
+    /// Where the next dash is looked for.
+    from: usize,
+    tag: String,
+}
+
+struct Growth<'a> {
+    source: Source<'a>,
+    cst: Cst,
+    open: Vec<Open>,
+    roots: usize,
+}
+
+impl Growth<'_> {
+    fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), Broken> {
+        let start = span.start.byte_offset().unwrap_or(0);
+        let end = span.end.byte_offset().unwrap_or(0);
+        if self.cst.nodes.len() >= MAX_YAML_NODES {
+            return Err(self.broken(start, "more than 500,000 nodes"));
+        }
+        match event {
+            Event::DocumentStart(..) => {
+                self.roots += 1;
+                if self.roots > 1 {
+                    return Err(self.broken(start, "a second document behind ..."));
+                }
+            }
+            Event::Scalar(text, style, _, tag) => {
+                let node = self.scalar(text.into_owned(), style, start..end, tag.as_deref());
+                self.leaf(node);
+            }
+            Event::Alias(_) => {
+                let name = self.cst.text.get(start + 1..end).unwrap_or("").trim_end().to_owned();
+                let hash = hash_of_alias(&name);
+                self.leaf(Node { kind: Kind::Alias, text: name, span: start..end, hash, ..nothing() });
+            }
+            Event::Anchor(_, name) => self.anchor(name.into_owned()),
+            Event::SequenceStart(style, _, tag) => self.branch(Kind::Seq, style, start, tag.as_deref()),
+            Event::MappingStart(style, _, tag) => self.branch(Kind::Map, style, start, tag.as_deref()),
+            Event::SequenceEnd | Event::MappingEnd => self.close(end),
+            // The rest is presentation; the parser may grow more of it.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn broken(&self, byte: usize, reason: &str) -> Broken {
+        let line = self.cst.text.get(..byte).map_or(1, |before| before.matches('\n').count() + 1);
+        Broken { line, column: 1, reason: reason.to_owned() }
+    }
+
+    fn scalar(&self, text: String, style: ScalarStyle, span: Range<usize>, tag: Option<&Tag>) -> Node {
+        let style = match style {
+            ScalarStyle::Plain => Style::Plain,
+            ScalarStyle::SingleQuoted => Style::Single,
+            ScalarStyle::DoubleQuoted => Style::Double,
+            ScalarStyle::Literal | ScalarStyle::Folded => Style::BlockText,
+        };
+        let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix())).unwrap_or_default();
+        // Block text is reported without its header.
+        let span = if style == Style::BlockText { self.value_start().min(span.start)..span.end } else { span };
+        let written = self.cst.text.get(span.clone()).unwrap_or("");
+        if written.is_empty() {
+            // An absent scalar arrives as a tilde of no width.
+            return Node { hash: hash_of_scalar(&tag, &Value::Null, ""), span, ..nothing() };
+        }
+        let end = match style {
+            Style::BlockText if is_kept(written) => span.end,
+            _ => span.start + written.trim_end().len(),
+        };
+        let span = span.start..end;
+        // What a mask hides is known by its own bytes.
+        let hidden = self.source.masked.get(span.clone()) != self.source.text.get(span.clone());
+        let text = if hidden { self.source.text.get(span.clone()).unwrap_or("").to_owned() } else { text };
+        let core = tag.strip_prefix(CORE);
+        let is_text = hidden || style != Style::Plain || matches!(core, Some("str" | "binary"));
+        let value = if is_text { Value::from(text.as_str()) } else { meaning(&text) };
+        let hash = hash_of_scalar(&tag, &value, &text);
+        Node { kind: Kind::Scalar, style, text, value, span, hash, ..nothing() }
+    }
+
+    /// Returns where the value at hand begins, behind its colon or dash, its tag and its anchor.
+    fn value_start(&self) -> usize {
+        let masked = self.source.masked;
+        let head = match self.open.last() {
+            None if masked.starts_with("---") => 3,
+            None => 0,
+            Some(Open { key: Some(key), .. }) => {
+                let end = self.cst.node(*key).span.end;
+                end + masked.get(end..).and_then(|rest| rest.find(':')).map_or(0, |colon| colon + 1)
+            }
+            Some(open) => skip_trivia(masked, open.from) + 1,
+        };
+        let mut at = skip_trivia(masked, head);
+        while let Some(rest) = masked.get(at..).filter(|rest| rest.starts_with(['&', '!'])) {
+            at = skip_trivia(masked, at + rest.find(char::is_whitespace).unwrap_or(rest.len()));
+        }
+        at
+    }
+
+    fn leaf(&mut self, node: Node) {
+        let id = self.cst.nodes.len();
+        let end = node.span.end;
+        self.cst.nodes.push(node);
+        self.hang(id, end);
+    }
+
+    /// An anchor's event follows its node.
+    fn anchor(&mut self, name: String) {
+        if let Some(node) = self.cst.nodes.last_mut() {
+            node.anchor = Some(name);
+        }
+    }
+
+    fn branch(&mut self, kind: Kind, style: StructureStyle, start: usize, tag: Option<&Tag>) {
+        let style = match style {
+            StructureStyle::Block => Style::Block,
+            StructureStyle::Flow => Style::Flow,
+        };
+        // A list at the indentation of its key is reported behind its first dash.
+        let start = if style == Style::Block && kind == Kind::Seq { self.value_start() } else { start };
+        let id = self.cst.nodes.len();
+        self.cst.nodes.push(Node { kind, style, span: start..start, ..nothing() });
+        let from = if style == Style::Flow { start + 1 } else { start };
+        let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix())).unwrap_or_default();
+        self.open.push(Open { id, key: None, from, tag });
+    }
+
+    fn close(&mut self, end: usize) {
+        let Some(open) = self.open.pop() else { return };
+        let last = open.from;
+        let text = self.source.text;
+        let cst = &mut self.cst;
+        let hashes: Vec<Digest> = cst.node(open.id).children.iter().map(|child| cst.node(child.value).hash).collect();
+        let Some(node) = cst.nodes.get_mut(open.id) else { return };
+        let end = if node.style == Style::Flow { end } else { last };
+        node.span.end = end.max(node.span.start);
+        let bracket = text.get(node.span.start..).and_then(|rest| rest.chars().next());
+        let odd = node.style == Style::Flow && !matches!(bracket, Some('{' | '['));
+        if odd || !matches!(open.tag.strip_prefix(CORE), Some("map" | "seq")) && !open.tag.is_empty() {
+            node.kind = Kind::Opaque;
+        }
+        node.hash = match node.kind {
+            Kind::Map => hash_of_map(node.children.iter().zip(hashes).map(|(child, hash)| match &child.label {
+                Label::Key(key) => (key.clone(), hash),
+                Label::Item | Label::Control(_) => (String::new(), hash),
+            })),
+            Kind::Seq => hash_of_list(hashes.into_iter()),
+            Kind::Opaque | Kind::Scalar | Kind::Alias => {
+                Encoder::new().text("opaque").text(text.get(node.span.clone()).unwrap_or("")).digest()
+            }
+        };
+        if node.kind == Kind::Opaque {
+            node.children.clear();
+        }
+        let end = node.span.end;
+        self.hang(open.id, end);
+    }
+
+    /// Gives a finished node to the collection that it stands in.
+    fn hang(&mut self, id: NodeId, end: usize) {
+        let Some(open) = self.open.last_mut() else {
+            self.cst.root.get_or_insert(id);
+            return;
+        };
+        let parent = open.id;
+        match self.cst.node(parent).kind {
+            Kind::Seq => {
+                let start = open.from;
+                open.from = open.from.max(end);
+                self.item(parent, id, start);
+            }
+            Kind::Map | Kind::Opaque | Kind::Scalar | Kind::Alias => match open.key.take() {
+                None => {
+                    open.key = Some(id);
+                    open.from = open.from.max(end);
+                }
+                Some(key) => {
+                    open.from = open.from.max(end);
+                    self.entry(parent, key, id);
+                }
+            },
+        }
+    }
+
+    fn item(&mut self, parent: NodeId, id: NodeId, from: usize) {
+        let masked = self.source.masked;
+        let is_block = self.cst.node(parent).style == Style::Block;
+        let span = self.cst.node(id).span.clone();
+        let (start, head) = if is_block {
+            let dash = skip_trivia(masked, from);
+            if !masked.get(dash..).is_some_and(|rest| rest.starts_with('-')) {
+                self.spoil(parent);
+            }
+            (dash, dash + 1)
+        } else {
+            let start = skip_trivia(masked, from.min(span.start));
+            let start = if masked.get(start..).is_some_and(|rest| rest.starts_with(',')) {
+                skip_trivia(masked, start + 1)
+            } else {
+                start
+            };
+            (start.min(span.start), start.min(span.start))
+        };
+        self.add(parent, Child { label: Label::Item, value: id, start, head, own: start..span.end, gap: 0..0 });
+        self.with_marks(id, head);
+        self.reach(head);
+    }
+
+    fn entry(&mut self, parent: NodeId, key: NodeId, id: NodeId) {
+        let masked = self.source.masked;
+        let node = self.cst.node(key);
+        let span = node.span.clone();
+        let simple = node.kind == Kind::Scalar && node.style != Style::BlockText && node.anchor.is_none();
+        let text = node.text.clone();
+        let rest = masked.get(span.end..).unwrap_or("");
+        let blank = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let colon = span.end + blank;
+        let is_plain = masked.get(colon..).is_some_and(|rest| rest.starts_with(':'));
+        if !simple || span.is_empty() || !is_plain || masked.get(span.clone()).is_some_and(|key| key.contains('\n')) {
+            self.spoil(parent);
+        }
+        let head = colon + 1;
+        let end = self.cst.node(id).span.end.max(head);
+        let own = span.start..end;
+        self.add(parent, Child { label: Label::Key(text), value: id, start: span.start, head, own, gap: 0..0 });
+        self.with_marks(id, head);
+        self.reach(head);
+    }
+
+    fn reach(&mut self, byte: usize) {
+        if let Some(open) = self.open.last_mut() {
+            open.from = open.from.max(byte);
+        }
+    }
+
+    /// Lets a value's span begin at its tag or anchor, and an absent value stand right behind its colon or dash.
+    fn with_marks(&mut self, id: NodeId, head: usize) {
+        let masked = self.source.masked;
+        let Some(node) = self.cst.nodes.get_mut(id) else { return };
+        if node.is_absent() && node.anchor.is_none() {
+            let is_written = masked.get(head..node.span.start).is_some_and(|between| between.contains(['!', '&']));
+            node.span = if is_written { skip_trivia(masked, head)..node.span.start } else { head..head };
+            return;
+        }
+        let between = masked.get(head..node.span.start).unwrap_or("");
+        let blank = between.len() - between.trim_start_matches([' ', '\t']).len();
+        if between.get(blank..).is_some_and(|rest| rest.starts_with(['!', '&'])) && !node.is_block() {
+            node.span.start = head + blank;
+        }
+    }
+
+    fn add(&mut self, parent: NodeId, child: Child) {
+        if let Some(node) = self.cst.nodes.get_mut(parent) {
+            node.children.push(child);
+        }
+    }
+
+    fn spoil(&mut self, parent: NodeId) {
+        if let Some(node) = self.cst.nodes.get_mut(parent) {
+            node.kind = Kind::Opaque;
+        }
+    }
+
+    fn finish(mut self) -> Result<Cst, Broken> {
+        // A document without content has an absent scalar for a root.
+        if self.cst.root.is_some_and(|root| self.cst.node(root).is_absent()) {
+            self.cst.root = None;
+        }
+        if let Some(root) = self.cst.root {
+            let node = self.cst.node(root);
+            if node.is_block() && node.anchor.is_some() {
+                return Err(self.broken(0, "an anchor on the whole document"));
+            }
+        }
+        Ok(self.cst)
+    }
+}
+
+/// Returns what a plain scalar means to kubectl.
+fn meaning(text: &str) -> Value {
+    match scalar::read(text, Dialect::Kube) {
+        Reading::Null => Value::Null,
+        Reading::Bool(flag) => Value::Bool(flag),
+        Reading::Number(number) => Value::Number(scalar::as_json(number)),
+        Reading::NotFinite | Reading::Time(_) | Reading::Text => Value::from(text),
+    }
+}
+
+/// Returns whether a block text keeps the blank lines at its end.
+fn is_kept(written: &str) -> bool {
+    let header = written.lines().next().unwrap_or("");
+    let header = header.split('#').next().unwrap_or("");
+    header.trim_start_matches(['|', '>']).trim().contains('+')
+}
+
+/// Returns the next byte that is neither blank nor part of a comment.
+fn skip_trivia(text: &str, from: usize) -> usize {
+    let mut at = from;
+    loop {
+        let rest = text.get(at..).unwrap_or("");
+        let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+        at += rest.len() - trimmed.len();
+        if !trimmed.starts_with('#') {
+            return at;
+        }
+        at += trimmed.find('\n').unwrap_or(trimmed.len());
+    }
+}

@@ -1,0 +1,64 @@
+//! Pure. Cuts a file into its documents.
+//!
+//! A line that begins with `---` starts a document wherever it stands, also inside block text; that is YAML's own
+//! rule, so no parser is needed to see it. Not here: reading a document (`parse`).
+
+/// Cuts a text into documents; each begins with its separator line, the first one possibly without. Joined they are the
+/// text.
+pub fn split(text: &str) -> Vec<&str> {
+    let mut documents = Vec::new();
+    let mut start = 0;
+    let mut at = 0;
+    let mut has_content = false;
+    for line in text.split_inclusive('\n') {
+        if is_separator(line) && (has_content || start != at) {
+            documents.extend(text.get(start..at));
+            start = at;
+            has_content = false;
+        }
+        has_content |= is_separator(line) || !is_blank(line);
+        at += line.len();
+    }
+    documents.extend(text.get(start..).filter(|rest| !rest.is_empty()));
+    documents
+}
+
+fn is_separator(line: &str) -> bool {
+    line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+}
+
+fn is_blank(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with('#')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    fn check(text: &str, expected: &[&str]) {
+        let found = split(text);
+        assert_eq!(found, expected);
+        assert_eq!(found.concat(), text);
+    }
+
+    #[test]
+    fn each_document_begins_with_its_separator() {
+        check("", &[]);
+        check("a: 1\n", &["a: 1\n"]);
+        check("---\na: 1\n---\nb: 2\n", &["---\na: 1\n", "---\nb: 2\n"]);
+        check("a: 1\n--- # two\nb: 2", &["a: 1\n", "--- # two\nb: 2"]);
+        check("a: |\n  x\n---\nb: 2\n", &["a: |\n  x\n", "---\nb: 2\n"]);
+    }
+
+    #[test]
+    fn comments_before_the_first_separator_are_a_document_of_their_own() {
+        check("# one\n---\na: 1\n", &["# one\n", "---\na: 1\n"]);
+    }
+
+    #[test]
+    fn three_dashes_in_a_word_or_below_an_indentation_separate_nothing() {
+        check("a: 1\n---x: 2\n", &["a: 1\n---x: 2\n"]);
+        check("a: |\n  ---\nb: 2\n", &["a: |\n  ---\nb: 2\n"]);
+    }
+}

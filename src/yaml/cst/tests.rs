@@ -1,0 +1,105 @@
+//! Pure. Tests of the tree over a document's bytes.
+
+use super::{Cst, Kind, Label, NodeId, Source, split};
+
+fn parse(text: &str) -> Cst {
+    Cst::parse(Source { text, masked: text, controls: &[] }).unwrap_or_else(|broken| panic!("{broken:?} in {text:?}"))
+}
+
+/// Shows every entry with its lines and its gap.
+fn shown(cst: &Cst, id: NodeId, out: &mut Vec<String>) {
+    for child in &cst.node(id).children {
+        let name = match &child.label {
+            Label::Key(key) => key.clone(),
+            Label::Item => "-".to_owned(),
+            Label::Control(name) => format!("!{name}"),
+        };
+        out.push(format!("{name}={}|{}", cst.slice(&child.own), cst.slice(&child.gap)));
+        if matches!(cst.node(child.value).kind, Kind::Map | Kind::Seq) {
+            shown(cst, child.value, out);
+        }
+    }
+}
+
+fn check(text: &str, expected: &[&str]) {
+    let cst = parse(text);
+    let mut found = Vec::new();
+    if let Some(root) = cst.root() {
+        shown(&cst, root, &mut found);
+    }
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn entries_own_their_lines_and_the_comments_above() {
+    check(
+        "# head\n\n# a\na: 1 # x\n\n# free\n\nb:\n  c: 2\n# end\n",
+        &["a=# a\na: 1 # x\n|\n# free\n\n", "b=b:\n  c: 2\n|# end\n", "c=  c: 2\n|"],
+    );
+}
+
+#[test]
+fn comments_indented_as_the_entries_stay_with_them() {
+    check("a:\n  b: 1\n  # c: 2\nd: 3\n", &["a=a:\n  b: 1\n  # c: 2\n|", "b=  b: 1\n|  # c: 2\n", "d=d: 3\n|"]);
+}
+
+#[test]
+fn items_stand_at_or_below_their_key() {
+    check(
+        "a:\n- x\n- k: 1\n  l: 2\n",
+        &["a=a:\n- x\n- k: 1\n  l: 2\n|", "-=- x\n|", "-=- k: 1\n  l: 2\n|", "k=k: 1\n|", "l=  l: 2\n|"],
+    );
+    check(
+        "a:\n  - - 1\n    - 2\n",
+        &["a=a:\n  - - 1\n    - 2\n|", "-=  - - 1\n    - 2\n|", "-=- 1\n|", "-=    - 2\n|"],
+    );
+}
+
+#[test]
+fn block_texts_end_with_their_last_line_unless_they_keep_more() {
+    check("a: |\n  x\n  # no comment\n\n# c\nb: 1\n", &["a=a: |\n  x\n  # no comment\n|\n", "b=# c\nb: 1\n|"]);
+    check("a: |+\n  x\n\nb: 1\n", &["a=a: |+\n  x\n\n|", "b=b: 1\n|"]);
+}
+
+#[test]
+fn flow_entries_are_known_by_their_bytes() {
+    check("a: [1, 'x' , {b: 2}] # c\n", &["a=a: [1, 'x' , {b: 2}] # c\n|", "-=1|", "-='x'|", "-={b: 2}|", "b=b: 2|"]);
+    check("{\n  \"a\": 1,\n  \"b\": []\n}\n", &["a=\"a\": 1|", "b=\"b\": []|"]);
+}
+
+#[test]
+fn absent_values_stand_behind_their_colon() {
+    check("a:\nb: # c\n  d:\n", &["a=a:\n|", "b=b: # c\n  d:\n|", "d=  d:\n|"]);
+    let cst = parse("a:\nb: 1\n");
+    assert_eq!(cst.at(&["a"]).unwrap().span, 2..2);
+}
+
+#[test]
+fn tags_and_anchors_belong_to_their_value() {
+    let cst = parse("a: &x !!str 5 # c\nb: *x\n");
+    assert_eq!(cst.slice(&cst.at(&["a"]).unwrap().span), "&x !!str 5");
+    assert_eq!(cst.at(&["a"]).unwrap().anchor.as_deref(), Some("x"));
+    assert_eq!(cst.at(&["b"]).unwrap().text, "x");
+}
+
+#[test]
+fn the_hash_knows_types_and_texts_but_no_style() {
+    let hash = |text: &str| parse(text).at(&["a"]).unwrap().hash;
+    assert_eq!(hash("a: 'x'\n"), hash("a: x # c\n"));
+    assert_eq!(hash("a: {x: 1, y: 2}\n"), hash("a:\n  y: 2\n  x: 1\n"));
+    assert_ne!(hash("a: 8080\n"), hash("a: \"8080\"\n"));
+    assert_ne!(hash("a: 1.1\n"), hash("a: 1.10\n"));
+    assert_ne!(hash("a: [1, 2]\n"), hash("a: [2, 1]\n"));
+    assert_eq!(hash("a:\n"), hash("a: null\n"));
+}
+
+#[test]
+fn keys_that_are_no_simple_texts_make_their_map_one_value() {
+    assert_eq!(parse("a:\n  ? [x]\n  : 1\n").at(&["a"]).unwrap().kind, Kind::Opaque);
+}
+
+#[test]
+fn a_document_of_comments_has_no_root() {
+    assert_eq!(parse("# nothing\n---\n").root(), None);
+    assert_eq!(split("# nothing\n---\n").len(), 2);
+}
