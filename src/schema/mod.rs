@@ -3,9 +3,11 @@
 //! Not here: defaults and validation of whole objects (`sandbox`), health rules (`health`).
 
 mod immutable;
+mod lists;
 mod table;
 
 pub use immutable::{ImmutablePath, immutable_paths};
+pub use lists::{KeyField, ListForm, ListKeys, ListRule, merge_rule};
 pub use table::{Field, Kind, ListShape, Presence, Scope, Shape, StructRef, Structure, Unity};
 
 /// Protocol of a container or Service port that names none. It is part of the port's key.
