@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    app, cluster, completion, daemon, debug, demo, directory, drift, hook, init, kustomize, operation, package, plan,
-    status,
+    app, cluster, completion, daemon, debug, demo, directory, drift, hook, init, kustomize, merge_file, operation,
+    package, plan, status,
 };
 
 /// Keeps a Kubernetes cluster as its git repository says, and the repository up to date with its package directory.
@@ -154,6 +154,8 @@ pub(super) enum Verb {
     /// Our kustomize alone.
     #[command(subcommand, hide = true)]
     Kustomize(kustomize::KustomizeVerb),
+    /// Merges three versions of a file; also as the merge driver of git.
+    MergeFile(merge_file::MergeFile),
     /// Our parts alone.
     #[command(subcommand, hide = true)]
     Debug(debug::DebugVerb),

@@ -2,14 +2,31 @@
 //!
 //! Not here: our kustomize alone (`kustomize.rs`).
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::error::{CommandError, ExitCode};
 use super::json::text;
+use super::merge_batch;
 use super::session::Session;
 use crate::template::{self, Context};
 use crate::yaml::{self, Dialect};
+
+const MERGE_BATCH_HELP: &str = "Each line of the input is {\"id\", \"path\", \"base\", \"ours\", \"theirs\"}, with null for a side without the file.
+
+Examples:
+  wild debug merge-batch
+
+Exit codes:
+  0 every line was answered   2 a line is no case";
+
+const MERGE_TREE_HELP: &str = "Examples:
+  wild debug merge-tree base mine upstream --out merged
+
+Exit codes:
+  0 merged   1 conflicts   2 error";
 
 const BATCH_HELP: &str = "Each line of the input is {\"name\", \"template\", \"context\"}, each line of the output {\"name\", \"output\", \"error\"}. A
 context that is a text is the text of a YAML file.
@@ -26,11 +43,37 @@ pub(super) enum DebugVerb {
     /// Renders templates, one case per line.
     #[command(after_long_help = BATCH_HELP)]
     RenderBatch,
+    /// Merges files, one case per line.
+    #[command(after_long_help = MERGE_BATCH_HELP)]
+    MergeBatch,
+    /// Merges three folders.
+    #[command(after_long_help = MERGE_TREE_HELP)]
+    MergeTree {
+        /// What both sides started from.
+        #[arg(value_name = "BASE")]
+        base: PathBuf,
+        /// Our side.
+        #[arg(value_name = "OURS")]
+        ours: PathBuf,
+        /// Their side.
+        #[arg(value_name = "THEIRS")]
+        theirs: PathBuf,
+        /// Folder for the result; it must not exist.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
 }
 
 /// Runs a verb.
 pub(super) fn run(session: &mut Session<'_>, verb: &DebugVerb) -> Result<ExitCode, CommandError> {
-    let DebugVerb::RenderBatch = verb;
+    match verb {
+        DebugVerb::RenderBatch => render_batch(session),
+        DebugVerb::MergeBatch => Ok(merge_batch::batch(session)),
+        DebugVerb::MergeTree { base, ours, theirs, out } => merge_batch::trees(session, [base, ours, theirs], out),
+    }
+}
+
+fn render_batch(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
     let what = "render a batch";
     let Some(input) = session.out.input() else {
         return Err(CommandError::new(

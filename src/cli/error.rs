@@ -29,14 +29,17 @@ pub enum ExitCode {
     TimedOut,
     /// Something holds it back.
     Blocked,
+    /// A merge of files was not done, and no file was changed; git takes every code above 128 for that.
+    NothingWritten,
     /// A person pressed Ctrl-C.
     Interrupted,
 }
 
 impl ExitCode {
     /// All codes in the order in which the first that occurred decides over a command on several apps.
-    const WEIGHT: [Self; 8] = [
+    const WEIGHT: [Self; 9] = [
         Self::Interrupted,
+        Self::NothingWritten,
         Self::Error,
         Self::Forbidden,
         Self::TimedOut,
@@ -56,6 +59,7 @@ impl ExitCode {
             Self::Forbidden => 4,
             Self::TimedOut => 5,
             Self::Blocked => 6,
+            Self::NothingWritten => 129,
             Self::Interrupted => 130,
         }
     }

@@ -22,6 +22,8 @@ mod init;
 mod json;
 mod kustomize;
 mod locate;
+mod merge_batch;
+mod merge_file;
 mod operation;
 mod output;
 mod package;
@@ -85,6 +87,7 @@ async fn dispatch(session: &mut Session<'_>, verb: Verb) -> Result<ExitCode, Com
         Verb::Hook(verb) => hook::run(session, verb).await,
         Verb::Kustomize(verb) => kustomize::run(session, verb),
         Verb::Package(verb) => package::run(session, verb),
+        Verb::MergeFile(arguments) => merge_file::run(session, &arguments),
         Verb::Debug(verb) => debug::run(session, &verb),
     }
 }

@@ -11,6 +11,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 const SPIN_INTERVAL: Duration = Duration::from_millis(100);
 /// Most bytes that are read from standard input; a push of a hundred thousand refs fits.
 const INPUT_LIMIT: u64 = 16 * 1024 * 1024;
+/// Most bytes of one line of standard input; three large files in JSON fit.
+const LINE_LIMIT: u64 = 128 * 1024 * 1024;
 
 /// The streams of a command.
 pub trait Output: Send {
@@ -24,6 +26,8 @@ pub trait Output: Send {
     fn ask(&mut self, question: &str) -> Option<String>;
     /// Reads all of standard input; nothing if it is no text or too long.
     fn input(&mut self) -> Option<String>;
+    /// Reads one line of standard input; nothing at its end, or if the line is no text or too long.
+    fn line(&mut self) -> Option<String>;
 }
 
 /// How progress is shown.
@@ -99,6 +103,12 @@ impl Output for Standard {
         let read = std::io::stdin().lock().take(INPUT_LIMIT).read_to_string(&mut text);
         read.ok().filter(|bytes| u64::try_from(*bytes).is_ok_and(|bytes| bytes < INPUT_LIMIT)).map(|_| text)
     }
+
+    fn line(&mut self) -> Option<String> {
+        let mut text = String::new();
+        let read = std::io::stdin().lock().take(LINE_LIMIT).read_line(&mut text).ok()?;
+        (read > 0 && u64::try_from(read).is_ok_and(|bytes| bytes < LINE_LIMIT)).then_some(text)
+    }
 }
 
 /// Streams that are kept, for commands that run inside a process.
@@ -141,6 +151,13 @@ impl Output for Captured {
 
     fn input(&mut self) -> Option<String> {
         Some(std::mem::take(&mut self.given))
+    }
+
+    fn line(&mut self) -> Option<String> {
+        let end = self.given.find('\n').map_or(self.given.len(), |newline| newline + 1);
+        let rest = self.given.split_off(end);
+        let line = std::mem::replace(&mut self.given, rest);
+        (!line.is_empty()).then_some(line)
     }
 }
 

@@ -16,8 +16,8 @@ use super::{record, record_of, record_path};
 use crate::base::RepoPath;
 use crate::kustomize;
 use crate::merge::{
-    self, ConfigMerged, Conflict, ConflictKind, ConflictsFile, Decided, GenerationMark, Merged, OpenConflict, Texts,
-    Three,
+    self, ConfigMerged, Conflict, ConflictKind, ConflictsFile, Decided, GenerationMark, Merged, OpenConflict, Rules,
+    Texts, Three,
 };
 use crate::model::{AppName, Diagnostic, FileTree, GenerationRecord, Side};
 
@@ -81,10 +81,10 @@ pub(super) fn land(landing: Landing<'_>) -> Result<Proposal, Refusal> {
         }
         return Ok(proposal);
     }
-    let merged = gate(&landing, &trees, merge::merge_trees(&trees.base, &trees.ours, &trees.theirs))?;
+    let sides = Three { base: &trees.base, ours: &trees.ours, theirs: &trees.theirs };
+    let merged = gate(&landing, &trees, merge::merge(sides, &Rules::default()))?;
     let mut conflicts = landing.config_merged.conflicts.clone();
     conflicts.extend(merged.conflicts.iter().cloned());
-    let sides = Three { base: &trees.base, ours: &trees.ours, theirs: &trees.theirs };
     let resolved = merge::resolve(&merged.files, &conflicts, &landing.decisions, sides).map_err(|unplaced| {
         let what = format!("decide conflicts of {}", landing.app);
         Refusal::user(what, unplaced.to_string(), format!("wild app update {}", landing.app))
@@ -284,7 +284,7 @@ fn gate(landing: &Landing<'_>, trees: &Trees, merged: Merged) -> Result<Merged, 
             .collect(),
     );
     let conflicts = place.map(|place| Conflict::new(ConflictKind::Semantic, &place, Texts::default(), why));
-    Ok(Merged { files: kept, conflicts: conflicts.into_iter().collect(), notices: merged.notices })
+    Ok(Merged { files: kept, conflicts: conflicts.into_iter().collect(), ..merged })
 }
 
 fn conflicts_file(landing: &Landing<'_>, open: &[Conflict], taken: &[(&str, Side)]) -> ConflictsFile {

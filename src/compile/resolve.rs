@@ -19,7 +19,7 @@ use super::sources::{Authors, CONFIG, Sources, UpdateBranch, config_in};
 use super::update::{ConfigRule, Made, Making, make, value_at, view};
 use crate::kustomize;
 use crate::merge::{
-    self, ConfigEdit, Conflict, ConflictKind, ConflictsFile, Three, conflicts_path, has_markers, is_package_view,
+    self, ConfigEdit, Conflict, ConflictKind, ConflictsFile, Rules, Three, conflicts_path, has_markers, is_package_view,
 };
 use crate::model::{AppName, Decision, FileTree, GenerationRecord, Side};
 
@@ -280,7 +280,7 @@ impl<'a> Update<'a> {
     fn with_head(&self, files: FileTree, theirs: &FileTree) -> Result<FileTree, Refusal> {
         let fork = app_files(&self.branch.fork, self.app);
         let head = app_files(&self.sources.files, self.app);
-        let merged = merge::merge_trees(&fork, &files, &head);
+        let merged = merge::merge(Three { base: &fork, ours: &files, theirs: &head }, &Rules::default());
         if let Some(conflict) = merged.conflicts.first() {
             return Err(self.moved(conflict.path.as_str()));
         }
@@ -311,7 +311,14 @@ fn value_of(shown: &str) -> Value {
 fn is_settled(conflict: &Conflict, files: &FileTree, app: &AppName) -> bool {
     let text = files.text(conflict.path.as_str());
     match conflict.kind {
-        ConflictKind::Text | ConflictKind::BothAdded => {
+        ConflictKind::Text
+        | ConflictKind::BothAdded
+        | ConflictKind::Value
+        | ConflictKind::Order
+        | ConflictKind::Anchor
+        | ConflictKind::DuplicateKey
+        | ConflictKind::DuplicateIdentity
+        | ConflictKind::TemplateBlock => {
             let mine = conflict.mine.as_deref().unwrap_or_default();
             text.is_none_or(|text| !mine.is_empty() && !text.contains(mine))
         }

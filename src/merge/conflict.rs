@@ -17,6 +17,18 @@ const ID_CHARS: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictKind {
+    /// Both changed one value.
+    Value,
+    /// Both put the items of a list in another order, or put items in one place where order counts.
+    Order,
+    /// One object stands twice on a side or in the result.
+    DuplicateIdentity,
+    /// One key stands twice in the result.
+    DuplicateKey,
+    /// An alias names an anchor that the result lacks.
+    Anchor,
+    /// A control block of a template was changed on both sides.
+    TemplateBlock,
     /// Both changed the same lines.
     Text,
     /// Both added the file, with other content.
@@ -49,7 +61,10 @@ pub struct Conflict {
     /// Line of the merged file, from 1, where ours begins; 0 if the whole file is meant.
     #[serde(default)]
     pub line: usize,
-    /// Dotted key of config.yaml; empty for other files.
+    /// The object; empty for files that hold none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub object: String,
+    /// Dotted path of the field, or of the key of config.yaml; empty if lines, the file or the object are meant.
     #[serde(default, rename = "path", skip_serializing_if = "String::is_empty")]
     pub key: String,
     /// What both started from; nothing if it was not there or is no text.
@@ -86,6 +101,7 @@ impl Conflict {
             kind,
             path: path.clone(),
             line: 0,
+            object: String::new(),
             key: String::new(),
             base,
             mine,
@@ -133,6 +149,22 @@ pub enum NoticeKind {
     AttributeKept,
     /// Upstream renamed a file that ours changed, and the changes went along.
     Renamed,
+    /// A merge by lines would give other data; both are right, and the merge by structure stands.
+    LineMergeDiffers,
+    /// A file was merged by lines.
+    ByLines,
+    /// A file is too large or too much work for a merge by structure.
+    Limit,
+    /// A file is no YAML on a side and was merged by lines.
+    Unparsable,
+    /// Both sides changed a comment, and ours stays.
+    CommentKept,
+    /// Both sides put a list in another order, and ours stays.
+    OrderKept,
+    /// A list is not told apart by its key, because the key occurs twice.
+    ListKeyDiffers,
+    /// An entry went although its comment had changed on the other side.
+    DeletedDespiteComment,
     /// A new key of config.yaml.
     ConfigAdded,
     /// A key of config.yaml that nobody had edited has the new default.
@@ -165,6 +197,14 @@ impl fmt::Display for Notice {
             }
             NoticeKind::AttributeKept => write!(f, "{subject} keeps its mode; both sides changed it"),
             NoticeKind::Renamed => write!(f, "{subject} is now {detail}; your changes went along"),
+            NoticeKind::LineMergeDiffers => write!(f, "{subject}: a merge by lines would give other data; {detail}"),
+            NoticeKind::ByLines | NoticeKind::Limit | NoticeKind::Unparsable => {
+                write!(f, "{subject} was merged by lines: {detail}")
+            }
+            NoticeKind::CommentKept
+            | NoticeKind::OrderKept
+            | NoticeKind::ListKeyDiffers
+            | NoticeKind::DeletedDespiteComment => write!(f, "{subject}: {detail}"),
             NoticeKind::ConfigAdded => write!(f, "config key {subject} added: {detail}"),
             NoticeKind::ConfigFollowed => write!(f, "config key {subject} follows its default: {detail}"),
             NoticeKind::ConfigKept => write!(f, "config key {subject} keeps your value; its default moved: {detail}"),

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use super::rename::Trio;
 use super::text::merge_text;
-use super::tree::Three;
 use crate::base::RepoPath;
 use crate::model::{File, FileTree};
 
@@ -21,23 +20,19 @@ pub(super) struct Withheld {
     names: BTreeMap<RepoPath, Vec<RepoPath>>,
 }
 
-/// Returns the entries whose file ours edited and theirs deleted.
-pub(super) fn withheld(trios: &[Trio], sides: Three<&FileTree>) -> Withheld {
-    let mut found = Withheld::default();
-    for trio in trios {
-        let Trio { base: Some(base), ours: Some(ours), theirs: None } = trio else {
-            continue;
-        };
-        if sides.base.get(base.as_str()) != sides.ours.get(ours.as_str()) {
-            for kustomization in kustomizations(ours) {
-                found.names.entry(kustomization).or_default().push(ours.clone());
-            }
-        }
-    }
-    found
+/// Returns whether a file is a kustomization.
+pub(super) fn is_kustomization(trio: &Trio) -> bool {
+    [&trio.base, &trio.ours, &trio.theirs].into_iter().flatten().any(|path| KUSTOMIZATIONS.contains(&path.name()))
 }
 
 impl Withheld {
+    /// Keeps the entries for a file that one side deleted and that is there all the same.
+    pub(super) fn add(&mut self, file: &RepoPath) {
+        for kustomization in kustomizations(file) {
+            self.names.entry(kustomization).or_default().push(file.clone());
+        }
+    }
+
     /// Takes the entries out of base, so that ours appears to have added them and the merge keeps them.
     pub(super) fn without_entries(&self, kustomization: &RepoPath, base: File) -> File {
         let Some(names) = self.names.get(kustomization) else {

@@ -2,25 +2,50 @@
 //!
 //! Three trees of one app go in: base (the last generation the branch holds), ours (the committed files), theirs (the
 //! newly compiled files). One tree and a list of conflicts come out; at each conflict the tree keeps ours, so that it
-//! always builds. Collisions are values and never errors, and no side is picked in silence. The way files are merged is
-//! by lines for now and stands behind `merge_text`; a merge by structure can take its place without a change for
-//! callers.
+//! always builds. Collisions are values and never errors, and no side is picked in silence. Files are
+//! merged by their structure: objects, maps and lists are matched by identity, every byte of ours stays that no edit of
+//! theirs touches, and a merge by lines as git makes it is the second opinion and the way for everything else.
 //!
 //! Not here: compiling theirs, building the result, committing it (`compile`, `git`).
 
+mod align;
+mod check;
 mod config;
 mod conflict;
+mod document;
+mod file;
+mod finding;
+mod likeness;
 mod line_diff;
 mod links;
+mod moves;
 mod open;
+mod part;
+mod piece;
+mod place;
+mod present;
 mod rename;
 mod resolve;
+mod rules;
+mod scalar;
+mod sound;
+mod structure;
+mod template;
 mod text;
 mod tree;
 
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod tests;
+
 pub use config::{ConfigEdit, ConfigMerged, merge_config, shown};
 pub use conflict::{Conflict, ConflictKind, Notice, NoticeKind, Texts};
+pub use file::{FileMerge, How, merge_file};
 pub use open::{ConflictsFile, Decided, GenerationMark, OpenConflict, conflicts_path, read_conflicts};
+pub use present::{MARKER_CHARS, MarkerLabels, MarkerStyle};
 pub use resolve::{Resolved, Unplaced, resolve};
+pub use rules::{Limits, ListKey, Prefer, Rules, Take};
+pub use template::templates_in;
 pub use text::{Hunk, Labels, TextMerge, has_markers, merge_text, with_markers};
-pub use tree::{Merged, Three, is_package_view, merge_trees};
+pub use tree::{Merged, Three, is_package_view, merge};

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use super::conflict::{Conflict, ConflictKind};
 use super::line_diff::lines;
 use super::links;
-use super::tree::Three;
+use super::rules::{Rules, Take};
+use super::tree::{Three, merge};
 use crate::base::RepoPath;
 use crate::model::{File, FileTree, Side};
 
@@ -43,8 +44,10 @@ pub fn resolve(
 ) -> Result<Resolved, Unplaced> {
     let mut resolved = Resolved { files: files.clone(), ..Resolved::default() };
     let mut shift = Shift::default();
-    // Hunks first: they stand in files that a decision about the whole file may move or delete.
-    let (hunks, whole): (Vec<&Conflict>, Vec<&Conflict>) = conflicts.iter().partition(|conflict| is_hunk(conflict));
+    // First what stands inside of files, because a decision about a whole file may move or delete it.
+    let (inner, others): (Vec<&Conflict>, Vec<&Conflict>) = conflicts.iter().partition(|conflict| is_inner(conflict));
+    take_inner(&mut resolved, &inner, decisions, sides)?;
+    let (hunks, whole): (Vec<&Conflict>, Vec<&Conflict>) = others.into_iter().partition(|conflict| is_hunk(conflict));
     for conflict in hunks {
         let mut conflict = conflict.clone();
         conflict.line = shift.apply(&conflict);
@@ -67,6 +70,61 @@ pub fn resolve(
     }
     resolved.open.sort_by(|a, b| (&a.path, a.line, &a.key).cmp(&(&b.path, b.line, &b.key)));
     Ok(resolved)
+}
+
+/// Returns whether a conflict is about an object or a part of one.
+fn is_inner(conflict: &Conflict) -> bool {
+    let is_named = !conflict.object.is_empty() || !conflict.key.is_empty();
+    match conflict.kind {
+        ConflictKind::Value
+        | ConflictKind::Order
+        | ConflictKind::Anchor
+        | ConflictKind::DuplicateKey
+        | ConflictKind::DuplicateIdentity
+        | ConflictKind::TemplateBlock => true,
+        ConflictKind::BothAdded | ConflictKind::DeleteEdit | ConflictKind::EditDelete => is_named,
+        ConflictKind::Semantic => !conflict.object.is_empty(),
+        ConflictKind::Text | ConflictKind::RenameRename | ConflictKind::FileKind | ConflictKind::Config => false,
+    }
+}
+
+/// Takes sides of parts of objects. The merge is made twice, without the decisions and with them, and the difference is
+/// brought into the files, which a person may have edited since.
+fn take_inner(
+    resolved: &mut Resolved,
+    conflicts: &[&Conflict],
+    decisions: &BTreeMap<String, Side>,
+    sides: Three<&FileTree>,
+) -> Result<(), Unplaced> {
+    let decided: BTreeMap<String, Take> = conflicts
+        .iter()
+        .filter_map(|conflict| Some((conflict.id.clone(), Take::from(*decisions.get(&conflict.id)?))))
+        .collect();
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+    if decided.values().any(|take| *take != Take::Mine) {
+        let before = merge(sides, &Rules::default());
+        let after = merge(sides, &Rules { decided: decided.clone(), ..Rules::default() });
+        let applied =
+            merge(Three { base: &before.files, ours: &resolved.files, theirs: &after.files }, &Rules::default());
+        let is_known = |id: &String| after.replayed.iter().any(|(conflict, _)| conflict.id == *id);
+        for conflict in conflicts.iter().filter(|conflict| decided.contains_key(&conflict.id)) {
+            if !is_known(&conflict.id) || applied.conflicts.iter().any(|other| other.path == conflict.path) {
+                return Err(Unplaced { id: conflict.id.clone(), path: conflict.path.clone() });
+            }
+        }
+        resolved.files = applied.files;
+        lines = after.conflicts.into_iter().map(|conflict| (conflict.id, conflict.line)).collect();
+    }
+    for conflict in conflicts {
+        match decisions.get(&conflict.id) {
+            Some(side) => resolved.taken.push(((*conflict).clone(), *side)),
+            None => {
+                let line = lines.get(&conflict.id).copied().unwrap_or(conflict.line);
+                resolved.open.push(Conflict { line, ..(*conflict).clone() });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn is_hunk(conflict: &Conflict) -> bool {
@@ -138,9 +196,14 @@ fn find(all: &[&str], own: &[&str], wanted: usize) -> Option<usize> {
     if own.is_empty() {
         return Some(wanted.min(all.len()));
     }
-    let places =
-        (0..=all.len().checked_sub(own.len())?).filter(|place| all.iter().skip(*place).take(own.len()).eq(own.iter()));
+    let places = (0..=all.len().checked_sub(own.len())?).filter(|place| is_equal(all, own, *place));
     places.min_by_key(|place| place.abs_diff(wanted))
+}
+
+/// Returns whether lines stand at a place, whatever ends them.
+fn is_equal(all: &[&str], own: &[&str], place: usize) -> bool {
+    let bare = |line: &&str| line.trim_end_matches(['\r', '\n']).to_owned();
+    all.iter().skip(place).take(own.len()).map(bare).eq(own.iter().map(bare))
 }
 
 /// Takes a side of a whole file, or of the whole app where only that builds.
@@ -167,7 +230,14 @@ fn take_whole(resolved: &mut Resolved, conflict: &Conflict, side: Side, sides: T
             take_file(resolved, conflict, side, tree);
         }
         // Lines were taken before, keys of config.yaml are set by the caller.
-        ConflictKind::Text | ConflictKind::Config => {}
+        ConflictKind::Text
+        | ConflictKind::Config
+        | ConflictKind::Value
+        | ConflictKind::Order
+        | ConflictKind::DuplicateIdentity
+        | ConflictKind::DuplicateKey
+        | ConflictKind::Anchor
+        | ConflictKind::TemplateBlock => {}
     }
 }
 

@@ -1,21 +1,30 @@
 //! Pure. Merges the three trees of an app path by path.
 //!
-//! Whatever one side alone changed is taken by bytes, unread. Only a file that both sides changed is merged by lines. A
-//! file that a side renamed is followed, so that the other side's changes arrive in it. Not here: lines (`text`), which
-//! file became which (`rename`), entries of a kustomization that hang on a file (`links`).
+//! Whatever one side alone changed is taken by bytes, unread. Only a file that both sides changed is merged. A file that
+//! a side renamed, or an object that it put into another file, is followed, so that the other side's changes arrive
+//! there. Not here: files (`file`), lines (`text`), which file became which (`rename`), which object stands where
+//! (`moves`), entries of a kustomization that hang on a file (`links`).
 
-use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind, Texts, number};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::check::{self, Finding};
+use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind, Texts};
+use super::file::{How, merge_file};
 use super::links::{self, Withheld};
+use super::moves;
 use super::rename::{self, Trio};
-use super::text::{Hunk, merge_text};
+use super::rules::{Rules, Take};
 use crate::base::RepoPath;
 use crate::model::{File, FileMode, FileTree};
 
 /// Bytes in which a NUL makes a file binary, as git looks at it.
 const BINARY_PROBE_BYTES: usize = 8_000;
 
+/// Rounds in which edits of theirs are put back.
+const MAX_WITHDRAWALS: usize = 8;
+
 /// Three things of one kind: base, ours, theirs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Three<T> {
     /// What both started from.
     pub base: T,
@@ -34,28 +43,157 @@ pub struct Merged {
     pub conflicts: Vec<Conflict>,
     /// What a person should know.
     pub notices: Vec<Notice>,
+    /// Conflicts that decisions settled.
+    pub replayed: Vec<(Conflict, Take)>,
+    /// In which way each file was merged that both sides changed.
+    pub how: BTreeMap<RepoPath, How>,
+    /// Why a merge by structure was given up because it did not read back as it must; faults of ours.
+    pub guards: Vec<String>,
 }
 
-/// Merges `theirs` into `ours`. Paths are those of the repository.
-pub fn merge_trees(base: &FileTree, ours: &FileTree, theirs: &FileTree) -> Merged {
-    let mut merged = Merged::default();
-    let view = |tree: &FileTree| tree.iter().filter(|(path, _)| !is_package_view(path)).map(clone_entry).collect();
-    let sides: Three<FileTree> = Three { base: view(base), ours: view(ours), theirs: view(theirs) };
-    take_package_view(base, ours, theirs, &mut merged);
-    let trios = rename::pair(sides.as_ref());
-    let withheld = links::withheld(&trios, sides.as_ref());
-    for trio in &trios {
-        settle(trio, sides.as_ref(), &withheld, &mut merged);
+/// Merges `theirs` into `ours` by the structure of the files. Paths are those of the repository.
+///
+/// Where each side is fine alone and both together are not, the edits of theirs that have a part in it are put back.
+pub fn merge(trees: Three<&FileTree>, rules: &Rules) -> Merged {
+    let mut merged = merge_once(trees, rules);
+    if merged.how.is_empty() {
+        return merged;
     }
-    number(&mut merged.conflicts);
+    let mut found = check::dangling(&merged.files);
+    if found.is_empty() {
+        return merged;
+    }
+    let key = |it: &Finding| (it.object.clone(), it.field.clone(), it.name.clone());
+    let known: BTreeSet<_> =
+        [trees.ours, trees.theirs].into_iter().flat_map(check::dangling).map(|it| key(&it)).collect();
+    let mut rules = rules.clone();
+    let (mut open, mut settled) = (BTreeMap::new(), BTreeMap::new());
+    for _ in 0..MAX_WITHDRAWALS {
+        found.retain(|it| !known.contains(&key(it)) && !settled.contains_key(&semantic(it).id));
+        for finding in &found {
+            let conflict = semantic(finding);
+            let take = rules.decided.get(&conflict.id).cloned();
+            if take != Some(Take::Upstream) {
+                rules.withheld.extend(finding.involved.iter().cloned());
+            }
+            match take {
+                Some(take) => settled.insert(conflict.id.clone(), (conflict, take)).map(|_| ()),
+                None => open.insert(conflict.id.clone(), conflict).map(|_| ()),
+            };
+        }
+        if found.is_empty() {
+            break;
+        }
+        merged = merge_once(trees, &rules);
+        found = check::dangling(&merged.files);
+    }
+    merged.conflicts.extend(open.into_values());
+    merged.replayed.extend(settled.into_values());
+    merged.conflicts.sort_by(|a, b| (&a.path, a.line, &a.key).cmp(&(&b.path, b.line, &b.key)));
+    merged
+}
+
+/// Makes a conflict of a name that nothing has.
+fn semantic(finding: &Finding) -> Conflict {
+    let Finding { file, object, field, name, wanted, known, involved: _ } = finding;
+    let repair = match known.as_slice() {
+        [only] => format!("; set it to {only} and take upstream"),
+        _ => String::new(),
+    };
+    let why =
+        format!("each side is fine alone, but together nothing has the name {name}, which should be {wanted}{repair}");
+    let conflict = Conflict::new(ConflictKind::Semantic, file, Texts::default(), why);
+    Conflict { object: object.clone(), key: field.clone(), ..conflict }
+}
+
+/// Merges the trees without a look at what they say together.
+fn merge_once(trees: Three<&FileTree>, rules: &Rules) -> Merged {
+    let Three { base, ours, theirs } = trees;
+    let mut merged = Merged::default();
+    take_package_view(base, ours, theirs, &mut merged);
+    let view = |tree: &FileTree| tree.iter().filter(|(path, _)| !is_package_view(path)).map(clone_entry).collect();
+    let mut sides: Three<FileTree> = Three { base: view(base), ours: view(ours), theirs: view(theirs) };
+    if sides.base == sides.theirs || sides.ours == sides.theirs {
+        merged.files.extend(sides.ours);
+        return merged;
+    }
+    if sides.base == sides.ours {
+        merged.files.extend(sides.theirs);
+        return merged;
+    }
+    let moved = moves::settle(&mut sides, rules);
+    merged.conflicts.extend(moved.conflicts);
+    merged.notices.extend(moved.notices);
+    let mut rules = rules.clone();
+    let mut withheld = Withheld::default();
+    // A kustomization comes last, because its entries hang on what became of the files.
+    let (files, kustomizations): (Vec<Trio>, Vec<Trio>) =
+        rename::pair(sides.as_ref()).into_iter().partition(|trio| !links::is_kustomization(trio));
+    for trio in files.iter().chain(&kustomizations) {
+        settle(trio, sides.as_ref(), &mut withheld, (&mut rules, &mut merged));
+    }
+    merged.conflicts.sort_by(|a, b| (&a.path, a.line, &a.key).cmp(&(&b.path, b.line, &b.key)));
     merged.notices.sort();
     merged
+}
+
+/// Settles one file.
+fn settle(trio: &Trio, sides: Three<&FileTree>, withheld: &mut Withheld, (rules, merged): (&mut Rules, &mut Merged)) {
+    let file =
+        |path: &Option<RepoPath>, tree: &FileTree| path.as_ref().and_then(|path| tree.get(path.as_str())).cloned();
+    let (base, ours, theirs) =
+        (file(&trio.base, sides.base), file(&trio.ours, sides.ours), file(&trio.theirs, sides.theirs));
+    let Some(place) = place(trio, merged) else { return };
+    let base = base.map(|base| withheld.without_entries(&place, base));
+    if ours == theirs || base == theirs {
+        merged.files.extend(ours.map(|file| (place, file)).into_iter().collect());
+        return;
+    }
+    if base == ours && rules.withheld.is_empty() {
+        merged.files.extend(theirs.map(|file| (place, file)).into_iter().collect());
+        return;
+    }
+    let mode = match (&ours, &theirs) {
+        (Some(ours), Some(theirs)) => merge_mode(&place, base.as_ref(), ours, theirs, merged),
+        (Some(one), None) | (None, Some(one)) => one.mode,
+        (None, None) => FileMode::Regular,
+    };
+    let all = [&base, &ours, &theirs];
+    if all.into_iter().flatten().any(|file| text_of(file).is_none()) {
+        let why = "both sides changed the file, which is no text";
+        merged.conflicts.push(Conflict::new(ConflictKind::FileKind, &place, Texts::default(), why));
+        merged.files.extend(ours.map(|file| (place, File { mode, ..file })).into_iter().collect());
+        return;
+    }
+    let text = |file: &Option<File>| file.as_ref().and_then(text_of).map(str::to_owned);
+    let (base, ours, theirs) = (text(&base), text(&ours), text(&theirs));
+    let texts = Three { base: base.as_deref(), ours: ours.as_deref(), theirs: theirs.as_deref() };
+    let found = merge_file(&place, texts, rules);
+    rules.limits.fuel = found.fuel;
+    if (trio.theirs.is_none() || trio.ours.is_none()) && trio.base.is_some() && found.text.is_some() {
+        withheld.add(&place);
+    }
+    if found.how != How::Trivial {
+        merged.how.insert(place.clone(), found.how);
+    }
+    merged.conflicts.extend(found.conflicts);
+    merged.notices.extend(found.notices);
+    merged.replayed.extend(found.replayed);
+    merged.guards.extend(found.guard.map(|why| format!("{place}: {why}")));
+    merged
+        .files
+        .extend(found.text.map(|text| (place, File { bytes: text.as_bytes().into(), mode })).into_iter().collect());
 }
 
 impl<T> Three<T> {
     /// Borrows all three.
     pub fn as_ref(&self) -> Three<&T> {
         Three { base: &self.base, ours: &self.ours, theirs: &self.theirs }
+    }
+
+    /// Makes something of each.
+    pub fn map<U>(self, make: impl Fn(T) -> U) -> Three<U> {
+        Three { base: make(self.base), ours: make(self.ours), theirs: make(self.theirs) }
     }
 }
 
@@ -85,37 +223,6 @@ fn notice(kind: NoticeKind, subject: &RepoPath, detail: &str) -> Notice {
     Notice { kind, subject: subject.to_string(), detail: detail.to_owned() }
 }
 
-/// Settles one file.
-fn settle(trio: &Trio, sides: Three<&FileTree>, withheld: &Withheld, merged: &mut Merged) {
-    let file =
-        |path: &Option<RepoPath>, tree: &FileTree| path.as_ref().and_then(|path| tree.get(path.as_str())).cloned();
-    let base = file(&trio.base, sides.base);
-    let ours = file(&trio.ours, sides.ours);
-    let theirs = file(&trio.theirs, sides.theirs);
-    let Some(place) = place(trio, merged) else {
-        return;
-    };
-    let base = base.map(|base| withheld.without_entries(&place, base));
-    let kept = match (base, ours, theirs) {
-        (base, ours, theirs) if ours == theirs || base == theirs => ours,
-        (base, ours, theirs) if base == ours => theirs,
-        (base, Some(ours), Some(theirs)) => Some(both(&place, base, ours, theirs, merged)),
-        (base, Some(ours), None) => {
-            let why = "you changed the file and upstream deleted it";
-            merged.conflicts.push(whole(ConflictKind::EditDelete, &place, [base.as_ref(), Some(&ours), None], why));
-            Some(ours)
-        }
-        (base, None, theirs) => {
-            let why = "you deleted the file and upstream changed it";
-            merged.conflicts.push(whole(ConflictKind::DeleteEdit, &place, [base.as_ref(), None, theirs.as_ref()], why));
-            None
-        }
-    };
-    if let Some(file) = kept {
-        merged.files.insert(place, file);
-    }
-}
-
 /// Returns where the merged file stands: the side that moved it decides.
 fn place(trio: &Trio, merged: &mut Merged) -> Option<RepoPath> {
     let Trio { base, ours, theirs } = trio;
@@ -134,27 +241,6 @@ fn place(trio: &Trio, merged: &mut Merged) -> Option<RepoPath> {
     [ours, theirs, base].into_iter().find_map(Clone::clone)
 }
 
-/// Merges a file that both sides changed or added.
-fn both(place: &RepoPath, base: Option<File>, ours: File, theirs: File, merged: &mut Merged) -> File {
-    let mode = merge_mode(place, base.as_ref(), &ours, &theirs, merged);
-    if ours.bytes == theirs.bytes || base.as_ref().is_some_and(|base| base.bytes == theirs.bytes) {
-        return File { mode, ..ours };
-    }
-    if base.as_ref().is_some_and(|base| base.bytes == ours.bytes) {
-        return File { mode, ..theirs };
-    }
-    let base_text = base.as_ref().map_or(Some(""), text_of);
-    let (Some(base_text), Some(our_text), Some(their_text)) = (base_text, text_of(&ours), text_of(&theirs)) else {
-        let why = "both sides changed the file, which is no text";
-        merged.conflicts.push(Conflict::new(ConflictKind::FileKind, place, Texts::default(), why));
-        return File { mode, ..ours };
-    };
-    let found = merge_text(base_text, our_text, their_text);
-    let kind = if base.is_some() { ConflictKind::Text } else { ConflictKind::BothAdded };
-    merged.conflicts.extend(found.conflicts.into_iter().map(|hunk| of_hunk(kind, place, hunk)));
-    File { bytes: found.text.as_bytes().into(), mode }
-}
-
 fn merge_mode(place: &RepoPath, base: Option<&File>, ours: &File, theirs: &File, merged: &mut Merged) -> FileMode {
     match base {
         Some(base) if base.mode == ours.mode => theirs.mode,
@@ -164,21 +250,6 @@ fn merge_mode(place: &RepoPath, base: Option<&File>, ours: &File, theirs: &File,
         }
         Some(_) | None => ours.mode,
     }
-}
-
-fn of_hunk(kind: ConflictKind, place: &RepoPath, hunk: Hunk) -> Conflict {
-    let Hunk { line, base, ours, theirs } = hunk;
-    let why = match kind {
-        ConflictKind::BothAdded => "both sides added the file, with other lines here",
-        _ => "both sides changed these lines",
-    };
-    let texts = Texts { base: Some(base), mine: Some(ours), upstream: Some(theirs) };
-    Conflict { line, ..Conflict::new(kind, place, texts, why) }
-}
-
-fn whole(kind: ConflictKind, place: &RepoPath, files: [Option<&File>; 3], why: &str) -> Conflict {
-    let [base, mine, upstream] = files.map(|file| file.and_then(text_of).map(str::to_owned));
-    Conflict::new(kind, place, Texts { base, mine, upstream }, why)
 }
 
 /// Returns the text of a file, or nothing if git would call it binary.

@@ -124,7 +124,7 @@ mod story {
     //! What the demo tells with the sample packages: a change of a person that a first update keeps and a second one meets.
 
     use super::*;
-    use crate::merge::merge_trees;
+    use crate::merge::{Rules, Three, merge};
 
     fn photobox(version: &str) -> FileTree {
         let commits = history();
@@ -148,7 +148,7 @@ mod story {
     #[test]
     fn the_first_update_keeps_the_change_of_a_person() {
         let ours = edit(&photobox("1.0"), SERVER, "memory: 512Mi", "memory: 1Gi");
-        let merged = merge_trees(&photobox("1.0"), &ours, &photobox("1.1"));
+        let merged = merge(Three { base: &photobox("1.0"), ours: &ours, theirs: &photobox("1.1") }, &Rules::default());
         assert_eq!(merged.conflicts, []);
         let text = merged.files.text(SERVER).unwrap();
         for both in ["memory: 1Gi", "cpu: 150m", "server:1.1", "periodSeconds: 5"] {
@@ -161,7 +161,7 @@ mod story {
         let worker = "apps/photobox/worker.yaml";
         let ours = edit(&photobox("1.1"), SERVER, "memory: 512Mi", "memory: 1Gi");
         let ours = edit(&ours, worker, "replicas: 1", "replicas: 3");
-        let merged = merge_trees(&photobox("1.1"), &ours, &photobox("2.0"));
+        let merged = merge(Three { base: &photobox("1.1"), ours: &ours, theirs: &photobox("2.0") }, &Rules::default());
         let places: Vec<&str> = merged.conflicts.iter().map(|conflict| conflict.path.as_str()).collect();
         assert_eq!(places, [SERVER]);
         assert!(!merged.files.contains(worker));

@@ -106,7 +106,7 @@ fn config_that_collides_with_an_edited_file_waits_on_the_branch() {
         [
             "generation blog: blog 1.0",
             "update config(blog): title, 1 conflict open Generation",
-            "Text apps/blog/deployment.yaml "
+            "Value apps/blog/deployment.yaml spec.template.spec.containers[name=blog].env[name=TITLE].value"
         ]
     );
     assert!(world.text("config.yaml").contains("Garden"));

@@ -76,7 +76,7 @@ fn a_file_that_upstream_renamed_carries_local_edits_and_one_conflict_waits() {
         [
             "generation photobox: photobox 2.0",
             "update upgrade(photobox): 1.1 -> 2.0, 1 conflict open Generation",
-            "Text apps/photobox/server-deployment.yaml ",
+            "Value apps/photobox/server-deployment.yaml spec.template.spec.containers[name=server].resources.limits.memory",
         ]
     );
     let branch = &world.branch("photobox").files;

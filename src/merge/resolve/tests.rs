@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{Resolved, resolve};
 use crate::base::RepoPath;
-use crate::merge::{Merged, Three, merge_trees};
+use crate::merge::{Merged, Rules, Three, merge};
 use crate::model::{File, FileTree, Side};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
@@ -25,7 +25,7 @@ struct Case {
 
 fn case(base: Files<'_>, ours: Files<'_>, theirs: Files<'_>) -> Case {
     let (base, ours, theirs) = (tree(base), tree(ours), tree(theirs));
-    let merged = merge_trees(&base, &ours, &theirs);
+    let merged = merge(Three { base: &base, ours: &ours, theirs: &theirs }, &Rules::default());
     Case { base, ours, theirs, merged }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Not here: lines (`text`), decisions (`resolve`).
 
-use super::{Merged, merge_trees};
+use super::{Merged, Three};
 use crate::base::RepoPath;
+use crate::merge::Rules;
 use crate::model::{File, FileMode, FileTree};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
@@ -16,7 +17,7 @@ fn tree(files: Files<'_>) -> FileTree {
 }
 
 fn merge(base: Files<'_>, ours: Files<'_>, theirs: Files<'_>) -> Merged {
-    merge_trees(&tree(base), &tree(ours), &tree(theirs))
+    super::merge(Three { base: &tree(base), ours: &tree(ours), theirs: &tree(theirs) }, &Rules::default())
 }
 
 /// Expects files and, as `kind file:line`, conflicts.
@@ -128,7 +129,10 @@ fn the_view_of_the_package_is_always_theirs() {
 fn a_mode_that_one_side_changed_is_taken_and_the_lines_of_the_other() {
     let run = |text: &str| File { mode: FileMode::Executable, ..File::text(text) };
     let one = |file: File| FileTree::from_iter([(RepoPath::parse("apps/photobox/run.sh").unwrap(), file)]);
-    let merged = merge_trees(&one(File::text("a\n")), &one(run("a\n")), &one(File::text("b\n")));
+    let merged = super::merge(
+        Three { base: &one(File::text("a\n")), ours: &one(run("a\n")), theirs: &one(File::text("b\n")) },
+        &Rules::default(),
+    );
     assert_eq!(merged.files, one(run("b\n")));
 }
 

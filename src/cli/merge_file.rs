@@ -1,0 +1,147 @@
+//! `wild merge-file`: merges three versions of one file, alone or as the merge driver of git.
+//!
+//! A driver is called as `wild merge-file --style zdiff3 %O %A %B %P %L %S %X %Y`: the result overwrites the second file, and 1 says that markers
+//! are left in it. A code above 128 says that nothing was written. Not here: the merge (`merge`).
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::arguments::Format;
+use super::error::{CommandError, ExitCode};
+use super::session::Session;
+use crate::base::RepoPath;
+use crate::merge::{self, FileMerge, MARKER_CHARS, MarkerLabels, MarkerStyle, Prefer, Rules, Three};
+
+/// Largest file that is merged in any way, in bytes.
+const MAX_BYTES: u64 = 32 * 1024 * 1024;
+
+const HELP: &str = "Examples:
+  wild merge-file base.yaml mine.yaml upstream.yaml
+  wild merge-file base.yaml mine.yaml upstream.yaml --stdout --style zdiff3
+  wild merge-file base.yaml mine.yaml upstream.yaml -o json
+  wild merge-file --style zdiff3 base.yaml mine.yaml upstream.yaml apps/web/a.yaml 7 base mine upstream
+
+Exit codes:
+  0 merged   1 conflicts are marked   129 nothing was written";
+
+/// What `wild merge-file` was given.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+pub(super) struct MergeFile {
+    /// The version that both sides started from.
+    #[arg(value_name = "BASE")]
+    base: PathBuf,
+    /// Our version; the result overwrites it.
+    #[arg(value_name = "OURS")]
+    ours: PathBuf,
+    /// Their version.
+    #[arg(value_name = "THEIRS")]
+    theirs: PathBuf,
+    /// Path of the file in the repository, which says what kind of file it is; without it the path of ours does.
+    #[arg(value_name = "PATH")]
+    path: Option<String>,
+    /// Characters of a conflict marker.
+    #[arg(value_name = "CHARS", default_value_t = MARKER_CHARS)]
+    marker_size: usize,
+    /// Names of base, ours and theirs in conflict markers.
+    #[arg(value_name = "LABELS", num_args = 0..=3)]
+    labels: Vec<String>,
+    /// How conflicts are marked.
+    #[arg(long, value_enum, default_value = "merge")]
+    style: Style,
+    /// Takes one side wherever both changed the same.
+    #[arg(long, value_enum, value_name = "SIDE")]
+    take: Option<Side>,
+    /// Prints the result instead of overwriting ours.
+    #[arg(long)]
+    stdout: bool,
+    /// Reads the files as templates with these delimiters.
+    #[arg(long, value_name = "OPEN CLOSE", num_args = 2)]
+    delimiters: Option<Vec<String>>,
+}
+
+/// How conflicts are marked.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Style {
+    /// Ours and theirs.
+    Merge,
+    /// Ours, base and theirs.
+    Diff3,
+    /// As diff3, with what ours and theirs share outside.
+    Zdiff3,
+}
+
+/// A side to take.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    /// Ours.
+    Mine,
+    /// Theirs.
+    Upstream,
+}
+
+/// Merges the three files.
+pub(super) fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Result<ExitCode, CommandError> {
+    let what = format!("merge {}", arguments.ours.display());
+    let refuse = |because: String| {
+        CommandError::new(what.clone(), because, "git merge-file").with_code(ExitCode::NothingWritten)
+    };
+    let read = |path: &Path| read(&session.environment.path(path)).map_err(&refuse);
+    let (base, ours, theirs) = (read(&arguments.base)?, read(&arguments.ours)?, read(&arguments.theirs)?);
+    let named = arguments.path.clone().unwrap_or_else(|| arguments.ours.display().to_string());
+    let path = RepoPath::parse(named.trim_start_matches(['/', '.'])).map_err(|error| refuse(error.to_string()))?;
+    let prefer = match arguments.take {
+        None => Prefer::Neither,
+        Some(Side::Mine) => Prefer::Ours,
+        Some(Side::Upstream) => Prefer::Theirs,
+    };
+    let texts = Three { base: Some(base.as_str()), ours: Some(ours.as_str()), theirs: Some(theirs.as_str()) };
+    let rules = Rules { prefer, templates: delimiters(arguments, &[&base, &ours, &theirs]), ..Rules::default() };
+    let merged = merge::merge_file(&path, texts, &rules);
+    let text = marked(&merged, arguments);
+    if session.format() == Format::Json {
+        let conflicts = serde_json::to_value(&merged.conflicts).unwrap_or_default();
+        let notices: Vec<String> = merged.notices.iter().map(ToString::to_string).collect();
+        let answer = json!({"merged": merged.text, "conflicts": conflicts, "notices": notices, "how": merged.how});
+        session.out.data(&format!("{answer}\n"));
+    } else if arguments.stdout {
+        session.out.data(&text);
+    } else {
+        std::fs::write(session.environment.path(&arguments.ours), &text).map_err(|error| refuse(error.to_string()))?;
+        for notice in &merged.notices {
+            session.note(&notice.to_string());
+        }
+    }
+    Ok(if merged.conflicts.is_empty() { ExitCode::Done } else { ExitCode::Answer })
+}
+
+fn marked(merged: &FileMerge, arguments: &MergeFile) -> String {
+    let style = match arguments.style {
+        Style::Merge => MarkerStyle::Merge,
+        Style::Diff3 => MarkerStyle::Diff3,
+        Style::Zdiff3 => MarkerStyle::Zdiff3,
+    };
+    let name =
+        |place: usize, path: &Path| arguments.labels.get(place).cloned().unwrap_or_else(|| path.display().to_string());
+    let (base, ours, theirs) = (name(0, &arguments.base), name(1, &arguments.ours), name(2, &arguments.theirs));
+    let labels = MarkerLabels { base: &base, ours: &ours, theirs: &theirs, size: arguments.marker_size };
+    merged.with_markers(style, labels)
+}
+
+/// Returns the delimiters of templates in the files, as given or as gomplate's where the files hold them.
+fn delimiters(arguments: &MergeFile, texts: &[&str]) -> Option<(String, String)> {
+    match arguments.delimiters.as_deref() {
+        Some([open, close]) => Some((open.clone(), close.clone())),
+        Some(_) | None => merge::templates_in(texts),
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let bytes = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?.len();
+    if bytes > MAX_BYTES {
+        return Err(format!("{} is larger than 32 MiB", path.display()));
+    }
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}

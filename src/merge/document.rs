@@ -1,0 +1,439 @@
+//! Pure. Merges the documents of one file.
+//!
+//! Documents are objects known by group, kind, namespace and name, wherever in the file they stand; others are known by
+//! their number. Not here: what stands in a document (`structure`), line ends and the line merge (`file`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::conflict::ConflictKind;
+use super::finding::{Findings, Sides};
+use super::likeness::{alike, leaves};
+use super::piece::{Piece, Rope, assemble};
+use super::place::{Frame, order};
+use super::rules::{Rules, Subject, Take};
+use super::structure::{Impossible, Structure, absent, brackets};
+use super::template::{self, Mask};
+use super::tree::Three;
+use crate::base::{Digest, RepoPath};
+use crate::yaml::cst::{Cst, Kind, Node, Source, split};
+
+/// Share of equal leaves, in percent, from which two objects of one kind in one order are one.
+const IN_ORDER_PERCENT: usize = 30;
+/// Share of equal leaves, in percent, from which two objects of one kind are one.
+const ALIKE_PERCENT: usize = 60;
+/// Comparisons by likeness in one file; documents beyond it are deletions and additions.
+const MAX_COMPARISONS: usize = 4_096;
+
+/// One document of a side.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub(super) cst: Cst,
+    pub(super) subject: Subject,
+    /// Name of the object without its group and namespace.
+    name: String,
+}
+
+/// A file merged by structure.
+#[derive(Debug)]
+pub(super) struct Documents {
+    pub(super) text: Rope,
+    /// Content of each document that holds something, in order.
+    pub(super) hashes: Vec<Digest>,
+    /// What was merged.
+    pub(super) sides: Three<Vec<Rc<Document>>>,
+}
+
+/// Why the documents of a file were not merged by structure.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Refused {
+    /// A side is no YAML; which side, and where.
+    Unparsable(String),
+    /// One object stands twice on a side.
+    Doubled(String),
+    /// Another reason.
+    Impossible(String),
+}
+
+/// Reads the documents of a text.
+pub(super) fn read(text: &str, rules: &Rules) -> Result<Vec<Rc<Document>>, String> {
+    let mut found = Vec::new();
+    let mut line = 0;
+    for part in split(text) {
+        let mask = match &rules.templates {
+            Some(delimiters) => template::mask(part, delimiters)?,
+            None => Mask::none(part),
+        };
+        let cst = Cst::parse(Source { text: part, masked: &mask.text, controls: &mask.controls })
+            .map_err(|broken| format!("line {}, column {}: {}", line + broken.line, broken.column, broken.reason))?;
+        if has_double_anchor(&cst) {
+            return Err("an anchor is defined twice".to_owned());
+        }
+        found.push(Rc::new(document(cst)));
+        line += part.matches('\n').count();
+    }
+    Ok(found)
+}
+
+fn has_double_anchor(cst: &Cst) -> bool {
+    let mut seen = BTreeSet::new();
+    cst.nodes().iter().filter_map(|node| node.anchor.as_ref()).any(|name| !seen.insert(name))
+}
+
+fn document(cst: Cst) -> Document {
+    let text = |path: &[&str]| cst.at(path).filter(|node| node.kind == Kind::Scalar).map(|node| node.text.clone());
+    let kind = text(&["kind"]).unwrap_or_default();
+    let version = text(&["apiVersion"]).unwrap_or_default();
+    let group = version.rsplit_once('/').map_or(String::new(), |(group, _)| group.to_owned());
+    let name = text(&["metadata", "name"]).or_else(|| text(&["metadata", "generateName"])).unwrap_or_default();
+    let namespace = text(&["metadata", "namespace"]).unwrap_or_default();
+    let object = match (kind.is_empty() || name.is_empty(), namespace.is_empty(), group.is_empty()) {
+        (true, ..) => String::new(),
+        (false, true, true) => format!("{kind}/{name}"),
+        (false, true, false) => format!("{kind}.{group}/{name}"),
+        (false, false, true) => format!("{kind} {namespace}/{name}"),
+        (false, false, false) => format!("{kind}.{group} {namespace}/{name}"),
+    };
+    Document { subject: Subject { group, kind, object }, name, cst }
+}
+
+impl Document {
+    pub(super) fn root(&self) -> Option<&Node> {
+        self.cst.root().map(|root| self.cst.node(root))
+    }
+
+    fn hash(&self) -> Digest {
+        self.root().map_or_else(|| crate::base::sha256(self.cst.text().as_bytes()), |root| root.hash)
+    }
+
+    /// Returns whether it holds nothing but comments.
+    fn is_empty(&self) -> bool {
+        self.cst.root().is_none()
+    }
+}
+
+/// Returns the names of documents: objects by identity, others by number.
+fn names(documents: &[Rc<Document>]) -> Vec<String> {
+    let (mut plain, mut empty) = (0, 0);
+    let mut name = |document: &Rc<Document>| {
+        if !document.subject.object.is_empty() {
+            return document.subject.object.clone();
+        }
+        let (mark, number) = if document.is_empty() { ('~', &mut empty) } else { ('#', &mut plain) };
+        *number += 1;
+        format!("{mark}{number}")
+    };
+    documents.iter().map(&mut name).collect()
+}
+
+/// Names the documents of three sides so that partners share a name.
+fn paired(sides: &Three<Vec<Rc<Document>>>) -> Result<Three<Vec<String>>, Refused> {
+    let mut found = sides.as_ref().map(|side| names(side));
+    let count = |names: &[String], name: &String| names.iter().filter(|other| *other == name).count();
+    let doubled: BTreeSet<String> = [&found.base, &found.ours, &found.theirs]
+        .into_iter()
+        .flat_map(|names| names.iter().filter(|name| count(names, name) > 1).cloned())
+        .collect();
+    for name in &doubled {
+        let counts = [&found.base, &found.ours, &found.theirs].map(|names| count(names, name));
+        if counts.first() != counts.get(1) || counts.first() != counts.get(2) {
+            return Err(Refused::Doubled(name.clone()));
+        }
+        for names in [&mut found.base, &mut found.ours, &mut found.theirs] {
+            for (nth, slot) in names.iter_mut().filter(|slot| *slot == name).enumerate() {
+                *slot = format!("{name} {nth}");
+            }
+        }
+    }
+    let base = found.base.clone();
+    pair_rest((&sides.base, &base), &sides.ours, &mut found.ours);
+    pair_rest((&sides.base, &base), &sides.theirs, &mut found.theirs);
+    Ok(found)
+}
+
+/// Gives documents without a partner of their name the name of base's document that they were.
+fn pair_rest((base, known): (&[Rc<Document>], &[String]), side: &[Rc<Document>], names: &mut [String]) {
+    type Left<'a> = Vec<(usize, &'a Rc<Document>)>;
+    fn left<'a>(documents: &'a [Rc<Document>], own: &[String], other: &[String]) -> Left<'a> {
+        let is_left = |(place, document): &(usize, &Rc<Document>)| {
+            !document.is_empty() && own.get(*place).is_some_and(|name| !other.contains(name))
+        };
+        documents.iter().enumerate().filter(is_left).collect()
+    }
+    let give = |names: &mut [String], new: usize, old: usize| {
+        if let (Some(slot), Some(name)) = (names.get_mut(new), known.get(old)) {
+            slot.clone_from(name);
+        }
+    };
+    let same_name =
+        |a: &Document, b: &Document| !a.name.is_empty() && a.subject.kind == b.subject.kind && a.name == b.name;
+    let (gone, come) = (left(base, known, names), left(side, names, known));
+    for (new, after) in &come {
+        let mut partners = gone.iter().filter(|(_, before)| same_name(before, after));
+        if let (Some((old, _)), None) = (partners.next(), partners.next()) {
+            give(names, *new, *old);
+        }
+    }
+    let (gone, come) = (left(base, known, names), left(side, names, known));
+    let leaves_of =
+        |document: &Document| document.cst.root().map(|root| leaves(&document.cst, root)).unwrap_or_default();
+    if gone.len().saturating_mul(come.len()) > MAX_COMPARISONS {
+        return;
+    }
+    let leaves_of =
+        |left: &Left<'_>| left.iter().map(|(place, document)| (*place, leaves_of(document))).collect::<Vec<_>>();
+    let mut scores = Vec::new();
+    let after = leaves_of(&come);
+    for (old, before) in leaves_of(&gone) {
+        scores.extend(after.iter().map(|(new, after)| (alike(&before, after), old, *new)));
+    }
+    let in_order = gone.len() == come.len()
+        && gone.iter().zip(&come).all(|((old, before), (new, after))| {
+            let score = scores.iter().find(|(_, o, n)| o == old && n == new).map_or(0, |(score, ..)| *score);
+            before.subject.kind == after.subject.kind && score >= IN_ORDER_PERCENT
+        });
+    if in_order {
+        gone.iter().zip(&come).for_each(|((old, _), (new, _))| give(names, *new, *old));
+        return;
+    }
+    for (score, old, new) in scores.iter().filter(|(score, ..)| *score >= ALIKE_PERCENT) {
+        if !scores.iter().any(|(other, o, n)| (o == old) != (n == new) && other >= score) {
+            give(names, *new, *old);
+        }
+    }
+}
+
+/// Merges the documents of a file by structure.
+pub(super) fn merge(texts: &Three<Option<&str>>, rules: &Rules, found: &mut Findings) -> Result<Documents, Refused> {
+    let read = |text: Option<&str>, side: &str| {
+        read(text.unwrap_or(""), rules).map_err(|reason| Refused::Unparsable(format!("{side} {reason}")))
+    };
+    let sides = Three {
+        base: read(texts.base, "base,")?,
+        ours: read(texts.ours, "yours,")?,
+        theirs: read(texts.theirs, "upstream,")?,
+    };
+    let names = paired(&sides)?;
+    let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
+    let ordered = order(&slices, Frame::Merged).names;
+    let index = |side: &Vec<Rc<Document>>, names: &Vec<String>| -> BTreeMap<String, Rc<Document>> {
+        names.iter().cloned().zip(side.iter().cloned()).collect()
+    };
+    let base = index(&sides.base, &names.base);
+    let ours = index(&sides.ours, &names.ours);
+    let theirs = index(&sides.theirs, &names.theirs);
+    let nothing = Cst::parse(Source { text: "", masked: "", controls: &[] }).map_err(|_| impossible("no document"))?;
+    let mut text = Rope::default();
+    let mut hashes = Vec::new();
+    for name in &ordered {
+        let trio = Three {
+            base: base.get(name).map(Rc::as_ref),
+            ours: ours.get(name).map(Rc::as_ref),
+            theirs: theirs.get(name).map(Rc::as_ref),
+        };
+        found.document.clone_from(name);
+        let piece = one(&trio, &nothing, rules, found).map_err(|Impossible(why)| Refused::Impossible(why))?;
+        if let Some((_, hash)) = &piece.content
+            && trio.ours.or(trio.theirs).is_some_and(|document| !document.is_empty())
+        {
+            hashes.push(*hash);
+        }
+        append(&mut text, piece.text);
+    }
+    Ok(Documents { text, hashes, sides })
+}
+
+fn impossible(why: &str) -> Refused {
+    Refused::Impossible(why.to_owned())
+}
+
+/// Puts a document behind others, with a separator if it has none.
+fn append(text: &mut Rope, piece: Rope) {
+    if piece.is_empty() {
+        return;
+    }
+    if text.is_empty() {
+        text.push(piece);
+        return;
+    }
+    if !text.ends_line() {
+        text.push_str("\n");
+    }
+    let mut piece = piece;
+    let mark = |text: &mut String| {
+        if !text.is_empty() && !text.starts_with("---") {
+            text.insert_str(0, "---\n");
+        }
+    };
+    match piece.0.first_mut() {
+        Some(super::piece::Strand::Plain(text)) => mark(text),
+        Some(super::piece::Strand::Open(open)) => {
+            mark(&mut open.sides.base);
+            mark(&mut open.sides.ours);
+            mark(&mut open.sides.theirs);
+        }
+        None => {}
+    }
+    text.push(piece);
+}
+
+type Sided<'a> = Three<Option<&'a Document>>;
+
+/// Merges one document.
+fn one(trio: &Sided<'_>, nothing: &Cst, rules: &Rules, found: &mut Findings) -> Result<Piece, Impossible> {
+    let same = |a: Option<&Document>, b: Option<&Document>| match (a, b) {
+        (Some(a), Some(b)) => a.cst.text() == b.cst.text(),
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    let Three { base, ours, theirs } = *trio;
+    if same(ours, theirs) || same(base, theirs) {
+        return Ok(kept(ours));
+    }
+    let object = ours.or(theirs).map_or("", |document| document.subject.object.as_str());
+    if same(base, ours) && !rules.withholds_in(object) {
+        return Ok(kept(theirs));
+    }
+    match (base, ours, theirs) {
+        (Some(base), Some(ours), None) if base.hash() == ours.hash() => Ok(kept(None)),
+        (Some(base), None, Some(theirs)) if base.hash() == theirs.hash() => Ok(kept(None)),
+        (_, Some(_), None) => {
+            Ok(conflict(ConflictKind::EditDelete, "you changed it and upstream deleted it", trio, rules, found))
+        }
+        (_, None, Some(_)) => {
+            Ok(conflict(ConflictKind::DeleteEdit, "you deleted it and upstream changed it", trio, rules, found))
+        }
+        (_, Some(ours), Some(theirs)) => {
+            let mark = found.mark();
+            let piece = both(base, ours, theirs, (nothing, rules, &mut *found))?;
+            if base.is_none() && found.conflicts_since(mark) > 0 {
+                found.reset(mark);
+                let why = "both sides added it, with other content";
+                return Ok(conflict(ConflictKind::BothAdded, why, trio, rules, found));
+            }
+            match piece {
+                Some(piece) => Ok(piece),
+                None => Ok(conflict(ConflictKind::Value, "both sides changed it", trio, rules, found)),
+            }
+        }
+        (_, None, None) => Ok(kept(None)),
+    }
+}
+
+fn kept(document: Option<&Document>) -> Piece {
+    match document {
+        Some(document) => Piece {
+            text: Rope::plain(document.cst.text()),
+            gap: String::new(),
+            content: Some((String::new(), document.hash())),
+            before: None,
+        },
+        None => absent(String::new()),
+    }
+}
+
+fn conflict(kind: ConflictKind, why: &str, trio: &Sided<'_>, rules: &Rules, found: &mut Findings) -> Piece {
+    let text = |side: Option<&Document>| side.map(|document| document.cst.text().to_owned());
+    let shown = trio.map(text);
+    let sides = Sides { shown: shown.clone(), hashes: trio.map(|side| side.map(Document::hash)) };
+    let nobody = Subject::default();
+    let subject = trio.ours.or(trio.theirs).map_or(&nobody, |document| &document.subject);
+    // A document that is no object is named by its number, unless it is the only one.
+    let path = if subject.object.is_empty() && found.document != "#1" { found.document.clone() } else { String::new() };
+    match found.open(rules, (kind, why), (subject, &path), sides) {
+        (None, Some(Take::Upstream)) => kept(trio.theirs),
+        (None, Some(Take::Base)) => kept(trio.base),
+        (None, _) => kept(trio.ours),
+        (Some(number), _) => {
+            let ours = kept(trio.ours);
+            Piece { text: Rope::open(vec![number], shown.map(Option::unwrap_or_default)), ..ours }
+        }
+    }
+}
+
+/// Merges a document that ours and theirs have; nothing if only the whole can be decided.
+fn both(
+    base: Option<&Document>,
+    ours: &Document,
+    theirs: &Document,
+    (nothing, rules, found): (&Cst, &Rules, &mut Findings),
+) -> Result<Option<Piece>, Impossible> {
+    let roots = (ours.root(), theirs.root());
+    let (Some(mine), Some(upstream)) = roots else { return Ok(both_empty(base, ours, theirs)) };
+    let is_plain = |node: &Node| !matches!(node.kind, Kind::Map | Kind::Seq);
+    if is_plain(mine) && is_plain(upstream) {
+        return Err(Impossible("a document is neither a map nor a list".to_owned()));
+    }
+    if mine.kind != upstream.kind || !matches!(mine.kind, Kind::Map | Kind::Seq) || mine.children.is_empty() {
+        return Ok(None);
+    }
+    let old = base.and_then(Document::root).filter(|root| root.kind == mine.kind);
+    let csts = Three { base: base.map_or(nothing, |base| &base.cst), ours: &ours.cst, theirs: &theirs.cst };
+    let mut structure = Structure {
+        rules,
+        subject: &ours.subject,
+        csts,
+        found,
+        path: Vec::new(),
+        fields: Vec::new(),
+        is_added: base.is_none(),
+        list_comment: None,
+        brackets: usize::from(!mine.is_block()),
+    };
+    let collected = structure.collection(Three { base: old, ours: Some(mine), theirs: Some(upstream) }, mine.column)?;
+    let content = Some((String::new(), collected.hash));
+    let piece = |text| Some(Piece { text, gap: String::new(), content, before: None });
+    if !mine.is_block() {
+        let (joined, numbers) = brackets(&ours.cst, mine, collected);
+        let around = |range| ours.cst.slice(&range);
+        let text = format!("{}{joined}{}", around(0..mine.span.start), around(mine.span.end..ours.cst.text().len()));
+        if numbers.is_empty() {
+            return Ok(piece(Rope::plain(text)));
+        }
+        let whole = |document: Option<&Document>| document.map_or("", |document| document.cst.text()).to_owned();
+        let sides = Three { base: whole(base), ours: text, theirs: whole(Some(theirs)) };
+        return Ok(piece(Rope::open(numbers, sides)));
+    }
+    if !collected.pieces.iter().any(|piece| !piece.text.is_empty()) || !collected.whole.is_empty() {
+        return Err(Impossible("nothing is left of a document, or its top is disputed".to_owned()));
+    }
+    let mut text = Rope::plain(preamble(base, ours, theirs));
+    let (entries, gap) = assemble(collected.pieces);
+    text.push(entries);
+    text.push_str(&gap);
+    Ok(piece(text))
+}
+
+/// Merges documents of which one holds nothing but comments.
+fn both_empty(base: Option<&Document>, ours: &Document, theirs: &Document) -> Option<Piece> {
+    let is_empty = |document: &Document| document.is_empty();
+    (is_empty(ours) && is_empty(theirs) && base.is_none_or(is_empty)).then(|| kept(Some(ours)))
+}
+
+/// Returns what stands before the first entry: separator, comments; the side that changed it decides.
+fn preamble(base: Option<&Document>, ours: &Document, theirs: &Document) -> String {
+    let of = |document: &Document| {
+        let first = document.root().and_then(|root| root.children.first());
+        first.map_or(String::new(), |first| document.cst.slice(&(0..first.own.start)).to_owned())
+    };
+    let (mine, upstream) = (of(ours), of(theirs));
+    let old = base.map_or_else(|| mine.clone(), of);
+    let is_block = theirs.root().is_some_and(Node::is_block);
+    if old == mine && is_block { upstream } else { mine }
+}
+
+/// Returns the content of the documents that hold something.
+pub(super) fn contents(documents: &[Rc<Document>]) -> Vec<Digest> {
+    documents.iter().filter_map(|document| document.root().map(|root| root.hash)).collect()
+}
+
+/// Merges three texts by structure if that leaves nothing to decide and reads back as it must.
+pub(super) fn merge_clean(path: &RepoPath, texts: &Three<Option<&str>>, rules: &Rules) -> Option<String> {
+    let mut found = Findings::new(rules.limits.fuel);
+    let documents = merge(texts, rules, &mut found).ok()?;
+    let text = documents.text.ours();
+    let is_json = path.as_str().ends_with(".json");
+    let reads = !is_json || serde_json::from_str::<serde_json::Value>(&text).is_ok();
+    let again = read(&text, rules).ok()?;
+    (found.len() == 0 && reads && contents(&again) == documents.hashes).then_some(text)
+}

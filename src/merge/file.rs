@@ -1,0 +1,440 @@
+//! Pure. Merges one file: by structure where it is YAML, with the line merge as second opinion.
+//!
+//! Where both merges are clean and say the same, the bytes are those of git, so that the same merge made by git or by a
+//! forge gives the same file. Byte-order mark, line ends and the final newline belong to the file and are merged for
+//! themselves. Not here: files that were moved (`tree`), documents (`document`).
+
+use std::collections::BTreeMap;
+
+use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind};
+use super::document::{self, Documents, Refused};
+use super::finding::{Findings, Sides};
+use super::line_diff::lines;
+use super::piece::{Rope, Strand};
+use super::present::{MarkerLabels, MarkerStyle, with_markers};
+use super::rules::{Rules, Subject, Take};
+use super::sound::{doubles_more, is_sound};
+use super::text::{TextMerge, has_markers, merge_text};
+use super::tree::Three;
+use crate::base::{RepoPath, sha256};
+
+/// In which way a file was merged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// Only one side changed it.
+    Trivial,
+    /// By its structure.
+    Structural,
+    /// By lines.
+    Lines,
+}
+
+/// A merged file.
+#[derive(Clone, Debug)]
+pub struct FileMerge {
+    /// The text with ours at each conflict; nothing if the file is gone.
+    pub text: Option<String>,
+    /// What a person has to decide, in the order of the text.
+    pub conflicts: Vec<Conflict>,
+    /// What a person should know.
+    pub notices: Vec<Notice>,
+    /// Conflicts that decisions settled.
+    pub replayed: Vec<(Conflict, Take)>,
+    /// In which way it was merged.
+    pub how: How,
+    /// Why a merge by structure did not read back as it must; a fault of ours.
+    pub guard: Option<String>,
+    /// Work that is left for further files.
+    pub fuel: u64,
+    rope: Rope,
+}
+
+impl FileMerge {
+    /// Writes the text with conflict markers.
+    pub fn with_markers(&self, style: MarkerStyle, labels: MarkerLabels<'_>) -> String {
+        with_markers(&self.rope, style, labels)
+    }
+}
+
+/// Merges one file; a side without it is nothing.
+pub fn merge_file(path: &RepoPath, texts: Three<Option<&str>>, rules: &Rules) -> FileMerge {
+    let Three { base, ours, theirs } = texts;
+    let trivial = |side: Option<&str>| FileMerge {
+        text: side.map(str::to_owned),
+        conflicts: Vec::new(),
+        notices: Vec::new(),
+        replayed: Vec::new(),
+        how: How::Trivial,
+        guard: None,
+        fuel: rules.limits.fuel,
+        rope: Rope::plain(side.unwrap_or_default()),
+    };
+    if base == theirs || ours == theirs {
+        return trivial(ours);
+    }
+    if base == ours && rules.withheld.is_empty() {
+        return trivial(theirs);
+    }
+    let merged = Merging { path, texts, rules, found: Findings::new(rules.limits.fuel), guard: None }.run();
+    let is_unread = merged.notices.iter().any(|notice| notice.kind == NoticeKind::Unparsable);
+    if rules.templates.is_none() || !is_unread {
+        return merged;
+    }
+    // Braces in a text need not be those of a template.
+    let plain = Rules { templates: None, ..rules.clone() };
+    let fuel = merged.fuel;
+    let again = Merging { path, texts, rules: &plain, found: Findings::new(fuel), guard: None }.run();
+    if again.how == How::Structural { again } else { merged }
+}
+
+/// Why a merge by structure does not stand.
+enum Fault {
+    /// An alias lost its anchor.
+    Anchor(String),
+    /// The text does not say what it must.
+    Guard(String),
+}
+
+struct Merging<'a> {
+    path: &'a RepoPath,
+    texts: Three<Option<&'a str>>,
+    rules: &'a Rules,
+    found: Findings,
+    guard: Option<String>,
+}
+
+impl Merging<'_> {
+    fn run(self) -> FileMerge {
+        if self.texts.ours.is_some_and(has_markers) {
+            return self.whole(ConflictKind::Text, "your file holds conflict markers");
+        }
+        let forms = self.texts.map(|text| text.map(Form::of));
+        let is_mixed = [&forms.base, &forms.ours, &forms.theirs].into_iter().flatten().any(Option::is_none);
+        let is_structured = self.path.is_yaml() || self.path.as_str().ends_with(".json");
+        let bytes = [self.texts.base, self.texts.ours, self.texts.theirs].into_iter().flatten().map(str::len).max();
+        let is_large = bytes.unwrap_or(0) > self.rules.limits.file_bytes;
+        if is_mixed || !is_structured {
+            let texts = self.texts.map(|text| text.map(str::to_owned));
+            return self.by_lines(texts, None, None);
+        }
+        let form = Form::merge(&forms.map(Option::flatten));
+        let normal = self.texts.map(|text| text.map(Form::plain));
+        if is_large {
+            let why = (NoticeKind::Limit, "it is larger than what is merged by structure".to_owned());
+            return self.by_lines(normal, Some(form), Some(why));
+        }
+        self.structured(normal, form)
+    }
+
+    fn structured(mut self, normal: Three<Option<String>>, form: Form) -> FileMerge {
+        let texts = normal.as_ref().map(|text| text.as_deref());
+        match document::merge(&texts, self.rules, &mut self.found) {
+            Ok(documents) => match self.checked(&documents, texts.ours) {
+                Ok(()) => self.judged(documents, normal, form),
+                Err(Fault::Anchor(why)) => {
+                    self.reset();
+                    self.whole(ConflictKind::Anchor, &why)
+                }
+                Err(Fault::Guard(why)) => {
+                    self.guard = Some(why.clone());
+                    self.reset();
+                    self.by_lines(normal, Some(form), Some((NoticeKind::ByLines, why)))
+                }
+            },
+            Err(Refused::Doubled(name)) => {
+                self.reset();
+                self.whole(ConflictKind::DuplicateIdentity, &format!("{name} stands twice in the file"))
+            }
+            Err(Refused::Unparsable(why)) => {
+                self.reset();
+                self.by_lines(normal, Some(form), Some((NoticeKind::Unparsable, why)))
+            }
+            Err(Refused::Impossible(why)) => {
+                self.reset();
+                self.by_lines(normal, Some(form), Some((NoticeKind::ByLines, why)))
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        self.found = Findings::new(self.found.fuel);
+    }
+
+    /// Reads the text of a merge again and holds it against what it must say.
+    fn checked(&self, documents: &Documents, ours: Option<&str>) -> Result<(), Fault> {
+        let text = documents.text.ours();
+        let guard = |why: &str| Err(Fault::Guard(why.to_owned()));
+        let found = match document::read(&text, self.rules) {
+            Ok(found) => found,
+            Err(why) if why.contains("anchor") || why.contains("alias") => {
+                return Err(Fault::Anchor(format!("an alias of the merge names nothing: {why}")));
+            }
+            Err(why) => return guard(&format!("the merge reads no more: {why}")),
+        };
+        if document::contents(&found) != documents.hashes {
+            return guard("the merge does not say what it must");
+        }
+        if doubles_more(&documents.sides, &found, self.rules) {
+            return guard("the merge holds an item twice");
+        }
+        let is_strict = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
+        if self.path.as_str().ends_with(".json") && !is_strict(&text) && ours.is_some_and(is_strict) {
+            return guard("the merge is no JSON");
+        }
+        Ok(())
+    }
+
+    /// Holds a merge by structure against the merge by lines.
+    fn judged(mut self, documents: Documents, normal: Three<Option<String>>, form: Form) -> FileMerge {
+        let texts = normal.as_ref().map(|text| text.as_deref());
+        let by_lines = merge_text(
+            texts.base.unwrap_or_default(),
+            texts.ours.unwrap_or_default(),
+            texts.theirs.unwrap_or_default(),
+        );
+        let is_clean = by_lines.conflicts.is_empty() && texts.ours.is_some() && texts.theirs.is_some();
+        let nobody = Subject::default();
+        let read = if is_clean { document::read(&by_lines.text, self.rules).ok() } else { None };
+        if self.found.len() == 0 && !self.found.has_replayed() && is_clean {
+            if read.is_some_and(|read| document::contents(&read) == documents.hashes) {
+                return self.finish(Rope::plain(by_lines.text), How::Structural, Some(form));
+            }
+            let detail = "the merge by structure stands";
+            self.found.notice(NoticeKind::LineMergeDiffers, &nobody, "", detail);
+        } else if self.found.len() > 0 && read.is_some_and(|read| is_sound(&documents.sides, &read, self.rules)) {
+            self.reset();
+            let detail = "it is right and leaves nothing to decide, so it stands";
+            self.found.notice(NoticeKind::LineMergeDiffers, &nobody, "", detail);
+            return self.finish(Rope::plain(by_lines.text), How::Lines, Some(form));
+        }
+        if self.found.len() > self.rules.limits.conflicts {
+            return self.whole(ConflictKind::Text, "too many places differ");
+        }
+        let rope = self.cut(documents.text, &texts);
+        self.finish(rope, How::Structural, Some(form))
+    }
+
+    /// Makes one open place of the file if a side put into all of them would not read.
+    fn cut(&self, rope: Rope, texts: &Three<Option<&str>>) -> Rope {
+        let reads = |text: String| document::read(&text, self.rules).is_ok();
+        if !rope.has_open() || reads(rope.side(|sides| &sides.theirs)) && reads(rope.side(|sides| &sides.base)) {
+            return rope;
+        }
+        let whole = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        let sides = Three { base: whole(texts.base), ours: rope.ours(), theirs: whole(texts.theirs) };
+        Rope::open(rope.conflicts(), sides)
+    }
+
+    /// Merges by lines; `why` says what spoke against a merge by structure.
+    fn by_lines(
+        mut self,
+        normal: Three<Option<String>>,
+        form: Option<Form>,
+        why: Option<(NoticeKind, String)>,
+    ) -> FileMerge {
+        let (Some(ours), Some(theirs)) = (&normal.ours, &normal.theirs) else {
+            return match normal.ours {
+                Some(_) => self.whole(ConflictKind::EditDelete, "you changed the file and upstream deleted it"),
+                None => self.whole(ConflictKind::DeleteEdit, "you deleted the file and upstream changed it"),
+            };
+        };
+        let merged = merge_text(normal.base.as_deref().unwrap_or_default(), ours, theirs);
+        let kind = if normal.base.is_some() { ConflictKind::Text } else { ConflictKind::BothAdded };
+        if let Some((notice, why)) = why {
+            if merged.conflicts.is_empty() && self.is_spoiled(&merged.text, &normal) {
+                return self.whole(ConflictKind::Text, &why);
+            }
+            self.found.notice(notice, &Subject::default(), "", &why);
+        }
+        let rope = self.hunks(kind, merged);
+        self.finish(rope, How::Lines, form)
+    }
+
+    /// Returns whether a clean merge by lines reads no more although the sides do, or doubled something.
+    fn is_spoiled(&self, merged: &str, normal: &Three<Option<String>>) -> bool {
+        let read = |text: &Option<String>| document::read(text.as_deref().unwrap_or_default(), self.rules);
+        let (Ok(ours), Ok(theirs)) = (read(&normal.ours), read(&normal.theirs)) else { return false };
+        let sides = Three { base: Vec::new(), ours, theirs };
+        document::read(merged, self.rules).map_or(true, |merged| doubles_more(&sides, &merged, self.rules))
+    }
+
+    /// Makes a rope of a merge by lines.
+    fn hunks(&mut self, kind: ConflictKind, merged: TextMerge) -> Rope {
+        let mut rope = Rope::default();
+        let mut rest = lines(&merged.text).into_iter();
+        let mut line = 1;
+        for hunk in merged.conflicts {
+            let before: String = rest.by_ref().take(hunk.line - line).collect();
+            rope.push_str(&before);
+            let own = lines(&hunk.ours).len();
+            line = hunk.line + rest.by_ref().take(own).count();
+            let sides = Three { base: hunk.base, ours: hunk.ours, theirs: hunk.theirs };
+            let why = match kind {
+                ConflictKind::BothAdded => "both sides added the file, with other lines here",
+                _ => "both sides changed these lines",
+            };
+            let (number, take) = self.open(kind, why, &sides);
+            match (number, take) {
+                (Some(number), _) => rope.push(Rope::open(vec![number], sides)),
+                (None, Some(Take::Upstream)) => rope.push_str(&sides.theirs),
+                (None, Some(Take::Base)) => rope.push_str(&sides.base),
+                (None, Some(Take::Value(value))) => rope.push_str(&format!("{}\n", value.trim_end_matches('\n'))),
+                (None, Some(Take::Mine) | None) => rope.push_str(&sides.ours),
+            }
+        }
+        rope.push_str(&rest.collect::<String>());
+        rope
+    }
+
+    fn open(&mut self, kind: ConflictKind, why: &str, sides: &Three<String>) -> (Option<usize>, Option<Take>) {
+        let shown = sides.as_ref().map(|text| Some(text.clone()));
+        let hashes = sides.as_ref().map(|text| Some(sha256(text.as_bytes())));
+        let subject = Subject { object: self.path.to_string(), ..Subject::default() };
+        self.found.open(self.rules, (kind, why), (&subject, ""), Sides { shown, hashes })
+    }
+
+    /// Opens one conflict about the whole file.
+    fn whole(mut self, kind: ConflictKind, why: &str) -> FileMerge {
+        self.reset();
+        let text = |side: Option<&str>| side.unwrap_or_default().to_owned();
+        let sides = self.texts.map(text);
+        let subject = Subject { object: self.path.to_string(), ..Subject::default() };
+        let shown = self.texts.map(|side| side.map(str::to_owned));
+        let hashes = self.texts.map(|side| side.map(|text| sha256(text.as_bytes())));
+        let (number, take) = self.found.open(self.rules, (kind, why), (&subject, ""), Sides { shown, hashes });
+        let (rope, side) = match (number, take) {
+            (Some(number), _) => (Rope::open(vec![number], sides), self.texts.ours),
+            (None, Some(Take::Upstream)) => (Rope::plain(sides.theirs), self.texts.theirs),
+            (None, Some(Take::Base)) => (Rope::plain(sides.base), self.texts.base),
+            (None, _) => (Rope::plain(sides.ours), self.texts.ours),
+        };
+        let is_there = side.is_some();
+        let mut merged = self.finish(rope, How::Lines, None);
+        merged.conflicts.iter_mut().for_each(|conflict| conflict.line = 0);
+        FileMerge { text: merged.text.filter(|_| is_there), ..merged }
+    }
+
+    fn finish(self, rope: Rope, how: How, form: Option<Form>) -> FileMerge {
+        let rope = form.map_or(rope.clone(), |form| form.restored(rope));
+        let mut places = BTreeMap::new();
+        let mut line = 1;
+        for strand in &rope.0 {
+            if let Strand::Open(open) = strand {
+                places.extend(open.conflicts.iter().map(|number| (*number, line)));
+            }
+            line += match strand {
+                Strand::Plain(text) => text.matches('\n').count(),
+                Strand::Open(open) => open.sides.ours.matches('\n').count(),
+            };
+        }
+        let text = rope.ours();
+        let may_go = self.texts.ours.is_none() || self.texts.theirs.is_none();
+        let mut conflicts = self.found.conflicts(self.path, &places);
+        let is_deletion = |kind| matches!(kind, ConflictKind::EditDelete | ConflictKind::DeleteEdit);
+        for conflict in conflicts.iter_mut().filter(|conflict| is_deletion(conflict.kind)) {
+            // Without an object or a field the whole file is meant.
+            if conflict.object.is_empty() && conflict.key.is_empty() {
+                conflict.line = 0;
+            }
+        }
+        conflicts.sort_by(|a, b| (a.line, &a.object, &a.key).cmp(&(b.line, &b.object, &b.key)));
+        FileMerge {
+            text: (!text.is_empty() || !may_go).then_some(text),
+            conflicts,
+            notices: self.found.notices(self.path),
+            replayed: self.found.replayed(self.path),
+            how,
+            guard: self.guard,
+            fuel: self.found.fuel,
+            rope,
+        }
+    }
+}
+
+/// How a file is written as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Form {
+    has_mark: bool,
+    has_returns: bool,
+    ends_line: bool,
+}
+
+impl Form {
+    /// Returns the form of a text, or nothing if its line ends are mixed.
+    fn of(text: &str) -> Option<Self> {
+        let breaks = text.matches('\n').count();
+        let returns = text.matches("\r\n").count();
+        if returns != 0 && returns != breaks || text.matches('\r').count() != returns {
+            return None;
+        }
+        Some(Self {
+            has_mark: text.starts_with('\u{feff}'),
+            has_returns: returns > 0,
+            ends_line: text.is_empty() || text.ends_with('\n'),
+        })
+    }
+
+    /// Returns a text without mark and returns, ended by a newline.
+    fn plain(text: &str) -> String {
+        let mut plain = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
+        if !plain.is_empty() && !plain.ends_with('\n') {
+            plain.push('\n');
+        }
+        plain
+    }
+
+    /// Merges the forms: the side that changed one decides, ours if both did.
+    fn merge(forms: &Three<Option<Self>>) -> Self {
+        let any = forms.ours.or(forms.theirs).or(forms.base);
+        let plain = any.unwrap_or(Self { has_mark: false, has_returns: false, ends_line: true });
+        let side = |form: Option<Self>| form.unwrap_or(plain);
+        let (base, ours, theirs) = (side(forms.base), side(forms.ours), side(forms.theirs));
+        let pick = |get: fn(Self) -> bool| if get(base) == get(ours) { get(theirs) } else { get(ours) };
+        Self {
+            has_mark: pick(|form| form.has_mark),
+            has_returns: pick(|form| form.has_returns),
+            ends_line: pick(|form| form.ends_line),
+        }
+    }
+
+    /// Gives a text its form back.
+    fn restored(self, rope: Rope) -> Rope {
+        let ends = |text: &str| if self.has_returns { text.replace('\n', "\r\n") } else { text.to_owned() };
+        let mut rope = Rope(
+            rope.0
+                .into_iter()
+                .map(|strand| match strand {
+                    Strand::Plain(text) => Strand::Plain(ends(&text)),
+                    Strand::Open(mut open) => {
+                        open.sides = open.sides.map(|text| ends(&text));
+                        Strand::Open(open)
+                    }
+                })
+                .collect(),
+        );
+        if !self.ends_line {
+            let cut = |text: &mut String| {
+                if text.ends_with('\n') {
+                    text.pop();
+                }
+                if self.has_returns && text.ends_with('\r') {
+                    text.pop();
+                }
+            };
+            match rope.0.last_mut() {
+                Some(Strand::Plain(text)) => cut(text),
+                Some(Strand::Open(open)) => {
+                    cut(&mut open.sides.base);
+                    cut(&mut open.sides.ours);
+                    cut(&mut open.sides.theirs);
+                }
+                None => {}
+            }
+        }
+        if self.has_mark && !rope.is_empty() {
+            rope.0.insert(0, Strand::Plain("\u{feff}".to_owned()));
+        }
+        rope
+    }
+}

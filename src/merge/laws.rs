@@ -1,0 +1,164 @@
+//! Pure. Laws of the merge over generated files: styles, comments, anchors, line ends and edits of all kinds.
+//!
+//! A case is a number; the same number makes the same three files.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::document::read;
+use super::file::{FileMerge, merge_file};
+use super::rules::{Prefer, Rules, Take};
+use super::sound::is_sound;
+use super::text::merge_text;
+use super::tree::Three;
+use crate::base::RepoPath;
+use crate::yaml::cst::{Cst, Source, split};
+
+mod generator;
+
+use generator::{Case, case};
+
+fn path() -> RepoPath {
+    RepoPath::parse("apps/quarry/all.yaml").unwrap()
+}
+
+fn merge(base: &str, ours: &str, theirs: &str) -> FileMerge {
+    merge_with(base, ours, theirs, &Rules::default())
+}
+
+fn merge_with(base: &str, ours: &str, theirs: &str, rules: &Rules) -> FileMerge {
+    merge_file(&path(), Three { base: Some(base), ours: Some(ours), theirs: Some(theirs) }, rules)
+}
+
+fn kinds(merged: &FileMerge) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for conflict in &merged.conflicts {
+        let kind = match format!("{:?}", conflict.kind).as_str() {
+            "EditDelete" | "DeleteEdit" => "Delete".to_owned(),
+            kind => kind.to_owned(),
+        };
+        *found.entry(format!("{kind} {} {}", conflict.object, conflict.key)).or_default() += 1;
+    }
+    found
+}
+
+fn shown(case: &Case) -> String {
+    format!("--- base\n{}--- ours\n{}--- theirs\n{}", case.base, case.ours, case.theirs)
+}
+
+fn is_right(made: &Case, result: &str) -> bool {
+    let read = |text: &str| read(text, &rules());
+    match (read(&made.base), read(&made.ours), read(&made.theirs), read(result)) {
+        (Ok(base), Ok(ours), Ok(theirs), Ok(result)) => is_sound(&Three { base, ours, theirs }, &result, &rules()),
+        _ => false,
+    }
+}
+
+fn rules() -> Rules {
+    Rules::default()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_one_side_alone_changed_is_the_result(seed in any::<u64>()) {
+        let Case { base, ours, theirs } = case(seed);
+        prop_assert_eq!(merge(&base, &base, &theirs).text, Some(theirs.clone()));
+        prop_assert_eq!(merge(&base, &ours, &base).text, Some(ours));
+        prop_assert_eq!(merge(&base, &theirs, &theirs).text, Some(theirs));
+    }
+
+    #[test]
+    fn no_merge_by_structure_says_something_else_than_it_must(seed in any::<u64>()) {
+        let made = case(seed);
+        let merged = merge(&made.base, &made.ours, &made.theirs);
+        prop_assert!(merged.guard.is_none(), "{:?}\n{}", merged.guard, shown(&made));
+    }
+
+    #[test]
+    fn no_edit_is_lost_and_none_invented(seed in any::<u64>()) {
+        let made = case(seed);
+        let merged = merge(&made.base, &made.ours, &made.theirs);
+        let text = merged.text.clone().unwrap_or_default();
+        // A map that lost its last entry is left empty, which is no leaf of any side.
+        let is_hollow = [&text, &made.ours, &made.theirs].iter().any(|side| side.contains("{}") || side.contains("[]"));
+        if merged.conflicts.is_empty() && merged.notices.is_empty() && !is_hollow {
+            prop_assert!(is_right(&made, &text), "{}--- merged\n{text}", shown(&made));
+        }
+    }
+
+    #[test]
+    fn a_second_merge_brings_nothing(seed in any::<u64>()) {
+        let made = case(seed);
+        let merged = merge(&made.base, &made.ours, &made.theirs);
+        let text = merged.text.clone().unwrap_or_default();
+        let again = merge(&made.base, &text, &made.theirs);
+        prop_assert_eq!(again.text.as_deref(), Some(text.as_str()), "{}", shown(&made));
+        prop_assert_eq!(kinds(&again), kinds(&merged), "{}--- merged\n{}", shown(&made), text);
+    }
+
+    #[test]
+    fn swapped_sides_mirror_the_conflicts(seed in any::<u64>()) {
+        let made = case(seed);
+        let (one, other) = (merge(&made.base, &made.ours, &made.theirs), merge(&made.base, &made.theirs, &made.ours));
+        prop_assert_eq!(kinds(&one), kinds(&other), "{}", shown(&made));
+    }
+
+    #[test]
+    fn a_sound_merge_by_lines_leaves_nothing_to_decide(seed in any::<u64>()) {
+        let made = case(seed);
+        let lines = merge_text(&made.base, &made.ours, &made.theirs);
+        if lines.conflicts.is_empty() && is_right(&made, &lines.text) {
+            let merged = merge(&made.base, &made.ours, &made.theirs);
+            prop_assert!(merged.conflicts.is_empty(), "{:?}\n{}", merged.conflicts, shown(&made));
+        }
+    }
+
+    #[test]
+    fn decisions_settle_every_conflict(seed in any::<u64>()) {
+        let made = case(seed);
+        let open = merge(&made.base, &made.ours, &made.theirs);
+        for take in [Take::Mine, Take::Upstream, Take::Base] {
+            let decided = open.conflicts.iter().map(|conflict| (conflict.id.clone(), take.clone())).collect();
+            let settled = merge_with(&made.base, &made.ours, &made.theirs, &Rules { decided, ..rules() });
+            prop_assert!(settled.conflicts.is_empty(), "{take:?} leaves {:?}\n{}", settled.conflicts, shown(&made));
+            prop_assert!(settled.guard.is_none(), "{take:?}: {:?}\n{}", settled.guard, shown(&made));
+            if take == Take::Mine {
+                prop_assert_eq!(&settled.text, &open.text, "{}", shown(&made));
+            }
+        }
+    }
+
+    #[test]
+    fn a_preferred_side_decides_everything(seed in any::<u64>()) {
+        let made = case(seed);
+        for prefer in [Prefer::Ours, Prefer::Theirs] {
+            let merged = merge_with(&made.base, &made.ours, &made.theirs, &Rules { prefer, ..rules() });
+            prop_assert!(merged.conflicts.is_empty(), "{:?}\n{}", merged.conflicts, shown(&made));
+            prop_assert!(merged.guard.is_none(), "{prefer:?}: {:?}\n{}", merged.guard, shown(&made));
+        }
+    }
+
+    #[test]
+    fn a_document_is_its_entries_and_what_stands_between_them(seed in any::<u64>()) {
+        for text in split(&case(seed).base) {
+            let cst = Cst::parse(Source { text, masked: text, controls: &[] }).unwrap();
+            let Some(root) = cst.root().map(|root| cst.node(root)).filter(|root| root.is_block()) else { continue };
+            let first = root.children.first().map_or(0, |child| child.own.start);
+            let mut whole = cst.slice(&(0..first)).to_owned();
+            for child in &root.children {
+                whole.push_str(cst.slice(&child.own));
+                whole.push_str(cst.slice(&child.gap));
+            }
+            prop_assert_eq!(whole, text);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_merge_panic(base in ".{0,40}", ours in "[a-c:#|>&*!{}\\[\\]\"' \\-\n]{0,60}", theirs in "[a-c:#|>&*!{}\\[\\]\"' \\-\n]{0,60}") {
+        let merged = merge(&base, &ours, &theirs);
+        prop_assert!(merged.text.is_some());
+    }
+}

@@ -1,0 +1,119 @@
+//! Pure. Leaves of nodes, how alike two nodes are, and what a text in a list is about.
+//!
+//! Not here: who is paired with whom (`align`, `pair`).
+
+use std::collections::BTreeMap;
+
+use super::rules::GUESSED_KEYS;
+use crate::base::{Digest, Encoder, sha256};
+use crate::yaml::cst::{Cst, Kind, Label, NodeId, Style};
+
+/// Leaves of a node, how often each occurs.
+pub(super) type Leaves = BTreeMap<Digest, usize>;
+
+/// Returns the leaves of a node: paths of field names with the content there.
+pub(super) fn leaves(cst: &Cst, id: NodeId) -> Leaves {
+    let mut found = Leaves::new();
+    collect(cst, id, &mut Vec::new(), &mut found);
+    found
+}
+
+fn collect<'a>(cst: &'a Cst, id: NodeId, path: &mut Vec<&'a str>, found: &mut Leaves) {
+    let node = cst.node(id);
+    if node.children.is_empty() || !matches!(node.kind, Kind::Map | Kind::Seq) {
+        let mut leaf = |content: &Digest| {
+            let mut encoder = Encoder::new();
+            for step in path.iter() {
+                encoder.text(step);
+            }
+            *found.entry(encoder.raw(&content.0).digest()).or_default() += 1;
+        };
+        // Of a text of several lines every line is a leaf, because sides change lines of it.
+        match node.kind == Kind::Scalar && node.style == Style::BlockText {
+            true => node.text.lines().for_each(|line| leaf(&sha256(line.as_bytes()))),
+            false => leaf(&node.hash),
+        }
+        return;
+    }
+    for child in &node.children {
+        match &child.label {
+            Label::Key(key) => path.push(key),
+            Label::Item => path.push(known_by(cst, child.value)),
+            Label::Control(_) => continue,
+        }
+        collect(cst, child.value, path, found);
+        path.pop();
+    }
+}
+
+/// Returns what an item is called, if a field of it is a name as people use them.
+fn known_by(cst: &Cst, id: NodeId) -> &str {
+    let named = GUESSED_KEYS.iter().find_map(|key| cst.entry(id, key));
+    named.map(|child| cst.node(child.value).text.as_str()).filter(|name| !name.is_empty()).unwrap_or("-")
+}
+
+/// Returns the share of equal leaves in percent.
+pub(super) fn alike(a: &Leaves, b: &Leaves) -> usize {
+    let shared: usize = a.iter().map(|(leaf, count)| *count.min(b.get(leaf).unwrap_or(&0))).sum();
+    let all = a.values().sum::<usize>() + b.values().sum::<usize>();
+    (shared * 200).checked_div(all).unwrap_or(100)
+}
+
+/// Returns what a text in a list is about, without the version or value in it: `--flag`, a variable's name, a repository.
+pub(super) fn about(text: &str) -> Option<String> {
+    if text.contains(char::is_whitespace) {
+        return None;
+    }
+    if let Some((url, query)) = text.split_once('?')
+        && (query.contains("ref=") || query.contains("version="))
+    {
+        return Some(format!("url {url}"));
+    }
+    if text.starts_with('-') {
+        return text.split_once('=').map(|(flag, _)| format!("flag {flag}"));
+    }
+    if text.contains("://") {
+        return Some(format!("url {}", without_version_segment(text)?));
+    }
+    if let Some((name, _)) = text.split_once('=') {
+        let is_name =
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
+        return is_name.then(|| format!("variable {name}"));
+    }
+    if let Some((name, _)) = text.split_once('@') {
+        return (!name.is_empty()).then(|| format!("image {name}"));
+    }
+    let (repository, tag) = text.rsplit_once(':')?;
+    let is_image = !repository.is_empty() && !tag.is_empty() && !tag.contains('/') && repository.contains('/');
+    is_image.then(|| format!("image {repository}"))
+}
+
+fn without_version_segment(url: &str) -> Option<String> {
+    let is_version = |segment: &&str| {
+        let digits = segment.strip_prefix('v').unwrap_or(segment);
+        digits.starts_with(|c: char| c.is_ascii_digit()) && digits.contains('.')
+    };
+    url.split('/').any(|segment| is_version(&segment)).then(|| {
+        url.split('/').map(|segment| if is_version(&segment) { "*" } else { segment }).collect::<Vec<_>>().join("/")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::about;
+
+    fn check(text: &str, expected: Option<&str>) {
+        assert_eq!(about(text).as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn a_text_is_about_what_stays_when_its_version_moves() {
+        check("--level=debug", Some("flag --level"));
+        check("LEVEL=debug", Some("variable LEVEL"));
+        check("ghcr.io/a/b:1.2", Some("image ghcr.io/a/b"));
+        check("github.com/a/b//base?ref=v1", Some("url github.com/a/b//base"));
+        check("https://example.org/v1.2.0/crds.yaml", Some("url https://example.org/*/crds.yaml"));
+        check("deployment.yaml", None);
+        check("two words", None);
+    }
+}

@@ -1,0 +1,161 @@
+//! Pure. One entry of one side with the bytes that belong to it.
+//!
+//! Not here: what becomes of it (`structure`).
+
+use super::piece::{reindent, reindent_rest};
+use crate::base::Digest;
+use crate::yaml::cst::{Child, Cst, Kind, Label, Node, line_start};
+use crate::yaml::{cst::Style, write_flow};
+
+/// An entry of a side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part<'a> {
+    pub(super) cst: &'a Cst,
+    pub(super) child: &'a Child,
+}
+
+impl<'a> Part<'a> {
+    /// Returns all entries of a collection.
+    pub(super) fn all(cst: &'a Cst, node: &'a Node) -> Vec<Self> {
+        node.children.iter().map(|child| Self { cst, child }).collect()
+    }
+
+    pub(super) fn is_control(self) -> bool {
+        matches!(self.child.label, Label::Control(_))
+    }
+
+    /// Returns the value; of a control line an empty one.
+    pub(super) fn node(self) -> &'a Node {
+        self.cst.node(if self.is_control() { usize::MAX } else { self.child.value })
+    }
+
+    /// Returns the content of the entry.
+    pub(super) fn hash(self) -> Digest {
+        match &self.child.label {
+            Label::Control(name) => crate::base::sha256(name.as_bytes()),
+            Label::Key(_) | Label::Item => self.node().hash,
+        }
+    }
+
+    /// Returns the key of a map's entry.
+    pub(super) fn key(self) -> Option<&'a str> {
+        match &self.child.label {
+            Label::Key(key) => Some(key),
+            Label::Item | Label::Control(_) => None,
+        }
+    }
+
+    /// Returns the column of the key or dash.
+    pub(super) fn column(self) -> usize {
+        let start = self.child.start;
+        match self.is_control() {
+            true => 0,
+            false => start - line_start(self.cst.text(), start),
+        }
+    }
+
+    /// Returns whether the entry stands in brackets.
+    pub(super) fn is_inline(self) -> bool {
+        !self.cst.slice(&self.child.own).ends_with('\n')
+    }
+
+    /// Returns the entry as whole lines at a column.
+    pub(super) fn lines(self, column: usize) -> String {
+        let own = self.cst.slice(&self.child.own);
+        if self.is_control() {
+            return own.to_owned();
+        }
+        if self.is_inline() {
+            let dash = if self.key().is_some() { "" } else { "- " };
+            let indent = own.split('\n').skip(1).map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
+            let body = reindent_rest(own, indent, column + 2);
+            return format!("{:column$}{dash}{body}\n", "");
+        }
+        let from = self.column();
+        let is_compact = self.child.own.start > line_start(self.cst.text(), self.child.own.start);
+        if is_compact {
+            return reindent(&format!("{:from$}{own}", ""), from, column);
+        }
+        reindent(own, from, column)
+    }
+
+    /// Returns the entry as it stands in brackets.
+    pub(super) fn inline(self) -> String {
+        if self.is_inline() {
+            return self.cst.slice(&self.child.own).to_owned();
+        }
+        let value = flow(self.cst, self.node());
+        match self.key() {
+            Some(_) => format!("{}{value}", self.with_blank(self.key_text())),
+            None => value,
+        }
+    }
+
+    fn with_blank(self, text: &str) -> String {
+        format!("{} ", text.trim_end())
+    }
+
+    /// Returns the key with its colon, or the dash.
+    pub(super) fn key_text(self) -> &'a str {
+        self.cst.slice(&(self.child.start..self.child.head))
+    }
+
+    /// Returns the comment lines directly above, without indentation.
+    pub(super) fn lead(self) -> String {
+        let line = line_start(self.cst.text(), self.child.start);
+        if self.child.own.start >= line || self.is_control() {
+            return String::new();
+        }
+        reindent(self.cst.slice(&(self.child.own.start..line)), self.column(), 0)
+    }
+
+    /// Returns what stands between key or dash and value.
+    pub(super) fn between(self) -> &'a str {
+        self.cst.slice(&(self.child.head..self.node().span.start))
+    }
+
+    /// Returns the value as it is written, with continuation lines moved to where the entry stands at a column.
+    pub(super) fn token(self, column: usize) -> String {
+        reindent_rest(self.cst.slice(&self.node().span), self.column(), column)
+    }
+
+    /// Returns what stands behind the value up to the end of its line.
+    pub(super) fn tail(self) -> &'a str {
+        let end = self.node().span.end.max(self.child.head);
+        self.cst.slice(&(end..self.child.own.end))
+    }
+
+    /// Returns the blank lines and comments behind the entry, moved to a column.
+    pub(super) fn gap(self, column: usize) -> String {
+        reindent(self.cst.slice(&self.child.gap), self.column(), column)
+    }
+
+    /// Returns whether the value is written in one run behind its key: no block text, no collection by indentation.
+    pub(super) fn is_flat(self) -> bool {
+        let node = self.node();
+        match node.kind {
+            Kind::Scalar | Kind::Alias => node.style != Style::BlockText,
+            Kind::Map | Kind::Seq | Kind::Opaque => node.style == Style::Flow,
+        }
+    }
+
+    /// Returns whether two entries have the same bytes, wherever they stand.
+    pub(super) fn is_same_text(self, other: Self) -> bool {
+        self.is_inline() == other.is_inline() && self.lines(0) == other.lines(0)
+    }
+}
+
+/// Writes a node in brackets.
+fn flow(cst: &Cst, node: &Node) -> String {
+    let mut items = Vec::new();
+    for child in &node.children {
+        items.push(Part { cst, child }.inline());
+    }
+    match (node.kind, node.style) {
+        (_, Style::Flow) | (Kind::Alias | Kind::Opaque, _) => cst.slice(&node.span).to_owned(),
+        (Kind::Map, _) => format!("{{{}}}", items.join(", ")),
+        (Kind::Seq, _) => format!("[{}]", items.join(", ")),
+        (Kind::Scalar, Style::Single | Style::Double) => cst.slice(&node.span).to_owned(),
+        (Kind::Scalar, _) => write_flow(&node.value, cst.slice(&node.span)),
+    }
+}

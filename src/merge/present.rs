@@ -1,0 +1,109 @@
+//! Pure. Conflict markers, cut at the borders of entries.
+//!
+//! Not here: which lines are in conflict (`file`).
+
+use super::line_diff::lines;
+use super::piece::{Rope, Strand};
+use super::tree::Three;
+
+/// Characters of a marker, as git writes it.
+pub const MARKER_CHARS: usize = 7;
+
+/// How conflict markers are written, as git names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MarkerStyle {
+    /// Ours and theirs.
+    #[default]
+    Merge,
+    /// Ours, base and theirs.
+    Diff3,
+    /// As `Diff3`, with lines that ours and theirs share at both ends outside.
+    Zdiff3,
+}
+
+/// Names of the sides in markers.
+#[derive(Clone, Copy, Debug)]
+pub struct MarkerLabels<'a> {
+    /// Name of base.
+    pub base: &'a str,
+    /// Name of ours.
+    pub ours: &'a str,
+    /// Name of theirs.
+    pub theirs: &'a str,
+    /// Characters of a marker; longer ones are written where the contents hold such lines.
+    pub size: usize,
+}
+
+/// Writes a text with markers at its open places.
+pub(super) fn with_markers(rope: &Rope, style: MarkerStyle, labels: MarkerLabels<'_>) -> String {
+    let size = size(rope, labels.size);
+    let end = if rope.ours().contains("\r\n") { "\r\n" } else { "\n" };
+    let mut out = String::new();
+    for strand in &rope.0 {
+        match strand {
+            Strand::Plain(text) => out.push_str(text),
+            Strand::Open(open) => {
+                if !out.is_empty() && !out.ends_with('\n') {
+                    out.push_str(end);
+                }
+                hunk(&mut out, &open.sides, style, &Marks { labels, size, end });
+            }
+        }
+    }
+    out
+}
+
+struct Marks<'a> {
+    labels: MarkerLabels<'a>,
+    size: usize,
+    end: &'a str,
+}
+
+fn hunk(out: &mut String, sides: &Three<String>, style: MarkerStyle, marks: &Marks<'_>) {
+    let (ours, theirs) = (lines(&sides.ours), lines(&sides.theirs));
+    let head = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
+    let left = ours.len().min(theirs.len()) - head;
+    let tail = ours.iter().rev().zip(theirs.iter().rev()).take(left).take_while(|(a, b)| a == b).count();
+    let (head, tail) = if style == MarkerStyle::Zdiff3 { (head, tail) } else { (0, 0) };
+    let inner = |list: &[&str]| list.iter().skip(head).take(list.len() - head - tail).copied().collect::<String>();
+    out.extend(ours.iter().take(head).copied());
+    let Marks { labels, size, end } = marks;
+    let mark = |out: &mut String, sign: &str, label: &str| {
+        out.push_str(&sign.repeat(*size));
+        if !label.is_empty() {
+            out.push(' ');
+            out.push_str(label);
+        }
+        out.push_str(end);
+    };
+    let push = |out: &mut String, text: &str| {
+        out.push_str(text);
+        if !text.is_empty() && !text.ends_with('\n') {
+            out.push_str(end);
+        }
+    };
+    mark(out, "<", labels.ours);
+    push(out, &inner(&ours));
+    if style != MarkerStyle::Merge {
+        mark(out, "|", labels.base);
+        push(out, &sides.base);
+    }
+    mark(out, "=", "");
+    push(out, &inner(&theirs));
+    mark(out, ">", labels.theirs);
+    out.extend(ours.iter().skip(ours.len() - tail).copied());
+}
+
+/// Returns how long markers must be to differ from every line of the text.
+fn size(rope: &Rope, wanted: usize) -> usize {
+    let runs = |text: &str| {
+        let run = |line: &str| {
+            let first = line.chars().next().filter(|c| matches!(c, '<' | '>' | '=' | '|'));
+            first.map_or(0, |first| line.chars().take_while(|c| *c == first).count())
+        };
+        text.lines().map(run).max().unwrap_or(0)
+    };
+    let sides: [fn(&Three<String>) -> &String; 3] = [|it| &it.base, |it| &it.ours, |it| &it.theirs];
+    let longest = sides.into_iter().map(|pick| runs(&rope.side(pick))).max().unwrap_or(0);
+    if longest >= wanted { longest + 1 } else { wanted }
+}

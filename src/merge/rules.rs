@@ -1,0 +1,147 @@
+//! Pure. What steers a merge: limits, preferred sides, decisions of people, and how each list is told apart.
+//!
+//! Not here: the table of lists (`schema`), where decisions are kept (`compile`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::Side;
+use crate::schema::{self, ListRule};
+
+/// Fields by which items of an unknown list may be told apart, the best first.
+pub(super) const GUESSED_KEYS: [&str; 16] = [
+    "name",
+    "key",
+    "id",
+    "metadata.name",
+    "host",
+    "hostname",
+    "path",
+    "mountPath",
+    "port",
+    "containerPort",
+    "alert",
+    "record",
+    "job_name",
+    "ip",
+    "url",
+    "match",
+];
+
+/// Where structural merging stops; beyond it files are merged by lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes of a file that is read as YAML.
+    pub file_bytes: usize,
+    /// Items times items of two lists that are aligned with each other.
+    pub alignment_cells: usize,
+    /// Comparisons of documents and files by likeness.
+    pub comparisons: usize,
+    /// Conflicts of one file; with more the file is one conflict.
+    pub conflicts: usize,
+    /// Entries visited and bytes read in one merge.
+    pub fuel: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            file_bytes: 4 * 1024 * 1024,
+            alignment_cells: 4_000_000,
+            comparisons: 4_096,
+            conflicts: 200,
+            fuel: 50_000_000,
+        }
+    }
+}
+
+/// Which side a conflict takes without asking.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Prefer {
+    /// Neither: somebody decides.
+    #[default]
+    Neither,
+    /// Ours.
+    Ours,
+    /// Theirs.
+    Theirs,
+}
+
+/// What a person decided about a conflict.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Take {
+    /// Ours.
+    Mine,
+    /// Theirs.
+    Upstream,
+    /// What both started from.
+    Base,
+    /// A value, as it shall stand in the file.
+    Value(String),
+}
+
+impl From<Side> for Take {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Mine => Self::Mine,
+            Side::Upstream => Self::Upstream,
+            Side::Base => Self::Base,
+        }
+    }
+}
+
+/// A list that the package tells how to merge: names of fields from the document down, and the rule.
+pub type ListKey = (Vec<String>, ListRule);
+
+/// What is known before a merge begins.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// Lists that the package or custom types describe.
+    pub lists: Vec<ListKey>,
+    /// Which side conflicts take.
+    pub prefer: Prefer,
+    /// Decisions by conflict.
+    pub decided: BTreeMap<String, Take>,
+    /// Objects and fields of them at which theirs' edits are put back.
+    pub withheld: BTreeSet<(String, String)>,
+    /// Where to stop.
+    pub limits: Limits,
+    /// Delimiters of templates in the files; nothing for compiled files.
+    pub templates: Option<(String, String)>,
+}
+
+/// What a document is, as far as lists depend on it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Subject {
+    /// API group.
+    pub(super) group: String,
+    /// Kind; empty for files that are no objects.
+    pub(super) kind: String,
+    /// How people name it; empty for files that are no objects.
+    pub(super) object: String,
+}
+
+impl Rules {
+    /// Returns whether edits of theirs in an object are put back.
+    pub(super) fn withholds_in(&self, object: &str) -> bool {
+        self.withheld.iter().any(|(known, _)| known == object)
+    }
+
+    /// Returns how a list is merged; nothing where only its items can tell.
+    pub(super) fn list(&self, subject: &Subject, path: &[&str], comment: Option<&str>) -> Option<ListRule> {
+        if let Some(rule) = comment.and_then(ListRule::parse) {
+            return Some(rule);
+        }
+        let own = self.lists.iter().find(|(known, _)| known.iter().map(String::as_str).eq(path.iter().copied()));
+        if let Some((_, rule)) = own {
+            return Some(rule.clone());
+        }
+        schema::merge_rule(&subject.group, &subject.kind, path)
+    }
+}
+
+/// Returns what a comment says about the list below it: `# wild: key=name` gives `name`, `# wild: set` gives `set`.
+pub(super) fn list_comment(text: &str) -> Option<&str> {
+    let word = text.split("# wild:").nth(1)?.lines().next()?.trim();
+    let word = word.strip_prefix("key=").unwrap_or(word);
+    matches!(word.split(['=', ' ']).next(), Some(first) if first != "keep" && !first.is_empty()).then_some(word)
+}

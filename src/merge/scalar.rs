@@ -1,0 +1,177 @@
+//! Pure. Scalars that both sides changed: equal values in other spellings, and texts of several lines.
+//!
+//! Not here: writing the result into ours (`structure`).
+
+use super::document;
+use super::part::Part;
+use super::rules::{Rules, Subject};
+use super::structure::Trio;
+use super::text::merge_text;
+use super::tree::Three;
+use crate::base::{Digest, RepoPath};
+use crate::schema::{self, Shape};
+use crate::yaml::cst::{Cst, Source, Style, hash_of_alias};
+
+/// What a merge of scalars comes to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum ScalarMerge {
+    /// Both say the same, ours' spelling stays.
+    Ours,
+    /// A text of several lines with the changes of both.
+    Block(BlockText),
+    /// Somebody has to decide.
+    Conflict,
+}
+
+/// A merged text of several lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct BlockText {
+    /// Such as `|-`.
+    pub(super) header: String,
+    /// Its lines without indentation.
+    pub(super) lines: String,
+    /// Column of its lines in ours.
+    pub(super) indent: usize,
+    /// Content of the scalar.
+    pub(super) hash: Digest,
+}
+
+/// Merges a scalar that both sides changed.
+pub(super) fn merge(trio: &Trio<'_>, fields: &[String], subject: &Subject, rules: &Rules) -> ScalarMerge {
+    let Three { base, ours: Some(ours), theirs: Some(theirs) } = *trio else { return ScalarMerge::Conflict };
+    let (mine, upstream) = (ours.node(), theirs.node());
+    if mine.value == upstream.value && !mine.value.is_string() {
+        return ScalarMerge::Ours;
+    }
+    let path: Vec<&str> = fields.iter().map(String::as_str).collect();
+    let is_quantity = matches!(schema::shape_at(&subject.group, &subject.kind, &path), Some(Shape::Quantity));
+    if is_quantity && quantity(&mine.text).is_some() && quantity(&mine.text) == quantity(&upstream.text) {
+        return ScalarMerge::Ours;
+    }
+    let raws = (base.and_then(Raw::of), Raw::of(ours), Raw::of(theirs));
+    let (Some(old), Some(mine), Some(upstream)) = raws else { return ScalarMerge::Conflict };
+    blocks(&Three { base: old, ours: mine, theirs: upstream }, fields, rules).unwrap_or(ScalarMerge::Conflict)
+}
+
+/// A block text as it is written.
+struct Raw {
+    header: String,
+    lines: String,
+    indent: usize,
+}
+
+impl Raw {
+    fn of(part: Part<'_>) -> Option<Self> {
+        let node = part.node();
+        if node.style != Style::BlockText || node.anchor.is_some() {
+            return None;
+        }
+        let text = part.cst.slice(&node.span);
+        let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let header = first.split_once(" #").map_or(first, |(header, _)| header).trim().to_owned();
+        if !header.starts_with(['|', '>']) || header.contains(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        let indent = rest
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .map(|line| line.len() - line.trim_start_matches(' ').len())
+            .min()?;
+        let mut lines: String = rest
+            .split_inclusive('\n')
+            .map(|line| line.get(indent.min(line.trim_end_matches('\n').len())..).unwrap_or(""))
+            .collect();
+        if !lines.ends_with('\n') {
+            lines.push('\n');
+        }
+        Some(Self { header, lines, indent })
+    }
+}
+
+fn blocks(raws: &Three<Raw>, fields: &[String], rules: &Rules) -> Option<ScalarMerge> {
+    let Three { base, ours, theirs } = raws;
+    let header = if base.header == theirs.header || ours.header == theirs.header {
+        &ours.header
+    } else if base.header == ours.header {
+        &theirs.header
+    } else {
+        return None;
+    };
+    let lines = embedded(raws, fields, rules).or_else(|| {
+        let merged = merge_text(&base.lines, &ours.lines, &theirs.lines);
+        merged.conflicts.is_empty().then_some(merged.text)
+    })?;
+    if lines.starts_with([' ', '\t', '\n']) {
+        // The first line would decide about the indentation of all.
+        return None;
+    }
+    let body: String = lines
+        .split_inclusive('\n')
+        .map(|line| if line.trim().is_empty() { line.to_owned() } else { format!("  {line}") })
+        .collect();
+    let hash = hash_of(&format!("k: {header}\n{body}"))?;
+    Some(ScalarMerge::Block(BlockText { header: header.clone(), lines, indent: ours.indent, hash }))
+}
+
+/// Merges a file inside a text by its structure, one level deep, if that leaves nothing to decide.
+fn embedded(raws: &Three<Raw>, fields: &[String], rules: &Rules) -> Option<String> {
+    let name = fields.last().filter(|name| [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end)))?;
+    let path = RepoPath::parse(&format!("embedded/{}", name.replace('/', "-"))).ok()?;
+    let texts = Three {
+        base: Some(raws.base.lines.as_str()),
+        ours: Some(raws.ours.lines.as_str()),
+        theirs: Some(raws.theirs.lines.as_str()),
+    };
+    let inner = Rules { limits: rules.limits, ..Rules::default() };
+    document::merge_clean(&path, &texts, &inner)
+}
+
+/// Returns the content of a value as it stands behind a key.
+fn hash_of(text: &str) -> Option<Digest> {
+    let cst = Cst::parse(Source { text, masked: text, controls: &[] }).ok()?;
+    cst.at(&["k"]).map(|node| node.hash)
+}
+
+/// Returns the content of a value that a person wrote.
+pub(super) fn hash_of_written(value: &str) -> Digest {
+    hash_of(&format!("k: {value}\n")).unwrap_or_else(|| hash_of_alias(value))
+}
+
+/// Reads a quantity as a number of thousandths; a quantity that is none of these is compared as text.
+fn quantity(text: &str) -> Option<i128> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (digits, suffix) = text.split_at_checked(end)?;
+    let scale: i128 = match suffix {
+        "m" => 1,
+        "" => 1_000,
+        "k" => 1_000_000,
+        "M" => 1_000_000_000,
+        "G" => 1_000_000_000_000,
+        "T" => 1_000_000_000_000_000,
+        "Ki" => 1_000 << 10,
+        "Mi" => 1_000 << 20,
+        "Gi" => 1_000 << 30,
+        "Ti" => 1_000 << 40,
+        _ => return None,
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let places = u32::try_from(fraction.len()).ok()?;
+    let number: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let scaled = number.checked_mul(scale)?;
+    let divisor = 10_i128.checked_pow(places)?;
+    (scaled % divisor == 0).then_some(scaled / divisor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quantity;
+
+    #[test]
+    fn quantities_are_equal_in_every_spelling() {
+        assert_eq!(quantity("1000m"), quantity("1"));
+        assert_eq!(quantity("0.5"), quantity("500m"));
+        assert_eq!(quantity("1Gi"), quantity("1024Mi"));
+        assert_ne!(quantity("1G"), quantity("1Gi"));
+        assert_eq!(quantity("a"), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! Pure. Whether a merge made in another way lost, invented or doubled nothing.
+//!
+//! Every leaf of a file is counted: a leaf that one side added or took away must be there or gone in the result, and
+//! nothing else may have changed. Not here: making merges (`document`, `text`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::document::Document;
+use super::likeness::{about, leaves};
+use super::rules::{GUESSED_KEYS, Rules, Subject};
+use super::tree::Three;
+use crate::base::{Digest, Encoder};
+use crate::schema::ListForm;
+use crate::yaml::cst::{Cst, Kind, Label, NodeId};
+
+/// Returns whether documents hold exactly what the changes of both sides come to.
+pub(super) fn is_sound(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<Document>], rules: &Rules) -> bool {
+    let (base, ours, theirs) = (counted(&sides.base), counted(&sides.ours), counted(&sides.theirs));
+    let found = counted(result);
+    let all: BTreeSet<&Digest> = [&base, &ours, &theirs, &found].into_iter().flat_map(BTreeMap::keys).collect();
+    let of = |side: &BTreeMap<Digest, usize>, leaf: &Digest| side.get(leaf).copied().unwrap_or(0);
+    let is_right = |leaf: &&Digest| {
+        let (b, o, t, r) = (of(&base, leaf), of(&ours, leaf), of(&theirs, leaf), of(&found, leaf));
+        let expected = if b == o || o == t {
+            t
+        } else if b == t {
+            o
+        } else {
+            (o + t).saturating_sub(b)
+        };
+        r == expected
+    };
+    all.iter().all(is_right) && !doubles_more(sides, result, rules)
+}
+
+/// Returns whether documents hold an item or object twice that no side holds twice.
+pub(super) fn doubles_more(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<Document>], rules: &Rules) -> bool {
+    let found = doubles(result, rules);
+    if found.is_empty() {
+        return false;
+    }
+    let known = [&sides.base, &sides.ours, &sides.theirs].map(|side| doubles(side, rules));
+    found.iter().any(|double| !known.iter().any(|side| side.contains(double)))
+}
+
+fn counted(documents: &[Rc<Document>]) -> BTreeMap<Digest, usize> {
+    let mut found = BTreeMap::new();
+    for document in documents {
+        let Some(root) = document.cst.root() else { continue };
+        for (leaf, count) in leaves(&document.cst, root) {
+            let leaf = Encoder::new().text(&document.subject.object).raw(&leaf.0).digest();
+            *found.entry(leaf).or_default() += count;
+        }
+    }
+    found
+}
+
+/// Returns the places of everything that is there twice.
+fn doubles(documents: &[Rc<Document>], rules: &Rules) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    for document in documents {
+        let object = &document.subject.object;
+        if !object.is_empty() && !seen.insert(object.clone()) {
+            found.insert(object.clone());
+        }
+        if let Some(root) = document.cst.root() {
+            let mut search = Search { cst: &document.cst, subject: &document.subject, rules, found: &mut found };
+            search.node(root, &mut vec![document.subject.kind.as_str()]);
+        }
+    }
+    found
+}
+
+struct Search<'a, 'f> {
+    cst: &'a Cst,
+    subject: &'a Subject,
+    rules: &'a Rules,
+    found: &'f mut BTreeSet<String>,
+}
+
+impl<'a> Search<'a, '_> {
+    /// Looks through a node; the first word of the path is the kind, because a side may have given the object another
+    /// name.
+    fn node(&mut self, id: NodeId, path: &mut Vec<&'a str>) {
+        let node = self.cst.node(id);
+        match node.kind {
+            Kind::Map => {
+                let mut seen = BTreeSet::new();
+                for child in &node.children {
+                    let Label::Key(key) = &child.label else { continue };
+                    if !seen.insert(key) {
+                        self.found.insert(format!("{} {key}", path.join(".")));
+                    }
+                    path.push(key);
+                    self.node(child.value, path);
+                    path.pop();
+                }
+            }
+            Kind::Seq => {
+                self.list(id, path);
+                for child in node.children.iter().filter(|child| child.label == Label::Item) {
+                    self.node(child.value, path);
+                }
+            }
+            Kind::Scalar | Kind::Alias | Kind::Opaque => {}
+        }
+    }
+
+    fn list(&mut self, id: NodeId, path: &[&'a str]) {
+        let fields = path.get(1..).unwrap_or(&[]);
+        let rule = self.rules.list(self.subject, fields, None);
+        let keys: Vec<Vec<String>> = match rule.map(|rule| rule.form) {
+            Some(ListForm::Keyed(keys)) => keys
+                .primary
+                .first()
+                .map(|choice| choice.iter().map(|field| field.path.join(".")).collect())
+                .into_iter()
+                .collect(),
+            Some(ListForm::Set | ListForm::Sequence | ListForm::Positional) => Vec::new(),
+            None => GUESSED_KEYS.iter().take(3).map(|key| vec![(*key).to_owned()]).collect(),
+        };
+        let mut seen = BTreeSet::new();
+        for child in self.cst.node(id).children.iter().filter(|child| child.label == Label::Item) {
+            let item = self.cst.node(child.value);
+            let name = match item.kind {
+                Kind::Scalar => Some(about(&item.text).unwrap_or_else(|| item.text.clone())),
+                Kind::Map => keys.iter().find_map(|choice| self.name(child.value, choice)),
+                Kind::Seq | Kind::Alias | Kind::Opaque => None,
+            };
+            if let Some(name) = name
+                && !seen.insert(name.clone())
+            {
+                self.found.insert(format!("{} [{name}]", path.join(".")));
+            }
+        }
+    }
+
+    fn name(&self, item: NodeId, choice: &[String]) -> Option<String> {
+        let field = |key: &String| {
+            let mut id = item;
+            for step in key.split('.') {
+                id = self.cst.entry(id, step)?.value;
+            }
+            Some(self.cst.node(id).hash.to_hex())
+        };
+        let values: Vec<Option<String>> = choice.iter().map(field).collect();
+        values
+            .iter()
+            .any(Option::is_some)
+            .then(|| values.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join(","))
+    }
+}

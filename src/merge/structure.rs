@@ -1,0 +1,790 @@
+//! Pure. Merges the entries of maps and lists by their identity, and writes the result with ours' bytes wherever theirs
+//! changed nothing.
+//!
+//! Every step gives both the text of an entry and the content that it must have, so that the text can be read again and
+//! held against it. Not here: scalars (`scalar`), which items are one (`align`), documents (`document`).
+
+use std::collections::BTreeMap;
+
+use super::align::align;
+use super::conflict::{ConflictKind, NoticeKind};
+use super::finding::{Findings, Sides};
+use super::part::Part;
+use super::piece::{Piece, Rope, assemble_inner, reindent};
+use super::place::{Frame, contested, order};
+use super::rules::{Rules, Subject, Take, list_comment};
+use super::scalar::{self, ScalarMerge};
+use super::template::{self, Arm};
+use super::tree::Three;
+use crate::base::Digest;
+use crate::yaml::cst::{Cst, Kind, Label, Node, Style, hash_of_list, hash_of_map, line_start};
+
+/// Why a file cannot be merged by structure.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Impossible(pub(super) String);
+
+/// Merges the nodes of one document.
+pub(super) struct Structure<'a, 'f> {
+    pub(super) rules: &'a Rules,
+    pub(super) subject: &'a Subject,
+    pub(super) csts: Three<&'a Cst>,
+    pub(super) found: &'f mut Findings,
+    /// Steps from the root, for people.
+    pub(super) path: Vec<String>,
+    /// Names of fields alone, for the table of lists.
+    pub(super) fields: Vec<String>,
+    /// Whether a difference under an addition of both sides is reported where it stands.
+    pub(super) is_added: bool,
+    /// What a comment says about the list at hand.
+    pub(super) list_comment: Option<String>,
+    /// How many brackets are open around the entries at hand.
+    pub(super) brackets: usize,
+}
+
+/// The three sides of one entry.
+pub(super) type Trio<'a> = Three<Option<Part<'a>>>;
+
+/// A merged collection.
+pub(super) struct Collected {
+    pub(super) pieces: Vec<Piece>,
+    pub(super) hash: Digest,
+    /// Conflicts about the collection as a whole.
+    pub(super) whole: Vec<usize>,
+}
+
+impl<'a> Structure<'a, '_> {
+    /// Merges the entries of a collection that all sides have, at a column.
+    pub(super) fn collection(
+        &mut self,
+        nodes: Three<Option<&'a Node>>,
+        column: usize,
+    ) -> Result<Collected, Impossible> {
+        let parts = |node: Option<&'a Node>, cst: &'a Cst| node.map(|node| Part::all(cst, node)).unwrap_or_default();
+        let lists = Three {
+            base: parts(nodes.base, self.csts.base),
+            ours: parts(nodes.ours, self.csts.ours),
+            theirs: parts(nodes.theirs, self.csts.theirs),
+        };
+        let visited = lists.base.len() + lists.ours.len() + lists.theirs.len();
+        let comment = self.list_comment.take();
+        self.found.burn(visited).map_err(|()| Impossible("the merge is too much work".to_owned()))?;
+        let is_map = [nodes.ours, nodes.theirs].into_iter().flatten().any(|node| node.kind == Kind::Map);
+        if is_map { self.map(&lists, column) } else { self.list(&lists, comment.as_deref(), column) }
+    }
+
+    fn map(&mut self, lists: &Three<Vec<Part<'a>>>, column: usize) -> Result<Collected, Impossible> {
+        let names = lists.as_ref().map(|list| key_names(list));
+        for side in [&names.base, &names.ours, &names.theirs] {
+            let mut sorted: Vec<&String> = side.iter().collect();
+            sorted.sort();
+            if let Some(double) = sorted.windows(2).find(|pair| pair.first() == pair.last()) {
+                return Err(Impossible(format!(
+                    "the key {} is there twice",
+                    double.first().map_or("", |it| it.as_str())
+                )));
+            }
+        }
+        let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
+        let ordered = order(&slices, Frame::Ours);
+        let pieces = self.entries(lists, &names, &ordered.names, column)?;
+        let content = pieces.iter().filter_map(|piece| piece.content.clone());
+        let hash = hash_of_map(content.filter(|(key, _)| !key.starts_with('!')));
+        Ok(Collected { pieces, hash, whole: Vec::new() })
+    }
+
+    fn list(
+        &mut self,
+        lists: &Three<Vec<Part<'a>>>,
+        comment: Option<&str>,
+        column: usize,
+    ) -> Result<Collected, Impossible> {
+        let fields: Vec<&str> = self.fields.iter().map(String::as_str).collect();
+        let rule = self.rules.list(self.subject, &fields, comment);
+        let aligned = align(rule.as_ref(), lists, self.rules.limits.alignment_cells);
+        if aligned.is_doubled {
+            self.notice(NoticeKind::ListKeyDiffers, "its items are not told apart by their key, which occurs twice");
+        }
+        let mut names = aligned.names;
+        let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
+        let mut ordered = order(&slices, Frame::Merged);
+        let mut whole = Vec::new();
+        if ordered.is_disputed {
+            if aligned.is_ordered {
+                let (number, take) = self.open(ConflictKind::Order, "both sides put these items in another order");
+                whole.extend(number);
+                if take == Some(Take::Upstream) {
+                    ordered = order(&slices, Frame::Theirs);
+                }
+            } else {
+                self.notice(NoticeKind::OrderKept, "both sides put its items in another order");
+            }
+        }
+        if aligned.is_positional {
+            let gone = self.contested(lists, &names, &mut whole);
+            ordered.names.retain(|name| !gone.contains(name));
+            names.theirs.iter_mut().filter(|name| gone.contains(name)).for_each(|name| name.insert(0, '~'));
+            names.ours.iter_mut().filter(|name| gone.contains(name)).for_each(|name| name.insert(0, '~'));
+        }
+        let pieces = self.entries(lists, &names, &ordered.names, column)?;
+        let content = pieces.iter().filter_map(|piece| piece.content.clone());
+        let hash = hash_of_list(content.filter(|(key, _)| !key.starts_with('!')).map(|(_, hash)| hash));
+        Ok(Collected { pieces, hash, whole })
+    }
+
+    /// Settles insertions of both sides at one place of a list whose order has a meaning; returns the items that go.
+    fn contested(
+        &mut self,
+        lists: &Three<Vec<Part<'a>>>,
+        names: &Three<Vec<String>>,
+        whole: &mut Vec<usize>,
+    ) -> Vec<String> {
+        let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
+        let text = |side: &Vec<Part<'a>>, known: &[String], name: &String| {
+            let place = known.iter().position(|other| other == name)?;
+            side.get(place).map(|part| part.node().text.clone())
+        };
+        let mut gone = Vec::new();
+        for (mine, upstream) in contested(&slices) {
+            let flags = |words: Vec<Option<String>>| words.iter().flatten().all(|word| word.starts_with('-'));
+            let own: Vec<_> = mine.iter().map(|name| text(&lists.ours, &names.ours, name)).collect();
+            let their: Vec<_> = upstream.iter().map(|name| text(&lists.theirs, &names.theirs, name)).collect();
+            let is_command = self.fields.last().is_some_and(|field| field == "command");
+            if flags(own) && flags(their) && !is_command {
+                continue;
+            }
+            let (number, take) =
+                self.open(ConflictKind::Order, "both sides put items in one place, where order counts");
+            whole.extend(number);
+            match take {
+                Some(Take::Upstream) => gone.extend(mine),
+                Some(Take::Base) => gone.extend(mine.into_iter().chain(upstream)),
+                Some(Take::Mine | Take::Value(_)) | None => gone.extend(upstream),
+            }
+        }
+        gone
+    }
+
+    /// Merges entries by name, in an order.
+    fn entries(
+        &mut self,
+        lists: &Three<Vec<Part<'a>>>,
+        names: &Three<Vec<String>>,
+        ordered: &[String],
+        column: usize,
+    ) -> Result<Vec<Piece>, Impossible> {
+        let index = |list: &Vec<Part<'a>>, names: &Vec<String>| -> BTreeMap<String, (usize, Part<'a>)> {
+            names.iter().cloned().zip(list.iter().copied().enumerate()).collect()
+        };
+        let base = index(&lists.base, &names.base);
+        let ours = index(&lists.ours, &names.ours);
+        let theirs = index(&lists.theirs, &names.theirs);
+        let part = |side: &BTreeMap<String, (usize, Part<'a>)>, name: &str| side.get(name).map(|(_, part)| *part);
+        let mut pieces = Vec::with_capacity(ordered.len());
+        for name in ordered {
+            let trio = Three { base: part(&base, name), ours: part(&ours, name), theirs: part(&theirs, name) };
+            let Some(known) = trio.ours.or(trio.theirs) else { continue };
+            let depth = self.path.len();
+            match known.key() {
+                Some(key) => {
+                    self.path.push(step(key, depth == 0));
+                    self.fields.push(key.to_owned());
+                }
+                None => self.path.push(format!("[{}]", self.item_name(name, &trio))),
+            }
+            let mut piece = self.entry(&trio, column)?;
+            self.path.pop();
+            if known.key().is_some() {
+                self.fields.pop();
+            }
+            if trio.base.is_none() && trio.ours.is_none() {
+                let before = theirs.get(name).and_then(|(place, _)| place.checked_sub(1));
+                let before = before.and_then(|place| lists.theirs.get(place));
+                piece.before = before.map(|part| part.gap(column));
+            }
+            pieces.push(piece);
+        }
+        Ok(pieces)
+    }
+
+    /// Names an item for people: its key, or its place in ours.
+    fn item_name(&self, name: &str, trio: &Trio<'_>) -> String {
+        match name.strip_prefix(['o', 't']).unwrap_or(name).parse::<usize>() {
+            Ok(place) => place.to_string(),
+            Err(_) if trio.ours.or(trio.theirs).is_some_and(Part::is_control) => "control".to_owned(),
+            Err(_) => name.to_owned(),
+        }
+    }
+
+    /// Merges one entry.
+    pub(super) fn entry(&mut self, trio: &Trio<'a>, column: usize) -> Result<Piece, Impossible> {
+        let Three { base, ours, mut theirs } = *trio;
+        if self.is_withheld() {
+            theirs = base;
+        }
+        let trio = &Three { base, ours, theirs };
+        match (base, ours, theirs) {
+            (None, Some(ours), None) => Ok(self.kept(ours, column)),
+            (None, None, Some(theirs)) => Ok(self.kept(theirs, column)),
+            (Some(base), Some(ours), None) => {
+                if base.hash() == ours.hash() {
+                    self.gone(base, ours);
+                    return Ok(absent(ours.gap(column)));
+                }
+                Ok(self.conflict(ConflictKind::EditDelete, "you changed it and upstream deleted it", trio, column))
+            }
+            (Some(base), None, Some(theirs)) => {
+                if base.hash() == theirs.hash() {
+                    self.gone(base, theirs);
+                    return Ok(absent(String::new()));
+                }
+                Ok(self.conflict(ConflictKind::DeleteEdit, "you deleted it and upstream changed it", trio, column))
+            }
+            (base, Some(ours), Some(theirs)) => self.both(base, ours, theirs, column),
+            (_, None, None) => Ok(absent(String::new())),
+        }
+    }
+
+    /// Returns whether theirs' edit of the entry at hand is put back.
+    fn is_withheld(&self) -> bool {
+        self.rules.withholds_in(&self.subject.object)
+            && self.rules.withheld.contains(&(self.subject.object.clone(), self.path.concat()))
+    }
+
+    /// Says that an entry goes although the other side gave it another comment or style.
+    fn gone(&mut self, base: Part<'_>, kept: Part<'_>) {
+        if !base.is_same_text(kept) {
+            self.notice(NoticeKind::DeletedDespiteComment, "deleted, although its comment or style had changed");
+        }
+    }
+
+    fn kept(&self, part: Part<'a>, column: usize) -> Piece {
+        let name = part.key().map_or_else(|| item_mark(part), str::to_owned);
+        let gap = part.gap(column);
+        Piece { text: Rope::plain(self.written(part, column)), gap, content: Some((name, part.hash())), before: None }
+    }
+
+    /// Writes an entry of a side as it is.
+    fn written(&self, part: Part<'a>, column: usize) -> String {
+        if self.brackets > 0 { part.inline() } else { part.lines(column) }
+    }
+
+    /// Merges an entry that ours and theirs have.
+    fn both(
+        &mut self,
+        base: Option<Part<'a>>,
+        ours: Part<'a>,
+        theirs: Part<'a>,
+        column: usize,
+    ) -> Result<Piece, Impossible> {
+        let gap = self.gap(base, ours, theirs, column);
+        let settle = |piece: Piece| Piece { gap: gap.clone(), ..piece };
+        if ours.is_same_text(theirs) || base.is_some_and(|base| base.is_same_text(theirs)) {
+            return Ok(settle(self.kept(ours, column)));
+        }
+        let is_whole = !self.rules.withholds_in(&self.subject.object);
+        if is_whole && base.is_some_and(|base| base.is_same_text(ours)) {
+            return Ok(settle(self.kept(theirs, column)));
+        }
+        if ours.is_control() || theirs.is_control() {
+            return Ok(settle(self.kept(ours, column)));
+        }
+        // An item or document that both added with other content is one question, not one for each field.
+        let is_item = base.is_none() && ours.key().is_none() && !self.is_added;
+        let mark = self.found.mark();
+        let was_added = self.is_added;
+        self.is_added |= base.is_none();
+        let piece = self.merge(base, ours, theirs, column);
+        self.is_added = was_added;
+        let piece = piece?;
+        if is_item && self.found.conflicts_since(mark) > 0 {
+            self.found.reset(mark);
+            let trio = Three { base: None, ours: Some(ours), theirs: Some(theirs) };
+            let why = "both sides added it, with other content";
+            return Ok(settle(self.conflict(ConflictKind::BothAdded, why, &trio, column)));
+        }
+        Ok(settle(piece))
+    }
+
+    fn merge(
+        &mut self,
+        base: Option<Part<'a>>,
+        ours: Part<'a>,
+        theirs: Part<'a>,
+        column: usize,
+    ) -> Result<Piece, Impossible> {
+        let (mine, upstream) = (ours.node(), theirs.node());
+        let is_collection = |node: &Node| matches!(node.kind, Kind::Map | Kind::Seq);
+        if is_collection(mine) && mine.kind == upstream.kind {
+            let old = base.map(Part::node).filter(|node| node.kind == mine.kind);
+            return self.nested(base, ours, theirs, (old, column));
+        }
+        let changed = |part: Part<'_>| {
+            base.is_none_or(|base| base.hash() != part.hash() || base.node().anchor != part.node().anchor)
+        };
+        if !changed(theirs) || ours.hash() == theirs.hash() {
+            return Ok(self.with_token(base, ours, theirs, (None, column)));
+        }
+        if !changed(ours) {
+            return Ok(self.replaced(base, ours, theirs, column));
+        }
+        if mine.kind == Kind::Scalar && upstream.kind == Kind::Scalar {
+            let trio = Three { base, ours: Some(ours), theirs: Some(theirs) };
+            match scalar::merge(&trio, &self.fields, self.subject, self.rules) {
+                ScalarMerge::Ours => return Ok(self.with_token(base, ours, theirs, (None, column))),
+                ScalarMerge::Block(text) => return Ok(self.with_block(base, ours, theirs, (&text, column))),
+                ScalarMerge::Conflict => {}
+            }
+        }
+        let trio = Three { base, ours: Some(ours), theirs: Some(theirs) };
+        let (kind, why) = match base {
+            Some(_) => (ConflictKind::Value, "both sides changed it"),
+            None => (ConflictKind::BothAdded, "both sides added it, with other content"),
+        };
+        Ok(self.conflict(kind, why, &trio, column))
+    }
+
+    /// Merges collections of one kind.
+    fn nested(
+        &mut self,
+        base: Option<Part<'a>>,
+        ours: Part<'a>,
+        theirs: Part<'a>,
+        (old, column): (Option<&'a Node>, usize),
+    ) -> Result<Piece, Impossible> {
+        let (mine, upstream) = (ours.node(), theirs.node());
+        if base.is_some_and(|base| base.hash() == theirs.hash()) && !mine.is_block()
+            || mine.hash == upstream.hash && !mine.is_block()
+        {
+            return Ok(self.with_token(base, ours, theirs, (None, column)));
+        }
+        if mine.children.is_empty() {
+            return self.filled(base, ours, theirs, column);
+        }
+        self.list_comment = [ours, theirs].into_iter().find_map(|part| list_comment(&header(part)).map(str::to_owned));
+        // What stands below moves with the entry itself, whatever the difference between the two columns.
+        let inner = column + mine.column - ours.column().min(mine.column);
+        let inner = if mine.is_block() { inner } else { column };
+        let outer = self.brackets;
+        self.brackets = if mine.is_block() { 0 } else { outer + 1 };
+        let collected = self.collection(Three { base: old, ours: Some(mine), theirs: Some(upstream) }, inner);
+        self.brackets = outer;
+        let collected = collected?;
+        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
+        let present = collected.pieces.iter().any(|piece| piece.content.is_some());
+        let content = Some((name, collected.hash));
+        let is_open = !collected.whole.is_empty();
+        let whole = collected.whole.clone();
+        let text = match (mine.is_block(), present) {
+            (true, true) => {
+                let head = self.header(base, ours, theirs, column);
+                let rope = assemble_inner(collected.pieces);
+                if head.ends_with('\n') {
+                    let mut text = Rope::plain(head);
+                    text.push(rope);
+                    text
+                } else {
+                    rope.with_head(inner, &head)
+                }
+            }
+            (true, false) => self.emptied((base, ours, theirs), column, &collected.pieces),
+            (false, _) => return Ok(self.in_brackets(base, ours, theirs, (collected, column))),
+        };
+        let text = if is_open { self.widened(text, whole, (base, theirs), column) } else { text };
+        Ok(Piece { text, gap: String::new(), content, before: None })
+    }
+
+    /// Makes one open place of a whole entry.
+    fn widened(
+        &self,
+        text: Rope,
+        mut whole: Vec<usize>,
+        (base, theirs): (Option<Part<'a>>, Part<'a>),
+        column: usize,
+    ) -> Rope {
+        whole.extend(text.conflicts());
+        let lines = |part: Option<Part<'a>>| part.map(|part| part.lines(column)).unwrap_or_default();
+        Rope::open(whole, Three { base: lines(base), ours: text.ours(), theirs: lines(Some(theirs)) })
+    }
+
+    /// Writes a collection that lost its last entry.
+    fn emptied(
+        &mut self,
+        (base, ours, theirs): (Option<Part<'a>>, Part<'a>, Part<'a>),
+        column: usize,
+        pieces: &[Piece],
+    ) -> Rope {
+        let brackets = if ours.node().kind == Kind::Map { "{}" } else { "[]" };
+        let key = ours.key_text();
+        let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
+        let lead = reindent(&lead, 0, column);
+        let gaps: String =
+            pieces.iter().filter(|piece| !piece.gap.trim().is_empty()).map(|piece| piece.gap.clone()).collect();
+        let mut rope = Rope::plain(format!("{lead}{:column$}{} {brackets}\n{gaps}", "", key.trim_end()));
+        if pieces.iter().any(|piece| piece.text.has_open()) {
+            // The open entries need the map that was emptied, so the whole entry is open.
+            let numbers = pieces.iter().flat_map(|piece| piece.text.conflicts()).collect();
+            let head = format!("{lead}{:column$}{}\n", "", key.trim_end());
+            let side = |pick: fn(&Three<String>) -> &String| {
+                let inner: String = pieces.iter().map(|piece| piece.text.side(pick)).collect();
+                if inner.is_empty() { rope.ours() } else { format!("{head}{inner}") }
+            };
+            let sides = Three {
+                base: side(|sides| &sides.base),
+                ours: side(|sides| &sides.ours),
+                theirs: side(|sides| &sides.theirs),
+            };
+            rope = Rope::open(numbers, sides);
+        }
+        rope
+    }
+
+    /// Gives a collection of ours that is empty theirs' entries.
+    fn filled(
+        &mut self,
+        base: Option<Part<'a>>,
+        ours: Part<'a>,
+        theirs: Part<'a>,
+        column: usize,
+    ) -> Result<Piece, Impossible> {
+        let old = base.map(Part::node);
+        if old.is_none_or(|old| old.children.is_empty()) {
+            return Ok(self.replaced(base, ours, theirs, column));
+        }
+        let (mine, upstream) = (ours.node(), theirs.node());
+        let is_block = upstream.is_block() && !ours.is_inline();
+        let inner = if is_block { column + upstream.column - theirs.column().min(upstream.column) } else { column };
+        let outer = self.brackets;
+        self.brackets = if is_block { 0 } else { outer + 1 };
+        let collected = self.collection(Three { base: old, ours: Some(mine), theirs: Some(upstream) }, inner);
+        self.brackets = outer;
+        let collected = collected?;
+        if !is_block {
+            return Ok(self.in_brackets(base, ours, theirs, (collected, column)));
+        }
+        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
+        let content = Some((name, collected.hash));
+        let text = if collected.pieces.iter().any(|piece| piece.content.is_some()) {
+            let lead = reindent(&ours.lead(), 0, column);
+            let mut text = Rope::plain(format!("{lead}{:column$}{}{}", "", ours.key_text(), ours.tail()));
+            text.push(assemble_inner(collected.pieces));
+            text
+        } else {
+            self.emptied((base, ours, theirs), column, &collected.pieces)
+        };
+        let text =
+            if collected.whole.is_empty() { text } else { self.widened(text, collected.whole, (base, theirs), column) };
+        Ok(Piece { text, gap: String::new(), content, before: None })
+    }
+
+    /// Writes a collection in brackets with the entries of the result.
+    fn in_brackets(
+        &mut self,
+        base: Option<Part<'a>>,
+        ours: Part<'a>,
+        theirs: Part<'a>,
+        (collected, column): (Collected, usize),
+    ) -> Piece {
+        let hash = collected.hash;
+        // Brackets of ours that hold nothing say nothing about how entries are parted.
+        let frame = if ours.node().children.is_empty() && theirs.node().style == Style::Flow { theirs } else { ours };
+        let (joined, numbers) = brackets(frame.cst, frame.node(), collected);
+        let piece = self.with_token(base, ours, theirs, (Some(&joined), column));
+        let content = piece.content.map(|(name, _)| (name, hash));
+        let text = if numbers.is_empty() {
+            piece.text
+        } else if self.brackets > 0 {
+            let text = piece.text.ours();
+            Rope::open(numbers, Three { base: text.clone(), ours: text.clone(), theirs: text })
+        } else {
+            self.widened(piece.text, numbers, (base, theirs), column)
+        };
+        Piece { text, content, gap: String::new(), before: None }
+    }
+}
+
+/// Returns a collection of ours in brackets with the entries of the result, and the conflicts in it.
+pub(super) fn brackets(cst: &Cst, node: &Node, collected: Collected) -> (String, Vec<usize>) {
+    let (open, close) = if node.kind == Kind::Map { ("{", "}") } else { ("[", "]") };
+    let opening = node.children.first().map_or(open, |child| cst.slice(&(node.span.start..child.own.start)));
+    let closing = node.children.last().map_or(close, |child| cst.slice(&(child.own.end..node.span.end)));
+    let second = node.children.get(1).map(|child| child.own.start);
+    let end = node.children.first().map_or(0, |child| child.own.end);
+    let between = match second {
+        Some(start) => cst.slice(&(end..start)).to_owned(),
+        None if opening.contains('\n') => format!(",{}", opening.trim_start_matches(|c: char| c != '\n')),
+        None => ", ".to_owned(),
+    };
+    let mut numbers = collected.whole;
+    let mut items = Vec::new();
+    for piece in collected.pieces {
+        numbers.extend(piece.text.conflicts());
+        if piece.content.is_some() {
+            items.push(piece.text.ours().trim().to_owned());
+        }
+    }
+    let joined = match (items.is_empty(), node.kind) {
+        (true, Kind::Map) => "{}".to_owned(),
+        (true, _) => "[]".to_owned(),
+        (false, _) => format!("{opening}{}{closing}", items.join(&between)),
+    };
+    (joined, numbers)
+}
+
+/// Names the entries of a map: by key, and inside of control blocks also by the arm that they stand in.
+fn key_names(list: &[Part<'_>]) -> Vec<String> {
+    let mut open: Vec<&str> = Vec::new();
+    let mut names = Vec::with_capacity(list.len());
+    for part in list {
+        match &part.child.label {
+            Label::Control(name) => {
+                match template::arm(name) {
+                    Arm::Opens => open.push(name),
+                    Arm::Turns => {
+                        open.pop();
+                        open.push(name);
+                    }
+                    Arm::Ends => {
+                        open.pop();
+                    }
+                    Arm::Stands => {}
+                }
+                names.push(format!("!{name}"));
+            }
+            Label::Key(key) if open.is_empty() => names.push(key.clone()),
+            Label::Key(key) => names.push(format!("{key} in {}", open.join(" "))),
+            Label::Item => names.push("-".to_owned()),
+        }
+    }
+    names
+}
+
+/// Returns how an item or control line is called in the content of its collection.
+fn item_mark(part: Part<'_>) -> String {
+    if part.is_control() { "!".to_owned() } else { String::new() }
+}
+
+/// Writes a step of a path as people do.
+fn step(key: &str, is_first: bool) -> String {
+    let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    match (is_plain, is_first) {
+        (true, true) => key.to_owned(),
+        (true, false) => format!(".{key}"),
+        (false, _) => format!("[{key}]"),
+    }
+}
+
+pub(super) fn absent(gap: String) -> Piece {
+    Piece { text: Rope::default(), gap, content: None, before: None }
+}
+
+/// Returns what stands before the first entry of a collection by indentation: comments, key, marks.
+pub(super) fn header(part: Part<'_>) -> String {
+    let node = part.node();
+    let Some(first) = node.children.first().filter(|_| node.is_block()) else { return String::new() };
+    let own = part.child.own.start;
+    let text = part.cst.slice(&(own..first.own.start));
+    let from = part.column();
+    if own > line_start(part.cst.text(), own) { format!("{:from$}{text}", "") } else { text.to_owned() }
+}
+
+impl<'a> Structure<'a, '_> {
+    /// Merges what stands before the first entry of a collection.
+    fn header(&mut self, base: Option<Part<'a>>, ours: Part<'a>, theirs: Part<'a>, column: usize) -> String {
+        let at = |part: Part<'a>| reindent(&header(part), part.column(), 0);
+        let (mine, upstream) = (at(ours), at(theirs));
+        let old = base.filter(|base| base.node().is_block()).map_or_else(|| mine.clone(), at);
+        let is_block = theirs.node().is_block();
+        let taken = if old == upstream || mine == upstream || !is_block {
+            mine
+        } else if old == mine {
+            upstream
+        } else {
+            self.notice(NoticeKind::CommentKept, "both sides changed the comment; yours stays");
+            mine
+        };
+        reindent(&taken, 0, column)
+    }
+
+    /// Merges one of the comments of an entry.
+    fn comment(&mut self, base: Option<String>, ours: String, theirs: String) -> String {
+        let old = base.unwrap_or_else(|| ours.clone());
+        if old.trim_end() == theirs.trim_end() || ours.trim_end() == theirs.trim_end() {
+            ours
+        } else if old.trim_end() == ours.trim_end() {
+            theirs
+        } else {
+            self.notice(NoticeKind::CommentKept, "both sides changed the comment; yours stays");
+            ours
+        }
+    }
+
+    /// Merges the gap behind an entry.
+    fn gap(&mut self, base: Option<Part<'a>>, ours: Part<'a>, theirs: Part<'a>, column: usize) -> String {
+        let at = |part: Part<'a>| part.gap(column);
+        let (mine, upstream) = (at(ours), at(theirs));
+        let old = base.map_or_else(|| mine.clone(), at);
+        if old == upstream || mine == upstream {
+            mine
+        } else if old == mine {
+            upstream
+        } else {
+            if !upstream.trim().is_empty() {
+                self.notice(NoticeKind::CommentKept, "both sides changed the comment behind it; yours stays");
+            }
+            mine
+        }
+    }
+
+    /// Writes ours with merged comments and, if given, another value.
+    fn with_token(
+        &mut self,
+        base: Option<Part<'a>>,
+        ours: Part<'a>,
+        theirs: Part<'a>,
+        (token, column): (Option<&str>, usize),
+    ) -> Piece {
+        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
+        let content = Some((name, ours.hash()));
+        let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
+        if ours.is_inline() {
+            let body = match token {
+                Some(token) => format!("{}{}{token}", ours.key_text(), reindent_between(ours.between(), token)),
+                None => ours.inline(),
+            };
+            return Piece { text: Rope::plain(body), gap: String::new(), content, before: None };
+        }
+        let tail = if ours.is_flat() && theirs.is_flat() && !theirs.is_inline() {
+            let old = base.filter(|base| base.is_flat() && !base.is_inline());
+            self.comment(old.map(|base| base.tail().to_owned()), ours.tail().to_owned(), theirs.tail().to_owned())
+        } else {
+            ours.tail().to_owned()
+        };
+        let own = ours.token(column);
+        let token = token.unwrap_or(&own);
+        let between = reindent_between(ours.between(), token);
+        let text = format!("{}{:column$}{}{between}{token}{tail}", reindent(&lead, 0, column), "", ours.key_text());
+        let text = if ours.node().is_absent() && token.is_empty() { text } else { tidy_line(text) };
+        Piece { text: Rope::plain(text), gap: String::new(), content, before: None }
+    }
+
+    /// Writes theirs' value into ours' entry.
+    fn replaced(&mut self, base: Option<Part<'a>>, ours: Part<'a>, theirs: Part<'a>, column: usize) -> Piece {
+        let content = Some((ours.key().map_or_else(|| item_mark(ours), str::to_owned), theirs.hash()));
+        if ours.is_inline() {
+            let token = if theirs.is_flat() { theirs.token(column) } else { value_inline(theirs) };
+            let piece = self.with_token(base, ours, theirs, (Some(&token), column));
+            return Piece { content, ..piece };
+        }
+        if ours.is_flat() && theirs.is_flat() {
+            let token = theirs.token(column);
+            let piece = self.with_token(base, ours, theirs, (Some(&token), column));
+            return Piece { content, ..piece };
+        }
+        let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
+        let whole = theirs.lines(column);
+        let own = reindent(&theirs.lead(), 0, column);
+        let body = whole.strip_prefix(own.as_str()).unwrap_or(&whole);
+        let text = format!("{}{body}", reindent(&lead, 0, column));
+        Piece { text: Rope::plain(text), gap: String::new(), content, before: None }
+    }
+
+    /// Writes a merged block text into ours' entry.
+    fn with_block(
+        &mut self,
+        base: Option<Part<'a>>,
+        ours: Part<'a>,
+        theirs: Part<'a>,
+        (text, column): (&scalar::BlockText, usize),
+    ) -> Piece {
+        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
+        let own = ours.cst.slice(&ours.node().span);
+        let comment = own.lines().next().and_then(|line| line.split_once(" #")).map(|(_, rest)| format!(" #{rest}"));
+        let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
+        let indent = column + text.indent.saturating_sub(ours.column());
+        let mut lines = String::new();
+        for line in text.lines.split_inclusive('\n') {
+            if line.trim_end_matches(['\n', '\r']).is_empty() {
+                lines.push_str(line);
+            } else {
+                lines.push_str(&format!("{:indent$}{line}", ""));
+            }
+        }
+        let head = format!("{}{:column$}{}", reindent(&lead, 0, column), "", ours.key_text());
+        let text_out = format!("{head} {}{}\n{lines}", text.header, comment.unwrap_or_default());
+        Piece { text: Rope::plain(text_out), gap: String::new(), content: Some((name, text.hash)), before: None }
+    }
+
+    /// Opens a conflict about an entry and writes it as decided, or ours.
+    fn conflict(&mut self, kind: ConflictKind, why: &str, trio: &Trio<'a>, column: usize) -> Piece {
+        let lines = |part: Option<Part<'a>>| part.map(|part| self.written(part, column)).unwrap_or_default();
+        let sides = Three { base: lines(trio.base), ours: lines(trio.ours), theirs: lines(trio.theirs) };
+        let shown = trio.map(|part| part.map(shown));
+        let hashes = trio.map(|part| part.map(Part::hash));
+        let (number, take) =
+            self.found.open(self.rules, (kind, why), (self.subject, &self.path.concat()), Sides { shown, hashes });
+        let piece = |part: Option<Part<'a>>| match part {
+            Some(part) => self.kept(part, column),
+            None => absent(String::new()),
+        };
+        match (number, take) {
+            (None, Some(Take::Upstream)) => piece(trio.theirs),
+            (None, Some(Take::Base)) => piece(trio.base),
+            (None, Some(Take::Value(value))) => match trio.ours.or(trio.theirs) {
+                Some(part) => {
+                    let hash = scalar::hash_of_written(&value);
+                    let name = part.key().map_or_else(|| item_mark(part), str::to_owned);
+                    let written = self.with_token(trio.base, part, part, (Some(&value), column));
+                    Piece { content: Some((name, hash)), ..written }
+                }
+                None => piece(None),
+            },
+            (None, Some(Take::Mine) | None) => piece(trio.ours),
+            (Some(number), _) => {
+                let ours = piece(trio.ours);
+                Piece { text: Rope::open(vec![number], sides), ..ours }
+            }
+        }
+    }
+
+    /// Opens a conflict about the collection at hand.
+    fn open(&mut self, kind: ConflictKind, why: &str) -> (Option<usize>, Option<Take>) {
+        let none = || Three { base: None, ours: None, theirs: None };
+        let sides = Sides { shown: none(), hashes: Three { base: None, ours: None, theirs: None } };
+        self.found.open(self.rules, (kind, why), (self.subject, &self.path.concat()), sides)
+    }
+
+    fn notice(&mut self, kind: NoticeKind, detail: &str) {
+        let path = self.path.concat();
+        self.found.notice(kind, self.subject, &path, detail);
+    }
+}
+
+/// Shows an entry's value to people.
+fn shown(part: Part<'_>) -> String {
+    let node = part.node();
+    match node.kind {
+        Kind::Scalar if node.style != Style::BlockText => part.token(part.column()),
+        Kind::Alias => part.token(part.column()),
+        Kind::Scalar | Kind::Map | Kind::Seq | Kind::Opaque => part.lines(0),
+    }
+}
+
+fn value_inline(part: Part<'_>) -> String {
+    let text = part.inline();
+    text.strip_prefix(part.key_text()).map_or(text.clone(), |rest| rest.trim_start().to_owned())
+}
+
+/// Keeps the blanks between a key and its value; a value where there was none gets one.
+fn reindent_between(between: &str, token: &str) -> String {
+    if between.is_empty() && !token.is_empty() { " ".to_owned() } else { between.to_owned() }
+}
+
+/// Takes blanks off the end of the line of a key that has no value.
+fn tidy_line(text: String) -> String {
+    match text.split_once('\n') {
+        Some((first, rest)) if first.ends_with(": ") || first.ends_with("- ") => {
+            format!("{}\n{rest}", first.trim_end())
+        }
+        Some(_) | None => text,
+    }
+}
