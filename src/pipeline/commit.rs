@@ -9,7 +9,7 @@ use super::read::{generated_ref, update_ref};
 use super::remote::{self, Published};
 use super::skip::skips;
 use super::{Instance, Read, fault};
-use crate::compile::{Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
+use crate::compile::{Authors, Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
 use crate::git::{self, NewCommit};
 use crate::model::{AppName, Author, CommitId, Diagnostic, Operation, RefusalText, Request};
 use crate::package::{self, Entropy};
@@ -212,6 +212,9 @@ async fn land(
     };
     let mut parents = vec![read.head.clone()];
     parents.extend(joined.cloned());
+    if joined.is_some() {
+        parents.extend(reviewed(read, operation).cloned());
+    }
     let base = read.sources.base.as_ref().map(|generation| &generation.commit);
     let commit = NewCommit {
         reference: format!("refs/heads/{}", instance.branch),
@@ -225,6 +228,13 @@ async fn land(
         time: instance.now(),
     };
     Ok(instance.repository.commit(commit).await?)
+}
+
+/// Returns the tip of the update branch if this merges it and a person committed to it: what people commit stays in history.
+fn reviewed<'a>(read: &'a Read, operation: Option<&Operation>) -> Option<&'a CommitId> {
+    let request = operation.and_then(|operation| operation.request.as_ref());
+    let update = read.sources.update.as_ref().filter(|_| matches!(request, Some(Request::Resolve { .. })));
+    update.filter(|update| update.authors == Authors::People).map(|update| &update.tip)
 }
 
 /// A commit for the update branch.

@@ -4,7 +4,7 @@ use rewild::model::{Decision, Request, Side};
 use serde_json::json;
 
 use super::{add, deploy, installed, update};
-use crate::world::{World, app};
+use crate::world::{World, app, commit};
 
 const SERVER: &str = "apps/photobox/server-deployment.yaml";
 const SERVER_PATH: &str = "/apis/apps/v1/namespaces/photobox/deployments/photobox-server";
@@ -106,6 +106,28 @@ async fn a_conflicting_update_waits_on_its_branch_until_it_is_resolved() {
     world.stop().await;
     let (sound, findings) = world.git(&["fsck", "--strict"]);
     assert!(sound, "{findings}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_committed_to_the_update_branch_stays_in_history() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb", "quickcache", "photobox"]).await;
+    world.edit(SERVER, "cpu: 100m", "cpu: 200m").await;
+    world.publish("photobox 1.1").await;
+    world.done(update("photobox")).await;
+    let branch = "wild/update/photobox";
+    let settings = "apps/photobox/configmap.yaml";
+    let text = world.file(branch, settings).await.unwrap();
+    let text = format!("# Reviewed.\n{text}");
+    let reviewed = commit(&world.repository, branch, "reviewed", &[(settings, Some(&text))]).await;
+    let decisions = vec![Decision { conflict: None, take: Side::Mine }];
+    world.done(Request::Resolve { app: app("photobox"), decisions }).await;
+    assert_eq!(world.repository.head(branch).await.unwrap(), None);
+    assert!(world.file("main", settings).await.unwrap().starts_with("# Reviewed.\n"));
+    let reviewed = reviewed.to_string();
+    assert!(world.git(&["merge-base", "--is-ancestor", &reviewed, "main"]).0);
+    let second = |name: &str| world.git(&["rev-parse", name]).1;
+    assert_eq!(second("main^2"), second("refs/wild/generated/photobox"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
