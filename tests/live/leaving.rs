@@ -17,13 +17,15 @@ use crate::parts::{ControlPlane, Shape, until};
 const GIVEN: [&str; 6] =
     ["uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "ownerReferences"];
 /// What begins the labels and annotations that a cluster, kubectl or we give.
-const GIVEN_MARKS: [&str; 7] = [
+const GIVEN_MARKS: [&str; 9] = [
     "rewild.dev/",
     "applyset.kubernetes.io/",
     "app.kubernetes.io/managed-by",
     "kubectl.kubernetes.io/",
     "deployment.kubernetes.io/revision",
     "pv.kubernetes.io/",
+    "volume.kubernetes.io/",
+    "volume.beta.kubernetes.io/",
     "batch.kubernetes.io/",
 ];
 /// Fields of specs that a cluster allocates.
@@ -40,16 +42,15 @@ pub(crate) fn leave(home: &Home) {
     apps.sort();
     assert!(apps.len() >= 3, "{apps:?}");
     let supplied = supplied(home);
+    let mut objects = Vec::new();
     for app in &apps {
         let folder = home.path("clone/apps").join(app).display().to_string();
         let applied = fresh.kubectl(&["apply", "-k", &folder, "-o", "json"]).unwrap();
-        let applied: Value = serde_json::from_str(&applied).unwrap();
+        let mut applied: Value = serde_json::from_str(&applied).unwrap();
         let secret = secret(home, app, &supplied[app]);
         fresh.kubectl_with(&["apply", "-f", "-"], &secret.to_string()).unwrap();
-        for object in applied["items"].as_array().unwrap() {
-            compare(home, &fresh, object);
-        }
-        compare(home, &fresh, &secret);
+        objects.append(applied["items"].as_array_mut().unwrap());
+        objects.push(secret);
     }
     for app in &apps {
         until(&format!("{app} runs without us"), || {
@@ -61,6 +62,10 @@ pub(crate) fn leave(home: &Home) {
             };
             (!pods.is_empty() && pods.iter().all(done)).then_some(())
         });
+    }
+    // Only now has the cluster done its part, such as binding claims.
+    for object in &objects {
+        compare(home, &fresh, object);
     }
 }
 

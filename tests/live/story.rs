@@ -35,8 +35,8 @@ fn the_story_holds_on_real_parts() {
     deploy(&home);
     let customised = customise(&home);
     update(&home, &customised);
-    conflict(&home);
-    resolve(&home, &customised);
+    let reviewed = conflict(&home);
+    resolve(&home, &customised, &reviewed);
     drift(&home);
     heal(&home);
     roll_back(&home);
@@ -129,7 +129,7 @@ fn update(home: &Home, customised: &str) {
 }
 
 /// One that conflicts waits on a branch of its own, on the forge too, and blocks nothing.
-fn conflict(home: &Home) {
+fn conflict(home: &Home) -> String {
     home.publish("photobox 2.0");
     home.wild("directory fetch", 0);
     let before = home.pull();
@@ -147,12 +147,30 @@ fn conflict(home: &Home) {
     says("upstream", "768Mi");
     home.becomes(&SERVER, &[(IMAGE, image("1.1")), (MEMORY, json!("4Gi"))]);
     home.wild("app deploy stonedb --wait", 0);
+    review(home)
+}
+
+/// A person reviews the update on the forge and commits to its branch; returns that commit.
+fn review(home: &Home) -> String {
+    home.in_clone(&["fetch", "-q", "origin"]);
+    home.in_clone(&["checkout", "-q", "-b", "review", "origin/wild/update/photobox"]);
+    let file = home.path("clone/apps/photobox/configmap.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("# Reviewed by alice.\n{text}")).unwrap();
+    home.in_clone(&["commit", "-qam", "docs: reviewed"]);
+    home.in_clone(&["push", "-q", "origin", "review:wild/update/photobox"]);
+    let reviewed = home.in_clone(&["rev-parse", "HEAD"]);
+    home.in_clone(&["checkout", "-q", "main"]);
+    until("the review is seen", || (home.revision("home.git", UPDATE) == reviewed).then_some(()));
+    reviewed
 }
 
 /// Decided, every edit of either side that did not conflict is there.
-fn resolve(home: &Home, customised: &str) {
+fn resolve(home: &Home, customised: &str, reviewed: &str) {
     home.wild("app resolve photobox --take mine", 0);
     merged(home, customised, "2.0");
+    assert!(home.file("apps/photobox/configmap.yaml").contains("# Reviewed by alice."));
+    home.in_clone(&["merge-base", "--is-ancestor", reviewed, "HEAD"]);
     until("the branch is gone from the forge", || home.on_forge(UPDATE).is_none().then_some(()));
     let server = home.file(SERVER_FILE);
     for text in ["memory: 4Gi", "photobox/server:2.0", "periodSeconds: 5", "cpu: 150m"] {
