@@ -104,7 +104,9 @@ fn reads(app: &AppName, package: &Package, resolved: &Resolved) -> BTreeSet<Stri
         }
     }
     if package.manifest.dialect != PackageDialect::V3 {
-        let own = [format!("apps.{app}."), format!("apps.{}.", package.manifest.name)];
+        let name = &package.manifest.name;
+        let own = [app.as_str(), name.as_str()].map(|name| [format!("apps.{name}."), format!("config.apps.{name}.")]);
+        let own = own.concat();
         let short: Vec<String> = reads
             .iter()
             .filter_map(|read| own.iter().find_map(|own| read.strip_prefix(own)))
@@ -115,5 +117,7 @@ fn reads(app: &AppName, package: &Package, resolved: &Resolved) -> BTreeSet<Stri
     reads
 }
 
+#[cfg(test)]
+mod converted;
 #[cfg(test)]
 mod tests;

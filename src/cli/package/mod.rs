@@ -2,6 +2,7 @@
 //!
 //! Not here: the rules (`package::lint`), rendering and building (`compile`).
 
+mod convert;
 mod lint;
 mod new;
 mod preview;
@@ -36,6 +37,9 @@ pub(super) enum PackageVerb {
     /// Makes the folder of a new package that no rule objects to.
     #[command(after_long_help = new::HELP)]
     New(new::New),
+    /// Makes a package of what a Helm chart renders.
+    #[command(after_long_help = convert::HELP)]
+    ConvertHelm(convert::ConvertHelm),
 }
 
 /// A package in a folder.
@@ -56,6 +60,7 @@ pub(super) fn run(session: &mut Session<'_>, verb: PackageVerb) -> Result<ExitCo
         PackageVerb::Preview(arguments) => preview::run(session, &arguments),
         PackageVerb::Test(arguments) => test::run(session, &arguments),
         PackageVerb::New(arguments) => new::run(session, &arguments),
+        PackageVerb::ConvertHelm(arguments) => convert::run(session, &arguments),
     }
 }
 

@@ -58,7 +58,16 @@ impl Gomplate {
 
     /// Renders a template: the text, or the error. The context is the root of the data; a text is a YAML file; null is no data.
     pub(crate) fn render(&mut self, name: &str, template: &str, context: &Value) -> Result<String, String> {
-        let answer = self.0.ask(&json!({"name": name, "template": template, "context": context}));
+        self.answer(&json!({"name": name, "template": template, "context": context}))
+    }
+
+    /// Renders a template that may also ask for the data source `config`, which returns the same.
+    pub(crate) fn render_with_config(&mut self, name: &str, template: &str, context: &Value) -> Result<String, String> {
+        self.answer(&json!({"name": name, "template": template, "context": context, "config": context["config"]}))
+    }
+
+    fn answer(&mut self, question: &Value) -> Result<String, String> {
+        let answer = self.0.ask(question);
         let text = |key: &str| answer[key].as_str().unwrap_or("").to_owned();
         if text("error").is_empty() { Ok(text("output")) } else { Err(text("error")) }
     }

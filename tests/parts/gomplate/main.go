@@ -3,7 +3,8 @@
 // It reads one case per line from stdin, {"name", "template", "context"}, and answers each with one line on stdout,
 // {"name", "output", "error"}; a case without an error has "error": "". Thousands of cases run in one process, in order.
 // The context is the root of the template's data: a JSON value stands for itself, a JSON string is the text of a YAML file
-// (for what JSON cannot say, such as an unquoted date). A line that is not a case ends the process with status 2.
+// (for what JSON cannot say, such as an unquoted date). A "config" is what the data source of that name returns. A line that
+// is not a case ends the process with status 2.
 package main
 
 import (
@@ -25,6 +26,7 @@ type question struct {
 	Name     string          `json:"name"`
 	Template string          `json:"template"`
 	Context  json.RawMessage `json:"context"`
+	Config   json.RawMessage `json:"config"`
 }
 
 type answer struct {
@@ -80,12 +82,20 @@ func render(q question, directory string) (a answer) {
 	}()
 	options := gomplate.RenderOptions{}
 	if len(q.Context) > 0 && !bytes.Equal(q.Context, []byte("null")) {
-		file, err := writeContext(q.Context, directory)
+		file, err := write("context", q.Context, directory)
 		if err != nil {
 			a.Error = err.Error()
 			return a
 		}
 		options.Context = map[string]gomplate.DataSource{".": {URL: &url.URL{Scheme: "file", Path: file}}}
+	}
+	if len(q.Config) > 0 {
+		file, err := write("config", q.Config, directory)
+		if err != nil {
+			a.Error = err.Error()
+			return a
+		}
+		options.Datasources = map[string]gomplate.DataSource{"config": {URL: &url.URL{Scheme: "file", Path: file}}}
 	}
 	output := bytes.Buffer{}
 	err := gomplate.NewRenderer(options).Render(context.Background(), q.Name, q.Template, &output)
@@ -97,14 +107,14 @@ func render(q question, directory string) (a answer) {
 }
 
 // The data source's file name decides how gomplate reads it.
-func writeContext(value json.RawMessage, directory string) (string, error) {
-	name, text := "context.json", []byte(value)
+func write(stem string, value json.RawMessage, directory string) (string, error) {
+	name, text := stem+".json", []byte(value)
 	if value[0] == '"' {
 		var yaml string
 		if err := json.Unmarshal(value, &yaml); err != nil {
 			return "", err
 		}
-		name, text = "context.yaml", []byte(yaml)
+		name, text = stem+".yaml", []byte(yaml)
 	}
 	file := filepath.Join(directory, name)
 	return file, os.WriteFile(file, text, 0o600)
