@@ -5,6 +5,7 @@
 //!
 //! Not here: which status is true.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::Bus;
-use crate::base::chain;
+use crate::base::{Timestamp, chain};
 use crate::forge::{CommitStatus, Forge, StatusState, cut};
 use crate::model::CommitId;
 use crate::store::StoredStatus;
@@ -46,11 +47,14 @@ pub async fn send_statuses(
 ) {
     let mut unsent = bus.unsent();
     let mut wait = FIRST_RETRY;
+    let mut told = Told::new();
     loop {
         // Marked as seen before the rows are read, so that a row written meanwhile wakes us again.
         unsent.mark_unchanged();
-        let all_sent = send_all(&bus, forge.as_deref(), notes.as_ref(), &public_url).await;
-        wait = if all_sent { FIRST_RETRY } else { (wait * 2).min(RETRY_LIMIT) };
+        let all_sent = send_all(&bus, forge.as_deref(), notes.as_ref(), &public_url, &mut told).await;
+        if all_sent {
+            wait = FIRST_RETRY;
+        }
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(PAUSE) => {}
@@ -58,7 +62,8 @@ pub async fn send_statuses(
         tokio::select! {
             () = stop.cancelled() => return,
             changed = changed_or_never(&mut unsent) => if !changed { return },
-            () = tokio::time::sleep(wait), if !all_sent => {}
+            // Only a wait that was for nothing makes the next one longer; news in between do not.
+            () = tokio::time::sleep(wait), if !all_sent => wait = (wait * 2).min(RETRY_LIMIT),
         }
     }
 }
@@ -67,8 +72,11 @@ async fn changed_or_never(unsent: &mut watch::Receiver<u64>) -> bool {
     unsent.changed().await.is_ok()
 }
 
+/// Statuses that the forge knows and that are not noted yet, so that it is not told twice.
+type Told = BTreeSet<(CommitId, String, Timestamp)>;
+
 /// Sends every unsent status once and returns whether all of them are settled.
-async fn send_all(bus: &Bus, forge: Option<&dyn Forge>, notes: &dyn Notes, public_url: &str) -> bool {
+async fn send_all(bus: &Bus, forge: Option<&dyn Forge>, notes: &dyn Notes, public_url: &str, told: &mut Told) -> bool {
     let unsent = match bus.store.unsent_statuses(&bus.instance).await {
         Ok(unsent) => unsent,
         Err(error) => {
@@ -76,15 +84,24 @@ async fn send_all(bus: &Bus, forge: Option<&dyn Forge>, notes: &dyn Notes, publi
             return false;
         }
     };
+    let key = |status: &StoredStatus| (status.commit.clone(), status.context.clone(), status.changed);
+    let current: Told = unsent.iter().map(key).collect();
+    told.retain(|known| current.contains(known));
     let mut settled = true;
     for status in unsent {
-        if send(bus, forge, &status, public_url).await {
-            note(bus, notes, &status).await;
-            if let Err(error) = bus.store.mark_status_sent(&bus.instance, &status).await {
-                tracing::error!(error = chain(&error), "a sent commit status was not marked");
-                settled = false;
-            }
-        } else {
+        let key = key(&status);
+        if !told.contains(&key) && !send(bus, forge, &status, public_url).await {
+            settled = false;
+            continue;
+        }
+        if !note(bus, notes, &status).await {
+            told.insert(key);
+            settled = false;
+            continue;
+        }
+        told.remove(&key);
+        if let Err(error) = bus.store.mark_status_sent(&bus.instance, &status).await {
+            tracing::error!(error = chain(&error), "a sent commit status was not marked");
             settled = false;
         }
     }
@@ -111,15 +128,18 @@ async fn send(bus: &Bus, forge: Option<&dyn Forge>, status: &StoredStatus, publi
     }
 }
 
-async fn note(bus: &Bus, notes: &dyn Notes, status: &StoredStatus) {
+/// Writes the note of a status' commit and returns whether it could.
+async fn note(bus: &Bus, notes: &dyn Notes, status: &StoredStatus) -> bool {
     let statuses = match bus.store.statuses(&bus.instance, &status.commit).await {
         Ok(statuses) => statuses,
         Err(error) => {
             tracing::error!(error = chain(&error), "the statuses of a commit were not read");
-            return;
+            return false;
         }
     };
     if let Err(error) = notes.write(&status.commit, &statuses).await {
-        tracing::warn!(commit = %status.commit, error, "the statuses of a commit were not noted in git");
+        tracing::warn!(commit = %status.commit, error, "the statuses of a commit were not noted in git and will be later");
+        return false;
     }
+    true
 }

@@ -1,7 +1,7 @@
-//! Locks that a killed process left behind: recovered in bare repositories, which only we write, never in a person's.
+//! Locks that a killed process left behind: recovered in bare repositories and on our own refs, which only we write.
 //!
 //! Git keeps a lock file with nobody having it open while a person types a commit message, so in a work tree nothing
-//! proves that a lock is dead; there it is named and left.
+//! proves that another lock is dead; there it is named and left.
 //!
 //! Not here: taking locks (`refs.rs`, `worktree.rs`).
 
@@ -31,7 +31,8 @@ pub(super) enum Recovery {
 
 /// Looks at a lock twice and moves it aside if nobody can be behind it.
 pub(super) fn recover(repository: &git2::Repository, lock: &Path) -> Result<Recovery, Error> {
-    if !repository.is_bare() {
+    let refs = repository.commondir().join("refs");
+    if !repository.is_bare() && !lock.starts_with(refs.join("wild")) && lock != refs.join("notes/wild.lock") {
         return Ok(Recovery::Held);
     }
     let Some(before) = look(lock)? else { return Ok(Recovery::Cleared) };

@@ -17,6 +17,7 @@ pub mod hook;
 mod identity;
 mod intake;
 mod lane;
+mod left_over;
 mod locks;
 mod network;
 mod notes;

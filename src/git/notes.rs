@@ -9,6 +9,7 @@ use crate::model::{Author, CommitId};
 
 use super::commit::signature;
 use super::error::{Error, git};
+use super::locks::{Recovery, recover};
 use super::refs::oid;
 use super::repository::Repository;
 
@@ -21,8 +22,18 @@ impl Repository {
         let attempt = format!("write the note of commit {}", commit.short());
         let (commit, text, author) = (commit.clone(), text.to_owned(), author.clone());
         self.write(attempt.clone(), move |repository| {
-            let by = signature(&author, time)?;
-            repository.note(&by, &by, Some(NOTES_REF), oid(&commit)?, &text, true).map(drop).map_err(git(attempt))
+            let (by, id) = (signature(&author, time)?, oid(&commit)?);
+            let write = || repository.note(&by, &by, Some(NOTES_REF), id, &text, true).map(drop);
+            match write() {
+                Err(error) if error.code() == ErrorCode::Locked => {
+                    let path = repository.commondir().join(format!("{NOTES_REF}.lock"));
+                    match recover(repository, &path)? {
+                        Recovery::Cleared => write().map_err(git(attempt)),
+                        Recovery::Held => Err(Error::Locked { path }),
+                    }
+                }
+                other => other.map_err(git(attempt)),
+            }
         })
         .await
     }
@@ -42,7 +53,10 @@ impl Repository {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, SystemTime};
+
     use super::super::fixture::{Instance, author, time};
+    use super::super::{Error, Layout};
 
     #[tokio::test]
     async fn a_note_replaces_the_one_before_and_git_shows_it() {
@@ -54,5 +68,21 @@ mod tests {
         repository.add_note(&commit, "healthy\n", &author(), time()).await.unwrap();
         assert_eq!(repository.read_note(&commit).await.unwrap().as_deref(), Some("healthy\n"));
         assert_eq!(instance.git(&["notes", "--ref=wild", "show", commit.as_str()]), "healthy");
+    }
+
+    #[tokio::test]
+    async fn a_dead_lock_of_the_notes_is_recovered_and_a_young_one_is_named() {
+        for layout in [Layout::Bare, Layout::WorkTree] {
+            let instance = Instance::with(layout).await;
+            let commit = instance.commit(&[("config.yaml", "a: 1\n")], "first").await;
+            let lock = instance.repository.git_dir().join("refs/notes/wild.lock");
+            std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+            let file = std::fs::File::create(&lock).unwrap();
+            let write = async || instance.repository.add_note(&commit, "deployed\n", &author(), time()).await;
+            assert!(matches!(write().await, Err(Error::Locked { path }) if path == lock));
+            file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+            write().await.unwrap();
+            assert!(!lock.exists());
+        }
     }
 }

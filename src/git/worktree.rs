@@ -56,6 +56,12 @@ impl Repository {
         self.run(attempt, move |repository| dirty_paths(repository, &paths)).await
     }
 
+    /// Returns the lock of the index, if git or somebody else holds it.
+    pub fn index_lock(&self) -> Option<PathBuf> {
+        let lock = self.git_dir().join("index.lock");
+        lock.exists().then_some(lock)
+    }
+
     /// Brings index and files from one commit to another after the branch moved, or touches nothing and names the
     /// uncommitted edits in the way ([`Error::WorkTreeDirty`]).
     ///
