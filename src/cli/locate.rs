@@ -22,6 +22,7 @@ use crate::daemon::{Daemon, Start, Work};
 use crate::model::InstanceName;
 use crate::pipeline;
 use crate::settings::{self, DaemonSettings, InstanceEntry, StateDirectory};
+use crate::store;
 use crate::yaml;
 
 /// How long a command waits for the lock of an instance.
@@ -200,7 +201,18 @@ pub(super) fn of_start(error: &pipeline::Error) -> CommandError {
         pipeline::Error::Refused(refusal) => CommandError::of_refusal(refusal),
         pipeline::Error::Settings(error) => CommandError::of_settings(what, error),
         pipeline::Error::Git(_) => CommandError::new(what, chain(error), "wild init my-cloud makes one"),
-        pipeline::Error::Store(_) => CommandError::new(what, chain(error), "check the disk of the state directory"),
+        pipeline::Error::Store(store) => CommandError::new(what, chain(error), store_remedy(store)),
+    }
+}
+
+/// Returns what helps against a store that cannot be opened: everything but the history of operations is found again without it.
+fn store_remedy(error: &store::Error) -> String {
+    match error {
+        store::Error::Open { path, .. } => format!("mv {path} {path}.broken, then again; only history is lost"),
+        store::Error::Migrate { path, .. } => format!("the version of wild that wrote {path}"),
+        store::Error::Query { .. } | store::Error::Row { .. } | store::Error::Commit { .. } => {
+            "wild daemon once more, when the disk has room".to_owned()
+        }
     }
 }
 

@@ -533,6 +533,12 @@ impl Worker {
             tracing::error!(instance = %instance.name, error = chain(&error), "the states of apps were not stored");
         }
         self.known = Some(overview);
+        // A commit that changes no app is judged at once, because no pass will.
+        if changed.is_empty()
+            && let Err(error) = pipeline::update_statuses(&instance).await
+        {
+            tracing::error!(instance = %instance.name, error = chain(&error), "the status of the head was not set");
+        }
         for app in changed {
             self.trigger(app, reason);
         }
@@ -548,9 +554,13 @@ impl Worker {
     }
 }
 
-/// Returns the apps that the store knows objects of, and those with a request that waits.
+/// Returns the apps that the store knows objects or a state of, and those with a request that waits.
 async fn remembered(instance: &Instance) -> BTreeSet<AppName> {
     let mut apps = BTreeSet::new();
+    // An app that is gone is forgotten by its last pass, which an earlier process may not have ended.
+    if let Ok(states) = instance.store.app_states(&instance.id).await {
+        apps.extend(states.iter().map(|state| state.name.clone()));
+    }
     if let Ok(inventories) = instance.store.inventories(&instance.id).await {
         apps.extend(inventories.into_iter().map(|(app, _)| app));
     }
@@ -563,8 +573,8 @@ async fn remembered(instance: &Instance) -> BTreeSet<AppName> {
 /// Carries out the requests of one app that wait, oldest first, then walks the line for the other reasons.
 async fn walk(instance: &Instance, app: &AppName, reasons: &BTreeSet<Reason>) -> Result<Passed, Error> {
     let mut last = None;
-    let waiting = instance.store.waiting_requests(&instance.id, Some(app)).await?;
-    for operation in waiting {
+    let open = instance.store.open_requests(&instance.id, Some(app)).await?;
+    for operation in open {
         last = Some(insist(instance, app, Reason::Request, Some(operation)).await?);
     }
     let compiling = reasons
@@ -602,9 +612,9 @@ async fn insist(
 /// Carries out the requests that are about the instance and no app.
 async fn requests_of_instance(shared: &Shared) -> Result<Passed, Error> {
     let instance = &shared.instance;
-    let waiting = instance.store.waiting_requests(&instance.id, None).await?;
+    let open = instance.store.open_requests(&instance.id, None).await?;
     let mut last = Passed::default();
-    for operation in waiting {
+    for operation in open {
         let passed = pipeline::pass_instance(instance, operation, &shared.scratch, &shared.allow).await?;
         last = Passed { made: passed.made.or(last.made), lost: passed.lost || last.lost, ..Passed::default() };
     }

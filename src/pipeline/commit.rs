@@ -4,11 +4,12 @@
 //! Not here: what is committed (`compile`), objects and refs (`git`).
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::read::{generated_ref, update_ref};
 use super::remote::{self, Published};
 use super::skip::skips;
-use super::{Instance, Read, fault};
+use super::{Instance, Read, fault, files};
 use crate::compile::{Authors, Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
 use crate::git::{self, NewCommit};
 use crate::model::{AppName, Author, CommitId, Diagnostic, Operation, RefusalText, Request};
@@ -60,17 +61,32 @@ impl From<git::Error> for Error {
     fn from(error: git::Error) -> Self {
         match error {
             git::Error::Lost { .. } => Self::Lost,
-            git::Error::WorkTreeDirty { paths } => Self::Refused(RefusalText {
-                code: 6,
-                what: "commit to the deployed branch".to_owned(),
-                because: format!(
-                    "uncommitted edits are in the way: {}",
-                    paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-                ),
-                remedy: "git stash".to_owned(),
-                diagnostics: Vec::new(),
-            }),
+            git::Error::WorkTreeDirty { paths } => {
+                let paths: Vec<String> = paths.iter().map(ToString::to_string).collect();
+                in_the_way(format!("uncommitted edits are in the way: {}", paths.join(", ")), "git stash".to_owned())
+            }
             other => Self::Failed(other.into()),
+        }
+    }
+}
+
+/// What a person has left in the repository that keeps a commit out.
+fn in_the_way(because: String, remedy: String) -> Error {
+    let what = "commit to the deployed branch".to_owned();
+    Error::Refused(RefusalText { code: 6, what, because, remedy, diagnostics: Vec::new() })
+}
+
+/// Returns the refusal of a commit because of a lock: in a repository of a person nobody but that person can tell a dead one.
+fn locked(path: &Path) -> Error {
+    let path = path.display();
+    in_the_way(format!("{path} is there: git is at work, or died at it"), format!("rm {path}, once no git runs there"))
+}
+
+impl From<super::Error> for Error {
+    fn from(error: super::Error) -> Self {
+        match error {
+            super::Error::Git(error) => error.into(),
+            other => Self::Failed(other),
         }
     }
 }
@@ -98,6 +114,7 @@ pub(super) async fn commit(
         refuse_dirty(instance, edit).await?;
     }
     committed.secrets = make_secrets(instance, app, proposal)?;
+    fault::point("commit");
     let tip = read.sources.tip.as_ref().map(|generation| generation.commit.clone());
     let generation = match &proposal.generation {
         Some(new) => Some(generate(instance, app, new, tip).await?),
@@ -105,11 +122,14 @@ pub(super) async fn commit(
     };
     fault::point("between generation and branch");
     if let Some(edit) = &proposal.main {
+        files::hold(instance, &read.head).await?;
         let made = land(instance, read, edit, generation.as_ref(), operation).await?;
+        fault::point("between branch and files");
         if remote::publish(instance, &read.head, &made).await? == Published::TakenBack {
             return Err(Error::Lost);
         }
-        instance.repository.sync_worktree(Some(&read.head), &made).await?;
+        // What is applied is read from the commit, so nothing waits for the files; the next pass tries again.
+        files::follow_or_tell(instance).await;
         committed.made = Some(made.clone());
         committed.head = made;
         if let Some(Request::Delete { app, .. }) = operation.and_then(|operation| operation.request.as_ref()) {
@@ -133,6 +153,9 @@ async fn refuse_dirty(instance: &Instance, edit: &TreeEdit) -> Result<(), Error>
         return Ok(());
     }
     let paths: Vec<_> = edit.changes.keys().cloned().collect();
+    if let Some(lock) = instance.repository.index_lock() {
+        return Err(locked(&lock));
+    }
     let dirty = instance.repository.dirty_paths(&paths).await?;
     if dirty.is_empty() { Ok(()) } else { Err(git::Error::WorkTreeDirty { paths: dirty }.into()) }
 }
@@ -227,7 +250,10 @@ async fn land(
         message: message(edit, operation, base, joined),
         time: instance.now(),
     };
-    Ok(instance.repository.commit(commit).await?)
+    match instance.repository.commit(commit).await {
+        Err(git::Error::Locked { path }) if !instance.repository.is_bare() => Err(locked(&path)),
+        other => Ok(other?),
+    }
 }
 
 /// Returns the tip of the update branch if this merges it and a person committed to it: what people commit stays in history.

@@ -1,21 +1,55 @@
-//! Named points at which tests end the process as `kill -9` does, one before each step of the line. Without the feature `faults` a point is
-//! nothing.
+//! Named points at which a test ends the process as `kill -9` does, one at the beginning of each step of the line and a few inside.
 //!
-//! Not here: the tests (`tests/live`).
+//! They exist in builds with debug assertions only, which is what tests run; in a release a point is nothing. A test arms one while the
+//! process runs: the file that `WILD_FAULT_FILE` names holds the point's name, and in a second line its how manieth arrival counts. What
+//! was hit is read back from the file's new name, so a point that is never reached cannot pass for one that was survived.
+//!
+//! Not here: the tests (`tests/it/faults`, `tests/live/faults`).
 
-/// Ends the process here if `WILD_FAULT` names this point; says so first in the file that `WILD_FAULT_FILE` names.
-#[cfg(feature = "faults")]
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::apply::Sink;
+use crate::model::Outcome;
+use crate::plan::Action;
+
+/// Ends the process here if this point is armed.
+#[cfg(debug_assertions)]
 pub(super) fn point(name: &str) {
-    if std::env::var("WILD_FAULT").as_deref() != Ok(name) {
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Arrivals at the armed point; one process never meets a second one, because it dies at the first.
+    static ARRIVALS: AtomicUsize = AtomicUsize::new(0);
+
+    let Some(file) = std::env::var_os("WILD_FAULT_FILE").map(PathBuf::from) else { return };
+    let Ok(armed) = std::fs::read_to_string(&file) else { return };
+    let mut lines = armed.lines();
+    if lines.next() != Some(name) {
         return;
     }
-    if let Ok(file) = std::env::var("WILD_FAULT_FILE") {
-        // A test reads this back, so that a point that is never reached cannot pass for one that was survived.
-        let _ = std::fs::write(file, name);
+    let wanted = lines.next().and_then(|count| count.parse().ok()).unwrap_or(1);
+    if ARRIVALS.fetch_add(1, Ordering::SeqCst) + 1 == wanted
+        && std::fs::rename(&file, file.with_extension("hit")).is_ok()
+    {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     }
-    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
 }
 
 /// Does nothing.
-#[cfg(not(feature = "faults"))]
+#[cfg(not(debug_assertions))]
 pub(super) fn point(_name: &str) {}
+
+/// A sink with a point before it: the target has done what is asked, and nobody has remembered it yet.
+pub(super) struct Faulty<'a>(pub(super) &'a dyn Sink);
+
+impl Sink for Faulty<'_> {
+    fn outcome<'a>(
+        &'a self,
+        action: &'a Action,
+        outcome: &'a Outcome,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        point("written");
+        self.0.outcome(action, outcome)
+    }
+}

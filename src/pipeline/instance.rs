@@ -46,6 +46,8 @@ pub struct Instance {
     pub committer: Author,
     /// The clock.
     pub clock: fn() -> Timestamp,
+    /// When this process opened it: a request from before may be done in part.
+    pub(super) opened: Timestamp,
     /// One commit at a time for the whole repository.
     pub(super) commits: tokio::sync::Mutex<()>,
     /// The newest overview that was read.
@@ -101,6 +103,7 @@ impl Instance {
         let id = settings.instance_id;
         let own = state.instance(&id)?;
         let lock = InstanceLock::take(&own.lock(), clock())?;
+        repository.clear_left_over().await?;
         let secrets = match repository.work_tree() {
             Some(root) => SecretsFile::new(root.join("secrets.yaml")),
             None => SecretsFile::new(own.secrets()),
@@ -120,7 +123,7 @@ impl Instance {
         let committer = Author { name: "wild".to_owned(), email: "wild@localhost".to_owned() };
         let hash_key = own.hash_key()?;
         let commits = tokio::sync::Mutex::new(());
-        store.interrupt_running(&id, clock()).await?;
+        store.take_over_running(&id, clock()).await?;
         Ok(Self {
             name,
             id,
@@ -134,6 +137,7 @@ impl Instance {
             bus,
             committer,
             clock,
+            opened: clock(),
             commits,
             overview: tokio::sync::Mutex::default(),
             verdicts: Verdicts::default(),
@@ -177,6 +181,7 @@ impl Instance {
         let app = request.app().cloned();
         let operation = self.operation(request.verb(), app.as_ref(), Some((request, actor)));
         self.store.insert_operation(&self.id, &operation).await?;
+        super::fault::point("accepted");
         Ok(operation)
     }
 }

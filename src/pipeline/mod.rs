@@ -7,12 +7,14 @@
 mod ancestry;
 mod commit;
 mod fault;
+mod files;
 mod inputs;
 mod instance;
 mod overview;
 mod read;
 mod remote;
 mod requirements;
+mod resume;
 mod skip;
 mod state;
 mod statuses;
@@ -40,7 +42,7 @@ pub use remote::{remote_trouble, sync_remote};
 use skip::skips;
 use state::Change;
 pub use state::{conflict_texts, wait_states};
-pub use statuses::seen;
+pub use statuses::{seen, update as update_statuses};
 pub use upstream::{DirectoryState, directories, fetch_directories};
 
 /// Why a pass could not go on. All else is data.
@@ -136,41 +138,23 @@ async fn walk(instance: &Instance, app: &AppName, why: Reason, request: Option<O
     if skips("read") {
         return Ok(Passed::default());
     }
+    files::catch_up(instance).await;
     let read =
         read::read(instance, app, request.as_ref().and_then(|operation| operation.request.as_ref()), why).await?;
-    if let Some(bent) = &read.bent {
-        let joined = commit::commit(instance, app, &read, &compile::rejoin(app, &read.sources, bent), None).await;
-        return match joined {
-            Ok(_) | Err(commit::Error::Lost) => Ok(Passed { lost: true, ..Passed::default() }),
-            Err(commit::Error::Failed(error)) => Err(error),
-            Err(commit::Error::Refused(refusal)) => match request {
-                Some(operation) => refuse(instance, operation, &refusal).await,
-                None => follow_up(instance, app, &read, Some(refusal), None).await,
-            },
-        };
-    }
-    fault::point("merge");
-    let proposal = match propose(app, &read, request.as_ref()) {
-        Ok(proposal) => proposal,
-        Err(refusal) => match request {
-            Some(operation) => return refuse(instance, operation, &refusal).await,
-            None => return follow_up(instance, app, &read, Some(refusal), None).await,
-        },
+    let done = match resume::resume(instance, app, &read, request.as_ref()).await? {
+        Some(done) => Ok(done),
+        None => change(instance, app, &read, request.as_ref()).await,
     };
-    fault::point("commit");
-    let committed = match commit::commit(instance, app, &read, &proposal, request.as_ref()).await {
-        Ok(committed) => committed,
-        Err(commit::Error::Lost) => return Ok(Passed { lost: true, ..Passed::default() }),
-        Err(commit::Error::Refused(refusal)) => match request {
-            // What holds the commit back holds back what was asked for.
-            Some(operation) if refusal.code == 6 => {
-                let what = format!("{} {app}", operation.verb);
-                return refuse(instance, operation, &RefusalText { what, ..refusal }).await;
-            }
-            Some(operation) => return refuse(instance, operation, &refusal).await,
-            None => return follow_up(instance, app, &read, Some(refusal), None).await,
-        },
-        Err(commit::Error::Failed(error)) => return Err(error),
+    let (proposal, committed) = match (done, &request) {
+        (Ok(done), _) => done,
+        (Err(commit::Error::Lost), _) => return Ok(Passed { lost: true, ..Passed::default() }),
+        (Err(commit::Error::Refused(refusal)), Some(operation)) => {
+            return refuse(instance, operation.clone(), &refusal).await;
+        }
+        (Err(commit::Error::Refused(refusal)), None) => {
+            return follow_up(instance, app, &read, Some(refusal), None).await;
+        }
+        (Err(commit::Error::Failed(error)), _) => return Err(error),
     };
     let Some(mut operation) = request else {
         if let Some(inputs) = read.inputs.as_ref().filter(|_| proposal.is_nothing()) {
@@ -186,6 +170,29 @@ async fn walk(instance: &Instance, app: &AppName, why: Reason, request: Option<O
     operation.message = proposal.summary.join("\n");
     operation.outcome = committed.made.is_some().then_some(OperationOutcome::Changed);
     deploy(instance, app, &read, &committed, Some(operation)).await
+}
+
+/// The steps merge, compile and commit. A history that was bent is joined first, and the pass begins again from there.
+async fn change(
+    instance: &Instance,
+    app: &AppName,
+    read: &Read,
+    request: Option<&Operation>,
+) -> Result<(Proposal, Committed), commit::Error> {
+    if let Some(bent) = &read.bent {
+        commit::commit(instance, app, read, &compile::rejoin(app, &read.sources, bent), None).await?;
+        return Err(commit::Error::Lost);
+    }
+    fault::point("merge");
+    let proposal = propose(app, read, request).map_err(commit::Error::Refused)?;
+    fault::point("compile");
+    match (commit::commit(instance, app, read, &proposal, request).await, request) {
+        // What holds the commit back holds back what was asked for.
+        (Err(commit::Error::Refused(refusal)), Some(operation)) if refusal.code == 6 => {
+            Err(commit::Error::Refused(RefusalText { what: format!("{} {app}", operation.verb), ..refusal }))
+        }
+        (committed, _) => Ok((proposal, committed?)),
+    }
 }
 
 /// Carries out a request that is about the instance and no app. An upstream is fetched before it is followed, so that one that cannot be
@@ -207,18 +214,13 @@ async fn add_directory(
 ) -> Result<Passed, Error> {
     let Some(Request::AddDirectory { name, url, branch }) = &operation.request else { return Ok(Passed::default()) };
     let read = read::whole(instance).await?;
-    let proposal = match compile::add_directory(&read.sources.files, name, url, branch) {
-        Ok(proposal) => proposal,
-        Err(refusal) => return refuse(instance, operation.clone(), &text_of(&refusal)).await,
-    };
-    if !proposal.is_nothing()
-        && let Err(refusal) = upstream::reach(instance, (name, url, branch), scratch, allow).await
-    {
-        return refuse(instance, operation, &refusal).await;
-    }
     let nobody = read::no_app()?;
-    let committed = match commit::commit(instance, &nobody, &read, &proposal, Some(&operation)).await {
-        Ok(committed) => committed,
+    let done = match resume::resume(instance, &nobody, &read, Some(&operation)).await? {
+        Some(done) => Ok(done),
+        None => follow_directory(instance, &read, &operation, (name, url, branch), (scratch, allow)).await,
+    };
+    let (proposal, committed) = match done {
+        Ok(done) => done,
         Err(commit::Error::Lost) => return Ok(Passed { lost: true, ..Passed::default() }),
         Err(commit::Error::Refused(refusal)) => return refuse(instance, operation, &refusal).await,
         Err(commit::Error::Failed(error)) => return Err(error),
@@ -233,6 +235,24 @@ async fn add_directory(
     };
     instance.store.update_operation(&ended).await?;
     Ok(Passed { made: committed.made, ..Passed::default() })
+}
+
+/// Fetches an upstream and commits that it is followed from now on.
+async fn follow_directory(
+    instance: &Instance,
+    read: &Read,
+    operation: &Operation,
+    (name, url, branch): (&str, &str, &str),
+    (scratch, allow): (&Path, &[String]),
+) -> Result<(Proposal, Committed), commit::Error> {
+    let proposal = compile::add_directory(&read.sources.files, name, url, branch)
+        .map_err(|refusal| commit::Error::Refused(text_of(&refusal)))?;
+    if !proposal.is_nothing() {
+        upstream::reach(instance, (name, url, branch), scratch, allow).await.map_err(commit::Error::Refused)?;
+    }
+    let nobody = read::no_app()?;
+    let committed = commit::commit(instance, &nobody, read, &proposal, Some(operation)).await?;
+    Ok((proposal, committed))
 }
 
 /// Returns what `wild plan` shows: the line up to and with plan, nothing written.
@@ -341,7 +361,7 @@ async fn settle(
     if !ends_here && !undecided && instance.target.is_some() {
         return Ok(None);
     }
-    let outcome = match (undecided, proposal.is_nothing()) {
+    let outcome = match (undecided, proposal.is_nothing() && committed.made.is_none()) {
         (true, _) => OperationOutcome::NeedsDecision,
         (false, true) => OperationOutcome::Unchanged,
         (false, false) => OperationOutcome::Changed,
@@ -408,11 +428,13 @@ async fn deploy(
     let mut recording = None;
     if !plan.actions.is_empty() || operation.is_some() {
         let operation = operation.unwrap_or_else(|| instance.operation("reconcile", Some(app), None));
+        let operation = Operation { commit: committed.made.clone(), ..operation };
         state::tell_applying(instance, &snapshot, &plan, &operation).await?;
         let opened = record::open(&instance.store, &instance.id, &snapshot, &plan, operation).await?;
         fault::point("apply");
         if !skips("apply") {
-            applied = apply::apply(&plan, &marks_of(instance, app), target.as_ref(), &payloads, &opened).await;
+            let sink = fault::Faulty(&opened);
+            applied = apply::apply(&plan, &marks_of(instance, app), target.as_ref(), &payloads, &sink).await;
         }
         recording = Some(opened);
     }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::read::head;
-use super::{Error, Instance};
+use super::{Error, Instance, files};
 use crate::base::RepoPath;
 use crate::git::{self, FetchRef, Moved, NewCommit, PushRef, Pushed, RefChange, Remote};
 use crate::model::{CommitId, EventKind};
@@ -146,8 +146,9 @@ async fn reunite(instance: &Instance, here: &CommitId, there: &CommitId) -> Resu
         message: "chore(all): merge what was pushed while the remote was out of reach".to_owned(),
         time: instance.now(),
     };
+    files::hold(instance, here).await?;
     let merged = repository.commit(merged).await?;
-    repository.sync_worktree(Some(here), &merged).await?;
+    files::follow_or_tell(instance).await;
     push_all(instance, &merged).await?;
     Ok(Standing { moved: true, trouble: String::new() })
 }
@@ -261,8 +262,9 @@ async fn push_all(instance: &Instance, head: &CommitId) -> Result<bool, git::Err
 async fn forward(instance: &Instance, here: &CommitId, there: &CommitId) -> Result<(), Error> {
     let reference = format!("refs/heads/{}", instance.branch);
     let change = RefChange { name: reference, expected: Some(here.clone()), new: Some(there.clone()) };
+    files::hold(instance, here).await?;
     instance.repository.update_refs(&[change]).await?;
-    instance.repository.sync_worktree(Some(here), there).await?;
+    files::follow_or_tell(instance).await;
     Ok(())
 }
 

@@ -54,6 +54,7 @@ pub(super) async fn of_pass(instance: &Instance, facts: Facts<'_>) -> Result<Opt
     if snapshot.presence == Presence::Added {
         state.health = "unknown".to_owned();
         "not deployed".clone_into(&mut state.health_reason);
+        state.lifecycle = lifecycle(&state, gone).to_owned();
         return Ok(Some(state));
     }
     intend(&mut state, plan, applied, committed, instance.secrets.path());
@@ -99,7 +100,7 @@ pub(super) async fn of_repository(
         reason: String::new(),
         needs_you: String::new(),
         hint: String::new(),
-        lifecycle: if sight.presence == Presence::Added { "added" } else { "deploying" }.to_owned(),
+        lifecycle: String::new(),
         drift: before.as_ref().map(|state| state.drift.clone()).unwrap_or_default(),
         conflicts,
         commit: Some(committed.head.clone()),
@@ -111,16 +112,24 @@ pub(super) async fn of_repository(
         "no cluster is known yet".clone_into(&mut state.health_reason);
     }
     if snapshot.is_none()
-        && conflicts == 0
-        && state.applied.is_some()
         && state.intent == "waiting"
-        && committed.made.is_none()
+        && let Some(applied) = &state.applied
+        && is_same(instance, app, applied, &committed.head).await?
     {
-        // Nothing about the app moved, so what was applied still is.
         "applied".clone_into(&mut state.intent);
+    }
+    if snapshot.is_none() {
+        state.lifecycle = lifecycle(&state, false).to_owned();
     }
     advise(&mut state, committed);
     Ok(Some(state))
+}
+
+/// Returns whether an app is the same in two commits, so that what was applied of the one is applied of the other.
+async fn is_same(instance: &Instance, app: &AppName, one: &CommitId, other: &CommitId) -> Result<bool, Error> {
+    let own = format!("apps/{app}");
+    let repository = &instance.repository;
+    Ok(one == other || repository.tree_id(one, &own).await? == repository.tree_id(other, &own).await?)
 }
 
 /// Returns the version that an upstream offers beyond the one that is there.

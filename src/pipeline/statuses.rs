@@ -77,7 +77,7 @@ pub(super) struct Verdicts {
 }
 
 /// Sets the statuses of the commits that share the verdict, from what is known of all apps.
-pub(super) async fn update(instance: &Instance) -> Result<(), Error> {
+pub async fn update(instance: &Instance) -> Result<(), Error> {
     let mine = instance.verdicts.asked.fetch_add(1, Ordering::SeqCst) + 1;
     let mut newest = instance.verdicts.seen.lock().await;
     if *newest >= mine {

@@ -24,6 +24,8 @@ pub struct Recording<'a> {
     commit: &'a CommitId,
     before: &'a Inventory,
     operation: Operation,
+    /// What an earlier process did in this operation before it died.
+    earlier: Vec<Outcome>,
     failure: Mutex<Option<Error>>,
 }
 
@@ -43,6 +45,10 @@ pub async fn open<'a>(
         .collect();
     let operation = Operation { state: OperationState::Running, ..operation };
     store.begin_operation(instance, &snapshot.app, &operation, &intended).await?;
+    let earlier = match operation.request {
+        Some(_) => store.outcomes(&operation.id).await?,
+        None => Vec::new(),
+    };
     Ok(Recording {
         store,
         instance,
@@ -50,6 +56,7 @@ pub async fn open<'a>(
         commit: &snapshot.commit,
         before: &snapshot.inventory,
         operation,
+        earlier,
         failure: Mutex::new(None),
     })
 }
@@ -60,14 +67,16 @@ impl Recording<'_> {
         &self.operation
     }
 
-    /// Closes the operation with what came of it.
+    /// Closes the operation with what came of it. One that made a commit has changed something, whatever is left to do in the cluster.
     pub async fn close(mut self, applied: &Applied, plan: &Plan, now: Timestamp) -> Result<Operation, Error> {
         if let Some(failure) = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(failure);
         }
         let failed = applied.failed().count();
         let free = plan.blocked.is_empty() && applied.blocked().next().is_none();
-        let (state, outcome) = match (failed, free, applied.changed()) {
+        let earlier = Applied { outcomes: self.earlier };
+        let changed = self.operation.commit.is_some() || applied.changed() || earlier.changed();
+        let (state, outcome) = match (failed, free, changed) {
             (1.., _, _) => (OperationState::Failed, OperationOutcome::Changed),
             (0, false, _) => (OperationState::Succeeded, OperationOutcome::Blocked),
             (0, true, true) => (OperationState::Succeeded, OperationOutcome::Changed),
@@ -101,7 +110,8 @@ impl Recording<'_> {
             (Verb::Release, Effect::Configured, _) => RecordChange::Remove(self.instance, &action.object),
             _ => RecordChange::Nothing,
         };
-        self.store.put_outcome(&self.operation.id, action.id, outcome, change).await
+        let position = self.earlier.len() + action.id;
+        self.store.put_outcome(&self.operation.id, position, outcome, change).await
     }
 
     fn put(&self, record: Record) -> RecordChange<'_> {
@@ -136,6 +146,8 @@ pub async fn settle(store: &Store, instance: &InstanceId, snapshot: &Snapshot, p
     Ok(())
 }
 
+/// Returns the record of an object before its first write. One that is not there will be made by us; if the answer is never taken in, that
+/// is all that is known of it.
 fn intended(action: &Action, commit: &CommitId) -> Record {
     Record {
         id: action.object.clone(),
@@ -146,14 +158,13 @@ fn intended(action: &Action, commit: &CommitId) -> Record {
         fields: String::new(),
         time: String::new(),
         generation: 0,
-        created: false,
+        created: action.uid.is_none(),
         commit: Some(commit.clone()),
     }
 }
 
 fn applied(action: &Action, effect: Effect, observed: &Observed, before: &Inventory, commit: &CommitId) -> Record {
     let Observed { uid, resource_version: _, generation, fields, time, hash } = observed;
-    let earlier = before.get(&action.object).filter(|record| record.uid == *uid);
     Record {
         id: action.object.clone(),
         api_version: action.api_version.clone(),
@@ -163,9 +174,18 @@ fn applied(action: &Action, effect: Effect, observed: &Observed, before: &Invent
         fields: fields.clone(),
         time: time.clone(),
         generation: *generation,
-        created: effect == Effect::Created || earlier.is_some_and(|record| record.created),
+        created: effect == Effect::Created || is_made_by_us(before.get(&action.object), uid),
         commit: Some(commit.clone()),
     }
+}
+
+/// Returns whether the record before an answer says that we made this incarnation. A write that was never confirmed counts: it is sent again
+/// only over an object that bears our marks.
+fn is_made_by_us(before: Option<&Record>, uid: &str) -> bool {
+    before.is_some_and(|record| {
+        let is_unconfirmed = record.state == RecordState::Intended && record.uid.is_empty();
+        record.created && (record.uid == uid || is_unconfirmed)
+    })
 }
 
 /// Returns the result of an operation in one sentence.
@@ -192,5 +212,37 @@ fn sentence(applied: &Applied, plan: &Plan) -> String {
         Some(message) => format!("{}; blocked: {message}.", parts.join(", ")),
         None if parts.is_empty() => String::new(),
         None => format!("{}.", parts.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ObjectId;
+
+    #[test]
+    fn what_we_made_is_known_as_ours_also_if_the_first_answer_was_never_taken_in() {
+        let record = |state, uid: &str, created| Record {
+            id: ObjectId::new("", "Namespace", "", "blog"),
+            api_version: "v1".into(),
+            state,
+            uid: uid.into(),
+            hash: String::new(),
+            fields: String::new(),
+            time: String::new(),
+            generation: 0,
+            created,
+            commit: None,
+        };
+        for (before, expected) in [
+            (None, false),
+            (Some(record(RecordState::Applied, "1", true)), true),
+            (Some(record(RecordState::Applied, "1", false)), false),
+            (Some(record(RecordState::Applied, "2", true)), false),
+            (Some(record(RecordState::Intended, "", true)), true),
+            (Some(record(RecordState::Intended, "", false)), false),
+        ] {
+            assert_eq!(is_made_by_us(before.as_ref(), "1"), expected, "{before:?}");
+        }
     }
 }

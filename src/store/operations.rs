@@ -107,29 +107,30 @@ impl Store {
         rows.iter().map(parse).collect()
     }
 
-    /// Returns the requests of an app that wait, or those that are about no app, oldest first.
-    pub async fn waiting_requests(
-        &self,
-        instance: &InstanceId,
-        app: Option<&AppName>,
-    ) -> Result<Vec<Operation>, Error> {
+    /// Returns the requests of an app that are not carried out yet, or those that are about no app, oldest first. One runs although no pass
+    /// of the app does if that pass could not go on.
+    pub async fn open_requests(&self, instance: &InstanceId, app: Option<&AppName>) -> Result<Vec<Operation>, Error> {
         let rows = sqlx::query(
-            "SELECT * FROM operations WHERE instance = $1 AND state = 'waiting' AND app = $2 ORDER BY started, id LIMIT $3",
+            "SELECT * FROM operations WHERE instance = $1 AND state IN ('waiting', 'running') AND app = $2 AND request <> '' ORDER BY started, id LIMIT $3",
         )
         .bind(instance.as_str())
         .bind(app.map_or("", AppName::as_str))
         .bind(LIST_LIMIT)
         .fetch_all(&self.readers)
         .await
-        .map_err(attempt("list the requests that wait"))?;
+        .map_err(attempt("list the requests that are open"))?;
         rows.iter().map(parse).collect()
     }
 
-    /// Marks operations that a dead process left running as interrupted and returns how many there were.
-    pub async fn interrupt_running(&self, instance: &InstanceId, now: Timestamp) -> Result<u64, Error> {
+    /// Puts requests that a dead process left running back among those that wait, marks its other operations as interrupted, and returns
+    /// how many there were.
+    pub async fn take_over_running(&self, instance: &InstanceId, now: Timestamp) -> Result<u64, Error> {
         let statement = Statement::new(
-            "mark interrupted operations",
-            "UPDATE operations SET state = 'interrupted', ended = $2, message = 'the process that ran it ended before it did'
+            "take over what a dead process left running",
+            "UPDATE operations SET
+                 state = CASE request WHEN '' THEN 'interrupted' ELSE 'waiting' END,
+                 ended = CASE request WHEN '' THEN $2 ELSE 0 END,
+                 message = CASE request WHEN '' THEN 'the process that ran it ended before it did' ELSE '' END
              WHERE instance = $1 AND state = 'running'",
         )
         .text(instance.as_str())

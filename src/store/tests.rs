@@ -75,17 +75,21 @@ async fn requests_are_found_oldest_first_and_lists_newest_first() {
 }
 
 #[tokio::test]
-async fn what_a_dead_process_left_running_is_interrupted() {
+async fn a_request_that_a_dead_process_left_running_waits_again_and_a_pass_of_its_own_is_interrupted() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("wild.db");
     let store = Store::open(&path).await.unwrap();
     store.insert_operation(&instance(), &operation(1, OperationState::Running)).await.unwrap();
     store.insert_operation(&instance(), &operation(2, OperationState::Waiting)).await.unwrap();
+    let own = Operation { request: None, ..operation(3, OperationState::Running) };
+    store.insert_operation(&instance(), &own).await.unwrap();
     store.close().await;
     let store = Store::open(&path).await.unwrap();
-    assert_eq!(store.interrupt_running(&instance(), Timestamp(9)).await.unwrap(), 1);
-    assert_eq!(store.operations_in(&instance(), OperationState::Interrupted).await.unwrap().len(), 1);
-    assert_eq!(store.operations_in(&instance(), OperationState::Waiting).await.unwrap().len(), 1);
+    assert_eq!(store.take_over_running(&instance(), Timestamp(9)).await.unwrap(), 2);
+    let interrupted = store.operations_in(&instance(), OperationState::Interrupted).await.unwrap();
+    assert_eq!(interrupted.iter().map(|o| (o.started.0, o.ended)).collect::<Vec<_>>(), [(3, Some(Timestamp(9)))]);
+    let waiting = store.operations_in(&instance(), OperationState::Waiting).await.unwrap();
+    assert_eq!(waiting.iter().map(|o| (o.started.0, o.ended)).collect::<Vec<_>>(), [(1, None), (2, None)]);
 }
 
 #[tokio::test]
@@ -192,8 +196,8 @@ async fn the_requests_of_one_app_are_found_among_any_number_of_others() {
     }
     let last = operation(1_000, OperationState::Waiting);
     store.insert_operation(&instance(), &last).await.unwrap();
-    assert_eq!(store.waiting_requests(&instance(), Some(&app())).await.unwrap(), [last]);
-    assert!(store.waiting_requests(&instance(), None).await.unwrap().is_empty());
+    assert_eq!(store.open_requests(&instance(), Some(&app())).await.unwrap(), [last]);
+    assert!(store.open_requests(&instance(), None).await.unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -83,7 +83,8 @@ async fn a_conflicting_update_waits_on_its_branch_until_it_is_resolved() {
     world.done(update("photobox")).await;
     assert_eq!(world.head().await, before);
     assert!(world.repository.head("wild/update/photobox").await.unwrap().is_some());
-    assert_eq!(world.state("photobox").await.unwrap().conflicts, 1);
+    let state = world.state("photobox").await.unwrap();
+    assert_eq!((state.conflicts, state.intent.as_str()), (1, "applied"), "what is committed is what runs: {state:#?}");
     assert!(world.file("wild/update/photobox", ".wild/conflicts/photobox.yaml").await.is_some());
 
     // Another app goes on meanwhile.
