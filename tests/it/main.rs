@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod demo;
+mod faults;
 mod input;
 mod line;
 mod machine;

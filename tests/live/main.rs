@@ -14,6 +14,7 @@
 
 mod cluster;
 mod directory;
+mod faults;
 mod forge;
 mod home;
 mod leaving;

@@ -1,0 +1,111 @@
+//! The daemon is killed at named points and started again: it ends where one ends that nobody disturbed.
+//!
+//! The whole life of two apps is lived once undisturbed, then once for each point, killed at every step of that life that passes the
+//! point. After each step both are compared. Not here: what the points are (`pipeline`).
+
+pub(crate) mod child;
+pub(crate) mod home;
+pub(crate) mod life;
+pub(crate) mod seen;
+mod stress;
+
+use rewild::git::Layout;
+use rewild::sandbox::{self, Sandbox};
+use serde_json::Value;
+
+use home::{Cluster, LIFE};
+use life::{Fault, Hits, Lives, compare};
+
+/// Lives that are lived side by side.
+const WIDTH: usize = 3;
+
+impl Cluster for Sandbox {
+    fn kubeconfig(&self) -> String {
+        Self::kubeconfig(self)
+    }
+
+    async fn read(&self, path: &str) -> Option<Value> {
+        let answer = reqwest::get(format!("{}{path}", self.url())).await.unwrap();
+        if answer.status() == 404 { None } else { Some(answer.json().await.unwrap()) }
+    }
+}
+
+async fn sandbox() -> Sandbox {
+    Sandbox::start(sandbox::Settings::default()).await.unwrap()
+}
+
+const fn once(point: &'static str) -> Fault {
+    Fault { point, arrival: 1, times: 1 }
+}
+
+/// Steps of the life that end with the repository.
+const COMMITS: [&str; 7] = ["add", "deploy", "update", "add and deploy", "resolve", "config", "delete"];
+/// Steps of the life that change the cluster.
+const WRITES: [&str; 7] = ["deploy", "customise", "update", "add and deploy", "resolve", "config", "delete"];
+
+/// The nine steps of the line and the places between, each with steps of the life in which it must be hit.
+const POINTS: [(&str, &[&str]); 12] = [
+    ("accepted", &COMMITS),
+    ("read", &COMMITS),
+    ("merge", &COMMITS),
+    ("compile", &COMMITS),
+    ("commit", &COMMITS),
+    ("between generation and branch", &COMMITS),
+    ("observe", &WRITES),
+    ("plan", &WRITES),
+    ("apply", &WRITES),
+    ("written", &WRITES),
+    ("record", &WRITES),
+    ("broadcast", &WRITES),
+];
+
+fn assert_hit(fault: Fault, hits: &Hits, wanted: &[&str]) {
+    let missed: Vec<_> = wanted.iter().filter(|step| !hits.contains(*step)).collect();
+    assert!(missed.is_empty(), "{} was not reached in {missed:?}, only in {hits:?}", fault.point);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_killed_at_any_step_of_the_line_ends_where_an_undisturbed_one_does() {
+    let faults: Vec<Fault> = POINTS.into_iter().map(|(point, _)| once(point)).collect();
+    let lives = Lives { life: &LIFE, layout: Layout::Bare, faults: &faults, width: WIDTH };
+    for (fault, hits) in compare(lives, sandbox).await {
+        let (_, wanted) = POINTS.into_iter().find(|(point, _)| *point == fault.point).unwrap();
+        assert_hit(fault, &hits, wanted);
+    }
+}
+
+/// Adding, deploying and deleting one app of six objects.
+const SHORT: [usize; 2] = [4, 9];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_killed_after_any_write_to_the_cluster_ends_where_an_undisturbed_one_does() {
+    let life = SHORT.map(|step| LIFE[step]);
+    let faults: Vec<Fault> = (1..=7).map(|arrival| Fault { arrival, ..once("written") }).collect();
+    let lives = Lives { life: &life, layout: Layout::Bare, faults: &faults, width: WIDTH };
+    for (fault, hits) in compare(lives, sandbox).await {
+        // The app has six objects, so there is no seventh write, and the sixth was not the last by chance.
+        assert_eq!(hits.contains("add and deploy"), fault.arrival <= 6, "write {}: {hits:?}", fault.arrival);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_that_dies_again_and_again_at_the_same_point_ends_where_an_undisturbed_one_does() {
+    let life = SHORT.map(|step| LIFE[step]);
+    let again = |point| Fault { times: 3, ..once(point) };
+    let faults =
+        ["read", "commit", "between generation and branch", "apply", "written", "record", "broadcast"].map(again);
+    let lives = Lives { life: &life, layout: Layout::Bare, faults: &faults, width: WIDTH };
+    for (fault, hits) in compare(lives, sandbox).await {
+        assert_hit(fault, &hits, &["add and deploy", "delete"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_a_work_tree_follow_the_branch_after_the_daemon_died_between_the_two() {
+    let life = [0, 1, 8].map(|step| LIFE[step]);
+    let faults = ["between branch and files", "observe"].map(once);
+    let lives = Lives { life: &life, layout: Layout::WorkTree, faults: &faults, width: WIDTH };
+    for (fault, hits) in compare(lives, sandbox).await {
+        assert_hit(fault, &hits, &["deploy", "config"]);
+    }
+}

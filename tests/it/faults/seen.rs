@@ -1,0 +1,253 @@
+//! What an instance came to, read from git, the cluster and the store, in a form that is equal for two runs of the same deeds: without
+//! identities, versions, times and secret values.
+//!
+//! Also read by `tests/live/faults.rs`. Not here: the deeds (`home.rs`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rewild::model::OperationState;
+use serde_json::Value;
+
+use super::child::git;
+use super::home::{Cluster, Home};
+
+/// Every kind that the packages use, and those that an engine might leave behind.
+const LISTS: [&str; 11] = [
+    "/api/v1/namespaces",
+    "/api/v1/configmaps",
+    "/api/v1/secrets",
+    "/api/v1/services",
+    "/api/v1/serviceaccounts",
+    "/api/v1/persistentvolumeclaims",
+    "/apis/apps/v1/deployments",
+    "/apis/apps/v1/statefulsets",
+    "/apis/apps/v1/daemonsets",
+    "/apis/batch/v1/jobs",
+    "/apis/networking.k8s.io/v1/ingresses",
+];
+const INSTANCE: &str = "rewild.dev/instance";
+
+/// What an instance came to.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Seen {
+    /// Every line is one fact under its own name.
+    pub(crate) facts: BTreeMap<String, String>,
+    /// Generation of every object.
+    pub(crate) generations: BTreeMap<String, i64>,
+}
+
+impl Seen {
+    /// Returns what is not as in an undisturbed run.
+    pub(crate) fn differences(&self, undisturbed: &Self) -> Vec<String> {
+        let names: BTreeSet<&String> = self.facts.keys().chain(undisturbed.facts.keys()).collect();
+        let mut found = Vec::new();
+        for name in names {
+            let (here, there) = (self.facts.get(name), undisturbed.facts.get(name));
+            if here != there {
+                let lines =
+                    |text: Option<&String>| text.map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
+                let (here, there) = (lines(here), lines(there));
+                let only = |one: &Option<Vec<String>>, other: &Option<Vec<String>>| match one {
+                    None => "nothing".to_owned(),
+                    Some(lines) => {
+                        let other = other.as_deref().unwrap_or_default();
+                        lines.iter().filter(|line| !other.contains(line)).cloned().collect::<Vec<_>>().join("\n    ")
+                    }
+                };
+                found.push(format!(
+                    "{name}\n  disturbed:\n    {}\n  undisturbed:\n    {}",
+                    only(&here, &there),
+                    only(&there, &here)
+                ));
+            }
+        }
+        for (name, generation) in &self.generations {
+            let there = undisturbed.generations.get(name).copied().unwrap_or(i64::MAX);
+            if *generation > there {
+                found.push(format!("{name} has generation {generation} instead of {there}"));
+            }
+        }
+        found
+    }
+}
+
+/// Looks at everything.
+pub(crate) async fn look<C: Cluster>(home: &Home<C>) -> Seen {
+    let mut seen = Seen::default();
+    refs(home, &mut seen);
+    objects(home, &mut seen).await;
+    remembered(home, &mut seen).await;
+    left_over(home, &mut seen);
+    seen
+}
+
+/// Files of all refs but the notes, and who came after whom.
+fn refs<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
+    let run = |args: &[&str]| git(&home.root, "home", args);
+    for line in run(&["for-each-ref", "--format=%(refname) %(tree)"]).lines() {
+        let (name, tree) = line.split_once(' ').unwrap();
+        let of_notes = name == "refs/notes/wild";
+        // The list of conflicts names commits, and no two runs have one in common.
+        let files = match (of_notes, name.starts_with("refs/heads/wild/")) {
+            (true, _) => "notes".to_owned(),
+            (false, false) => tree.to_owned(),
+            (false, true) => {
+                let files = run(&["ls-tree", "-r", name]);
+                let kept = files.lines().filter(|line| !line.contains("\t.wild/conflicts/"));
+                let list = run(&["show", &format!("{name}:.wild/conflicts/stonedb.yaml")]);
+                let said = list.lines().filter(|line| !line.trim_start().starts_with("generated:"));
+                kept.chain(said).collect::<Vec<_>>().join("\n")
+            }
+        };
+        seen.facts.insert(format!("ref {name}"), files);
+        if !of_notes {
+            seen.facts.insert(format!("history of {name}"), run(&["log", "--first-parent", "--format=%s (%an)", name]));
+        }
+    }
+    if !home.repository.is_bare() {
+        seen.facts.insert("uncommitted edits".to_owned(), run(&["status", "--porcelain"]));
+    }
+    seen.facts.insert("fsck".to_owned(), run(&["fsck", "--strict", "--no-dangling"]));
+}
+
+async fn objects<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
+    let mut labelled = BTreeSet::new();
+    for path in LISTS {
+        let list = home.cluster.read(path).await.unwrap();
+        for item in list["items"].as_array().unwrap() {
+            let metadata = &item["metadata"];
+            let name = format!("{} {}/{}", path.rsplit('/').next().unwrap(), metadata["namespace"], metadata["name"]);
+            let name = name.replace('"', "");
+            seen.generations.insert(name.clone(), metadata["generation"].as_i64().unwrap_or(0));
+            if metadata["labels"][INSTANCE] == home.id.as_str() {
+                labelled.insert(name.replace("null/", "/"));
+            }
+            let is_secret = path.ends_with("/secrets");
+            seen.facts.insert(name, format!("{:#}", normal(item.clone(), is_secret)));
+        }
+    }
+    let inventories = home.store.inventories(&home.id).await.unwrap();
+    let known: BTreeSet<String> = inventories
+        .iter()
+        .flat_map(|(_, inventory)| inventory.records())
+        .map(|record| format!("{} {}/{}", plural(&record.id.kind), record.id.namespace, record.id.name))
+        .collect();
+    let both =
+        |from: &BTreeSet<String>, to: &BTreeSet<String>| from.difference(to).cloned().collect::<Vec<_>>().join(", ");
+    seen.facts.insert("labelled and not in the inventory".to_owned(), both(&labelled, &known));
+    seen.facts.insert("in the inventory and not labelled".to_owned(), both(&known, &labelled));
+}
+
+fn plural(kind: &str) -> String {
+    let kind = kind.to_lowercase();
+    if kind.ends_with("ss") { format!("{kind}es") } else { format!("{kind}s") }
+}
+
+/// Removes what two runs cannot have in common.
+fn normal(value: Value, is_secret: bool) -> Value {
+    match value {
+        Value::Object(map) => map
+            .into_iter()
+            .filter(|(key, _)| !is_volatile(key, is_secret))
+            .map(|(key, value)| {
+                let value = match (key.as_str(), value) {
+                    ("data", Value::Object(data)) if is_secret => {
+                        data.into_iter().map(|(key, _)| (key, Value::Null)).collect()
+                    }
+                    ("managedFields", Value::Array(mut entries)) => {
+                        entries.sort_by_key(|entry| format!("{} {}", entry["manager"], entry["subresource"]));
+                        normal(Value::Array(entries), is_secret)
+                    }
+                    (_, value) => normal(value, is_secret),
+                };
+                (key, value)
+            })
+            .collect(),
+        Value::Array(items) => items.into_iter().map(|item| normal(item, is_secret)).collect(),
+        other => other,
+    }
+}
+
+fn is_volatile(key: &str, is_secret: bool) -> bool {
+    let identity = [
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+        "time",
+        "rewild.dev/commit",
+        "clusterIP",
+        "clusterIPs",
+        "volumeName",
+    ];
+    let counted = ["generation", "observedGeneration", "deployment.kubernetes.io/revision"];
+    identity.contains(&key)
+        || counted.contains(&key)
+        || key.ends_with("Time")
+        || (is_secret && key == "rewild.dev/hash")
+}
+
+/// What the store says: every request with its end, nothing open, the head's statuses.
+async fn remembered<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
+    let operations = home.store.operations(&home.id, &Default::default()).await.unwrap();
+    let open = |state| matches!(state, OperationState::Waiting | OperationState::Running);
+    let still: Vec<String> =
+        operations.iter().filter(|known| open(known.state)).map(|known| known.id.to_string()).collect();
+    seen.facts.insert("open operations".to_owned(), still.join(", "));
+    let asked: Vec<String> = operations
+        .iter()
+        .rev()
+        .filter(|known| known.request.is_some())
+        .map(|known| {
+            let app = known.app.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("{} {app}: {:?} {:?}", known.verb, known.state, known.outcome)
+        })
+        .collect();
+    seen.facts.insert("requests".to_owned(), asked.join("\n"));
+    let head = home.repository.head("main").await.unwrap().unwrap();
+    let statuses = home.store.statuses(&home.id, &head).await.unwrap();
+    let said = statuses.iter().map(|status| format!("{} {} {}\n", status.context, status.state, status.description));
+    seen.facts.insert("statuses of the head".to_owned(), said.collect());
+    for state in home.states().await {
+        let text = format!(
+            "{} {} {} {} {:?} {} {} {:?}",
+            state.version,
+            state.health,
+            state.intent,
+            state.lifecycle,
+            state.update,
+            state.needs_you,
+            state.conflicts,
+            state.drift
+        );
+        seen.facts.insert(format!("state of {}", state.name), text);
+    }
+}
+
+/// Files that a dead process may leave.
+fn left_over<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
+    let root = &home.root;
+    let mut found = Vec::new();
+    let mut folders = vec![root.join("state"), root.join("home")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                if path.file_name().unwrap().to_string_lossy().starts_with("call-") {
+                    found.push(path.display().to_string());
+                }
+                folders.push(path);
+                continue;
+            }
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let is_ours = name == "lock" || name == "secrets.yaml.lock";
+            // In the repository of a person another program may be writing one.
+            let is_object = name.starts_with("tmp_") && home.repository.is_bare();
+            let is_part = is_object || [".lock", ".tmp", ".part", ".wild"].iter().any(|end| name.ends_with(end));
+            if is_part && !is_ours {
+                found.push(path.strip_prefix(root).unwrap().display().to_string());
+            }
+        }
+    }
+    found.sort();
+    seen.facts.insert("left over".to_owned(), found.join(", "));
+}
