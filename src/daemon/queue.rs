@@ -22,6 +22,8 @@ const BACKOFF_LIMIT: Duration = Duration::from_secs(600);
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: BTreeMap<AppName, Waiting>,
+    /// Those of the waiting that may begin, in the order in which they do.
+    order: BTreeSet<(Duration, Option<Reason>, AppName)>,
     running: BTreeSet<AppName>,
     backoff: BTreeMap<AppName, Backoff>,
 }
@@ -31,6 +33,8 @@ struct Waiting {
     reasons: BTreeSet<Reason>,
     due: Duration,
     latest: Duration,
+    /// Its place in the order; nothing while a pass of the app runs.
+    place: Option<(Duration, Option<Reason>)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +84,7 @@ impl Queue {
         let (wait, latest) = quiet(reason);
         let due = now + wait;
         self.waiting
-            .entry(app)
+            .entry(app.clone())
             .and_modify(|waiting| {
                 // An urgent reason brings the pass forward; one of the same kind puts it off, up to its bound.
                 let later = due.min(waiting.latest);
@@ -89,18 +93,34 @@ impl Queue {
                 waiting.due = waiting.due.min(waiting.latest);
                 waiting.reasons.insert(reason);
             })
-            .or_insert(Waiting { reasons: [reason].into(), due, latest: now + latest });
+            .or_insert(Waiting { reasons: [reason].into(), due, latest: now + latest, place: None });
+        self.place(&app);
     }
 
     /// Wakes an app at a time, unless it waits for an earlier one.
     pub(super) fn wake_at(&mut self, at: Duration, app: AppName, reason: Reason) {
         self.waiting
-            .entry(app)
+            .entry(app.clone())
             .and_modify(|waiting| {
                 waiting.due = waiting.due.min(at);
                 waiting.reasons.insert(reason);
             })
-            .or_insert(Waiting { reasons: [reason].into(), due: at, latest: at });
+            .or_insert(Waiting { reasons: [reason].into(), due: at, latest: at, place: None });
+        self.place(&app);
+    }
+
+    /// Puts a waiting app where it now belongs in the order.
+    fn place(&mut self, app: &AppName) {
+        let Some(waiting) = self.waiting.get_mut(app) else { return };
+        if let Some((due, reason)) = waiting.place.take() {
+            self.order.remove(&(due, reason, app.clone()));
+        }
+        if !self.running.contains(app) {
+            let held = self.backoff.get(app).map_or(Duration::ZERO, |backoff| backoff.until);
+            let (due, reason) = (waiting.due.max(held), waiting.reasons.first().copied());
+            waiting.place = Some((due, reason));
+            self.order.insert((due, reason, app.clone()));
+        }
     }
 
     /// Returns what to do next. A started app runs until its end is told.
@@ -108,21 +128,11 @@ impl Queue {
         if self.running.len() >= RUNNING_LIMIT {
             return Next::Idle;
         }
-        let ready = |queue: &Self, app: &AppName, waiting: &Waiting| {
-            let held = queue.backoff.get(app).map_or(Duration::ZERO, |backoff| backoff.until);
-            waiting.due.max(held)
-        };
-        let first = self
-            .waiting
-            .iter()
-            .filter(|(app, _)| !self.running.contains(*app))
-            .map(|(app, waiting)| (ready(self, app, waiting), waiting.reasons.first().copied(), app))
-            .min();
-        match first {
+        match self.order.first() {
             None => Next::Idle,
-            Some((due, _, _)) if due > now => Next::Sleep(due),
-            Some((_, _, app)) => {
-                let app = app.clone();
+            Some((due, ..)) if *due > now => Next::Sleep(*due),
+            Some(_) => {
+                let Some((_, _, app)) = self.order.pop_first() else { return Next::Idle };
                 let reasons = self.waiting.remove(&app).map(|waiting| waiting.reasons).unwrap_or_default();
                 self.running.insert(app.clone());
                 Next::Start(app, reasons)
@@ -143,6 +153,7 @@ impl Queue {
             // A user error waits for its input to change and is not tried by the clock.
             Some(ErrorClass::User) | None => _ = self.backoff.remove(app),
         }
+        self.place(app);
     }
 
     /// Returns how many apps wait.
@@ -160,6 +171,10 @@ impl Queue {
         self.backoff.clear();
         for waiting in self.waiting.values_mut() {
             waiting.due = waiting.due.min(now);
+        }
+        let apps: Vec<AppName> = self.waiting.keys().cloned().collect();
+        for app in apps {
+            self.place(&app);
         }
     }
 }

@@ -516,7 +516,7 @@ impl Worker {
             }
         };
         self.shared.note_trouble(None);
-        let mut changed = match &self.known {
+        let mut changed: BTreeSet<AppName> = match &self.known {
             None => overview.apps.keys().cloned().collect(),
             Some(known) => pipeline::changed_apps(known, &overview),
         };

@@ -126,7 +126,12 @@ pub(super) fn read_ref(repository: &git2::Repository, name: &str) -> Result<Opti
 pub(super) fn list_refs(repository: &git2::Repository, prefix: &str) -> Result<BTreeMap<String, CommitId>, Error> {
     let attempt = || format!("list refs of {}", repository.path().display());
     let mut refs = BTreeMap::new();
-    for reference in repository.references().map_err(git(attempt()))? {
+    // Only the files below the prefix are looked at: there is a ref for every app.
+    let found = match prefix {
+        "" => repository.references(),
+        prefix => repository.references_glob(&format!("{prefix}*")),
+    };
+    for reference in found.map_err(git(attempt()))? {
         let reference = reference.map_err(git(attempt()))?;
         let Ok(name) = reference.name() else { continue };
         if !name.starts_with(prefix) {

@@ -1,4 +1,4 @@
-//! Tells when refs of a repository may have moved by somebody else's hand.
+//! Tells when branches of a repository may have moved by somebody else's hand. Our own refs, of which every app has one, are not looked at.
 //!
 //! File events are hints: after each one the refs are listed and compared, because a packed ref moves without a file of
 //! its own; and they are compared from time to time without any event, because events get lost.
@@ -33,7 +33,10 @@ impl RefWatch {
     }
 }
 
-/// What is compared: the branch of HEAD and all refs.
+/// Where the refs lie that people move.
+const BRANCHES: &str = "refs/heads/";
+
+/// What is compared: the branch of HEAD and all branches.
 type Seen = (Option<String>, BTreeMap<String, CommitId>);
 
 /// Watches the refs of a repository by file events, and by looking every `poll`.
@@ -103,7 +106,7 @@ async fn is_gone(repository: &Repository) -> bool {
 }
 
 async fn look(repository: &Repository) -> Result<Seen, Error> {
-    Ok((repository.head_branch().await?, repository.list_refs("").await?))
+    Ok((repository.head_branch().await?, repository.list_refs(BRANCHES).await?))
 }
 
 fn file_events(repository: &Repository, wake: mpsc::Sender<()>) -> notify::Result<notify::RecommendedWatcher> {

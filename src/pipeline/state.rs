@@ -250,6 +250,7 @@ fn lifecycle(state: &AppState, gone: bool) -> &'static str {
 /// A pass may have been faster than the look at the branch: an app whose state is of the same files already does not wait again.
 pub async fn wait_states(instance: &Instance, changed: &BTreeSet<AppName>, head: &Overview) -> Result<(), Error> {
     let mut changed_since: BTreeMap<CommitId, BTreeSet<AppName>> = BTreeMap::new();
+    let mut waiting = Vec::new();
     for app in changed {
         let known = instance.store.app_state(&instance.id, app).await?;
         let Some(known) = known.filter(|known| known.intent == "applied") else { continue };
@@ -263,8 +264,10 @@ pub async fn wait_states(instance: &Instance, changed: &BTreeSet<AppName>, head:
                 continue;
             }
         }
-        let state = AppState { intent: "waiting".to_owned(), ..AppState::clone(&known) };
-        instance.store.put_app_state(&instance.id, &state).await?;
+        waiting.push(AppState { intent: "waiting".to_owned(), ..AppState::clone(&known) });
+    }
+    if !waiting.is_empty() {
+        instance.store.put_app_states(&instance.id, waiting).await?;
     }
     Ok(())
 }

@@ -6,11 +6,13 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
 use super::file::{read, write_private};
 use super::{Error, io};
+use crate::base::{Digest, sha256};
 use crate::model::{Diagnostic, Purpose, SecretValue, Secrets};
 use crate::yaml::{self, Dialect};
 
@@ -18,12 +20,17 @@ use crate::yaml::{self, Dialect};
 #[derive(Clone, Debug)]
 pub struct SecretsFile {
     path: PathBuf,
+    /// What the file held when it was parsed last, by the digest of its bytes: every pass reads it, and it holds the values of all apps.
+    parsed: Arc<Mutex<Option<Parsed>>>,
 }
+
+/// What a file of these bytes holds.
+type Parsed = (Digest, Arc<Secrets>);
 
 impl SecretsFile {
     /// Names the file; it need not exist.
     pub fn new(path: PathBuf) -> Self {
-        Self { path }
+        Self { path, parsed: Arc::default() }
     }
 
     /// Returns where the file is.
@@ -32,9 +39,17 @@ impl SecretsFile {
     }
 
     /// Reads all values. An absent file holds none.
-    pub fn read(&self) -> Result<Secrets, Error> {
+    pub fn read(&self) -> Result<Arc<Secrets>, Error> {
+        let content = read(&self.path)?.unwrap_or_default();
+        let digest = sha256(&content);
+        let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, secrets)) = parsed.as_ref().filter(|(known, _)| *known == digest) {
+            return Ok(secrets.clone());
+        }
         let mut secrets = Secrets::new();
-        flatten("", &Value::Object(self.read_tree()?), &mut secrets);
+        flatten("", &Value::Object(self.parse(content)?), &mut secrets);
+        let secrets = Arc::new(secrets);
+        *parsed = Some((digest, secrets.clone()));
         Ok(secrets)
     }
 
@@ -82,7 +97,10 @@ impl SecretsFile {
     }
 
     fn read_tree(&self) -> Result<Map<String, Value>, Error> {
-        let Some(content) = read(&self.path)? else { return Ok(Map::new()) };
+        self.parse(read(&self.path)?.unwrap_or_default())
+    }
+
+    fn parse(&self, content: Vec<u8>) -> Result<Map<String, Value>, Error> {
         let name = self.path.display().to_string();
         let wrong = |diagnostics| Error::Content { path: self.path.clone(), diagnostics };
         let text = String::from_utf8(content)
@@ -150,6 +168,19 @@ mod tests {
         assert_eq!(file.read().unwrap().get(&path).unwrap().expose(Purpose::SecretsFile), "first");
         file.remove_app("quillblog").unwrap();
         assert!(file.read().unwrap().get(&path).is_none());
+    }
+
+    #[test]
+    fn what_a_person_writes_is_read_and_what_did_not_change_is_parsed_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = SecretsFile::new(directory.path().join("secrets.yaml"));
+        let shown = || file.read().unwrap().get("a").map(|value| value.expose(Purpose::SecretsFile).to_owned());
+        assert_eq!(shown(), None);
+        for text in ["1", "2"] {
+            std::fs::write(file.path(), format!("a: '{text}'\n")).unwrap();
+            assert_eq!(shown().as_deref(), Some(text));
+        }
+        assert!(std::sync::Arc::ptr_eq(&file.read().unwrap(), &file.read().unwrap()));
     }
 
     #[test]

@@ -18,18 +18,17 @@ pub(super) type Known = BTreeMap<AppName, Arc<AppState>>;
 impl Store {
     /// Stores what a pass found about an app.
     pub async fn put_app_state(&self, instance: &InstanceId, state: &AppState) -> Result<(), Error> {
-        let statement = Statement::new(
-            "store the state of an app",
-            "INSERT OR REPLACE INTO app_states (instance, app, commit_id, body) VALUES ($1, $2, $3, $4)",
-        )
-        .text(instance.as_str())
-        .text(state.name.as_str())
-        .text(state.applied.as_ref().map_or("", CommitId::as_str))
-        .text(serde_json::to_string(state).map_err(row("app_states"))?);
+        self.put_app_states(instance, vec![state.clone()]).await
+    }
+
+    /// Stores what is known about several apps: all of it, or nothing.
+    pub async fn put_app_states(&self, instance: &InstanceId, states: Vec<AppState>) -> Result<(), Error> {
+        let statements = states.iter().map(|state| put(instance, state)).collect::<Result<Vec<_>, _>>()?;
         let mut all = self.app_states.lock().await;
-        self.known(&mut all, instance).await?.insert(state.name.clone(), Arc::new(state.clone()));
+        let known = self.known(&mut all, instance).await?;
+        known.extend(states.into_iter().map(|state| (state.name.clone(), Arc::new(state))));
         // Handed in under the lock, so that rows and what is known change in one order.
-        let written = self.writer.hand_in(vec![statement]).await;
+        let written = self.writer.hand_in(statements).await;
         drop(all);
         written.done().await.map(|_| ())
     }
@@ -106,4 +105,13 @@ impl Store {
         let statement = Statement::new("store a cursor", sql).text(instance.as_str()).text(name).text(value);
         self.writer.write(statement).await.map(|_| ())
     }
+}
+
+fn put(instance: &InstanceId, state: &AppState) -> Result<Statement, Error> {
+    let sql = "INSERT OR REPLACE INTO app_states (instance, app, commit_id, body) VALUES ($1, $2, $3, $4)";
+    Ok(Statement::new("store the state of an app", sql)
+        .text(instance.as_str())
+        .text(state.name.as_str())
+        .text(state.applied.as_ref().map_or("", CommitId::as_str))
+        .text(serde_json::to_string(state).map_err(row("app_states"))?))
 }
