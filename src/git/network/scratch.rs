@@ -35,7 +35,8 @@ pub(super) struct Scratch {
     repository: Repository,
 }
 
-/// Removes throw-away directories that an earlier process left behind. For the start, before any call.
+/// Removes throw-away directories that an earlier process left behind. For the start, before any call. Those of another process that
+/// lives stay: a command without a daemon may be fetching while the daemon starts.
 pub async fn clear_scratch(scratch: &Path) -> Result<(), Error> {
     let attempt = format!("clear {}", scratch.display());
     let scratch = scratch.to_owned();
@@ -46,13 +47,20 @@ pub async fn clear_scratch(scratch: &Path) -> Result<(), Error> {
         };
         for entry in entries {
             let entry = entry.map_err(io(attempt.clone()))?;
-            if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            if is_left(&entry.file_name().to_string_lossy()) {
                 std::fs::remove_dir_all(entry.path()).map_err(io(attempt.clone()))?;
             }
         }
         Ok(())
     })
     .await
+}
+
+/// Returns whether nobody works in a directory of this name any more.
+fn is_left(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(PREFIX) else { return false };
+    let process = rest.split('-').next().unwrap_or_default();
+    process == std::process::id().to_string() || !Path::new("/proc").join(process).exists()
 }
 
 impl Scratch {

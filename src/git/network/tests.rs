@@ -158,8 +158,13 @@ async fn a_listing_shows_head_branches_and_the_commits_of_tags() {
 async fn left_overs_are_cleared_at_the_start() {
     let ours = Instance::bare().await;
     let remote = remote(ours.repository.path(), &ours);
-    std::fs::create_dir_all(remote.scratch.join("call-1-1/git")).unwrap();
+    let living = remote.scratch.join("call-1-1/git");
+    for folder in [&living, &remote.scratch.join("call-99999999-1/git")] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
     clear_scratch(&remote.scratch).await.unwrap();
+    assert!(living.exists(), "another process works there");
+    std::fs::remove_dir_all(remote.scratch.join("call-1-1")).unwrap();
     nothing_left(&remote);
     clear_scratch(&remote.scratch.join("never-made")).await.unwrap();
 }
