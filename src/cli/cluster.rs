@@ -23,7 +23,7 @@ use crate::yaml::{self, Dialect};
 
 const ADD_HELP: &str = "Examples:
   wild cluster add
-  wild cluster add --kubeconfig /etc/rancher/k3s/k3s.yaml
+  wild cluster add --kubeconfig ~/.kube/config
   wild cluster add --context home
 
 Exit codes:

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -27,7 +27,7 @@ const STOP_DEADLINE: Duration = Duration::from_secs(10);
 
 const HELP: &str = "Examples:
   wild daemon
-  wild daemon --config /etc/wild/daemon.yaml
+  wild daemon --config daemon.yaml
 
 Exit codes:
   0 stopped as asked   2 error: bad settings, a port in use   6 blocked: another daemon holds the instance";
@@ -54,6 +54,9 @@ enum DaemonVerb {
 /// Runs the command.
 pub(super) async fn run(session: &mut Session<'_>, arguments: DaemonRun) -> Result<ExitCode, CommandError> {
     let DaemonRun { config, verb: None | Some(DaemonVerb::Run) } = arguments;
+    // From here on a signal ends the daemon in good order, however early it comes.
+    let signals =
+        Signals::listen().map_err(|error| CommandError::new("wait for signals", error.to_string(), "wild daemon"))?;
     let settings = settings_of(session.environment, config)?;
     log_to_stderr(session.environment, &settings)?;
     let listeners = http::bind(&settings).await.map_err(|error| of_bind(&error))?;
@@ -63,7 +66,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: DaemonRun) -> Resu
     tell_addresses(session, &settings, &listeners);
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http::serve(daemon.clone(), listeners, stop.clone()));
-    wait_for_end().await.map_err(|error| CommandError::new("wait for signals", error.to_string(), "wild daemon"))?;
+    signals.end().await;
     tracing::info!("stopping");
     stop.cancel();
     let stopped = tokio::time::timeout(STOP_DEADLINE, async {
@@ -139,13 +142,23 @@ fn tell_addresses(session: &mut Session<'_>, settings: &DaemonSettings, listener
     }
 }
 
-/// Returns when the process is asked to end.
-async fn wait_for_end() -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// The signals that ask a daemon to end.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Begins to listen for them.
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
-    Ok(())
+
+    /// Returns when one of them has come.
+    async fn end(mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

@@ -14,11 +14,11 @@ use super::table::table;
 use super::wait::{Asked, Change, Patience};
 
 const ADD_HELP: &str = "Examples:
-  wild directory add wild-directory https://example.org/wild-directory.git
-  wild directory add own https://example.org/packages.git --branch stable
+  wild directory add sample https://git.example.org/wild/directory.git
+  wild directory add stable https://git.example.org/wild/directory.git --branch stable
 
 Exit codes:
-  0 added and fetched   2 error, or it cannot be fetched";
+  0 fetched and added   2 error, or it cannot be fetched: then it is not added";
 
 const LIST_HELP: &str = "Examples:
   wild directory list

@@ -29,8 +29,8 @@ const FIRST_DIRECTORY: &str = "wild-directory";
 
 const HELP: &str = "Examples:
   wild init my-cloud
-  wild init my-cloud --domain cloud.example.org --directory https://example.org/wild-directory.git
-  wild init my-cloud.git --bare --kubeconfig /etc/rancher/k3s/k3s.yaml
+  wild init my-cloud --directory https://git.example.org/wild/directory.git
+  wild init my-cloud.git --bare --kubeconfig ~/.kube/config
 
 Exit codes:
   0 made, or it is there already   2 error: the folder holds something else";

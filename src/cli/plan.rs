@@ -49,7 +49,8 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Plan) -> Result<Ex
         session.note("Nothing to do.");
     }
     session.print(Document { kind: "PlanList", value: answer, items: Some(("plans", "app")) }, |answer| {
-        list(answer, "plans").iter().filter(|plan| !report::is_empty(plan)).map(app_plan).collect()
+        let told = |plan: &&Value| !report::is_empty(plan) || !list(plan, "notes").is_empty();
+        list(answer, "plans").iter().filter(told).map(app_plan).collect()
     });
     Ok(if exit_code && !nothing { ExitCode::Answer } else { ExitCode::Done })
 }

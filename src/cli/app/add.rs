@@ -16,9 +16,9 @@ use crate::model::{AppName, PackageName};
 
 const HELP: &str = "Examples:
   wild app add quillblog
-  wild app add quillblog --as blog --dep db=postgres --set domain=blog.example.org
+  wild app add quillblog --as blog --dep db=stonedb --set namespace=blog
   wild app add quillblog --dry-run
-  wild app add postgres --deploy
+  wild app add quickcache --deploy
 
 Exit codes:
   0 added   2 error: no such package, an unknown key, a requirement that nothing satisfies   6 blocked";

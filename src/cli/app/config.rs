@@ -23,7 +23,7 @@ Exit codes:
 
 const SET_HELP: &str = "Examples:
   wild app config quillblog set storage=400Gi
-  wild app config quillblog set replicas=2 domain=blog.example.org --dry-run
+  wild app config quillblog set title=\"Our garden\" domain=blog.example.org --dry-run
 
 Exit codes:
   0 set   2 error: no such app, an unknown key   3 your files and the new value touch the same place: decide   6 blocked";

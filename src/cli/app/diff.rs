@@ -15,7 +15,7 @@ const HELP: &str = "Examples:
   wild app diff quillblog
   wild app diff quillblog --mine
   wild app diff quillblog --upstream
-  wild app diff quillblog --upstream=1.1.0
+  wild app diff quillblog --upstream=5.2
 
 Exit codes:
   0 no difference   1 there are differences   2 error, or the cluster does not answer";

@@ -15,7 +15,7 @@ use crate::model::AppName;
 
 const HELP: &str = "Examples:
   wild app status
-  wild app status quillblog postgres
+  wild app status quillblog stonedb
   wild app status -o json
   wild app status --exit-code
 

@@ -15,7 +15,7 @@ use crate::model::AppName;
 
 const HELP: &str = "Examples:
   wild app update quillblog
-  wild app update quillblog --to 1.1.0
+  wild app update quillblog --to 5.2
   wild app update quillblog --dry-run
 
 Exit codes:
