@@ -21,7 +21,7 @@ const HELP: &str = "Examples:
   wild merge-file base.yaml mine.yaml upstream.yaml
   wild merge-file base.yaml mine.yaml upstream.yaml --stdout --style zdiff3
   wild merge-file base.yaml mine.yaml upstream.yaml -o json
-  wild merge-file --style zdiff3 base.yaml mine.yaml upstream.yaml apps/web/a.yaml 7 base mine upstream
+  wild merge-file --style zdiff3 base.yaml mine.yaml upstream.yaml apps/web/a.yaml 7
 
 Exit codes:
   0 merged   1 conflicts are marked   129 nothing was written";

@@ -16,7 +16,7 @@ use rewild::store::Store;
 use tokio::process::{Child, Command};
 
 /// How long a condition or a command is waited for before the test fails.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(180);
 /// Paths of the cluster's API under which everything lies that the sample packages make.
 const KINDS: [&str; 9] = [
     "/api/v1/namespaces",

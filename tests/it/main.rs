@@ -5,10 +5,12 @@
 mod bad_input;
 mod demo;
 mod faults;
+mod help;
 mod input;
 mod line;
 mod machine;
 mod sandbox;
 mod scripts_api;
 mod steps;
+mod tour;
 mod world;

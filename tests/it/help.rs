@@ -1,0 +1,285 @@
+//! Every example that `--help` prints, run as printed in the tour's instance, beside a daemon.
+//!
+//! One address stands in for another: `https://git.example.org/wild/directory.git` is a repository of this machine. An example without a
+//! row fails the test, and so does a row without an example. Not here: the tour itself (`tour.rs`).
+
+use std::collections::BTreeSet;
+
+use crate::input::sandbox;
+use crate::machine::{Machine, Ran};
+
+/// The address that help and README name.
+const PRINTED: &str = "https://git.example.org/wild/directory.git";
+/// Commands that `--help` hides.
+const HIDDEN: [&str; 2] = ["hook", "kustomize"];
+
+/// A person changes a line of the blog, a maker the same line upstream.
+const PERSON: &str = "#!/bin/sh -e\ncd $ROOT/work && git pull -q --rebase\n\
+    sed -i \"0,/memory: .*/s//memory: $1/\" apps/quillblog/deployment.yaml\n\
+    git commit -qam \"scale(quillblog): $1\" && git push -q\n";
+const MAKER: &str = "#!/bin/sh -e\n[ -d $ROOT/up ] || git clone -q $ROOT/directory.git $ROOT/up\ncd $ROOT/up && git pull -q\n\
+    sed -i \"s/^version: .*/version: '$1'/\" quillblog/manifest.yaml\n\
+    sed -i \"0,/memory: .*/s//memory: $2/\" quillblog/deployment.yaml\n\
+    git commit -qam \"quillblog $1\" && git push -q && cd $ROOT/desk/home && wild directory fetch\n";
+
+/// An example, what it ends with, and a text that it shows.
+struct Example {
+    before: &'static str,
+    folder: &'static str,
+    line: &'static str,
+    code: i32,
+    shows: &'static str,
+}
+
+const fn example(line: &'static str, code: i32, shows: &'static str) -> Example {
+    Example { before: "", folder: "desk/home", line, code, shows }
+}
+
+const fn after(before: &'static str, line: &'static str, code: i32, shows: &'static str) -> Example {
+    Example { before, folder: "desk/home", line, code, shows }
+}
+
+const fn outside(line: &'static str, code: i32, shows: &'static str) -> Example {
+    Example { before: "", folder: "desk", line, code, shows }
+}
+
+/// An example that a maker types into a clone of the upstream.
+const fn author(before: &'static str, line: &'static str, code: i32, shows: &'static str) -> Example {
+    Example { before, folder: "up", line, code, shows }
+}
+
+/// The examples in an order in which each makes sense.
+const EXAMPLES: &[Example] = &[
+    outside("wild version", 0, "wild 0.1.0"),
+    outside("wild version -o json", 0, "\"version\": \"0.1.0\""),
+    outside("wild completion bash", 0, "complete -F _wild"),
+    outside("wild completion zsh", 0, "#compdef wild"),
+    outside("wild init my-cloud", 0, "Next: cd "),
+    outside("wild init my-cloud --directory https://git.example.org/wild/directory.git", 0, "nothing was missing"),
+    outside("wild init my-cloud.git --bare --kubeconfig ~/.kube/config", 0, "cluster     home (http://127.0.0.1:"),
+    outside("wild demo", 0, "All 10 steps hold"),
+    outside("wild demo --check", 0, "All 10 steps hold"),
+    outside("wild demo --check --keep my-demo", 0, "All 10 steps hold"),
+    example("wild cluster add", 0, "home"),
+    example("wild cluster add --kubeconfig ~/.kube/config", 0, "home"),
+    example("wild cluster add --context home", 0, "home"),
+    example("wild daemon", 0, "\"message\":\"stopped\""),
+    after("cp ~/.config/wild/daemon.yaml .", "wild daemon --config daemon.yaml", 0, "\"message\":\"stopped\""),
+    example("wild directory add sample https://git.example.org/wild/directory.git", 0, "4 packages are on offer"),
+    after(
+        "git --git-dir $ROOT/directory.git branch stable",
+        "wild directory add stable https://git.example.org/wild/directory.git --branch stable",
+        0,
+        "directory stable added",
+    ),
+    example("wild directory list", 0, "sample"),
+    example("wild directory list -o json", 0, "\"kind\": \"DirectoryList\""),
+    example("wild directory fetch", 0, "stable"),
+    example("wild app list", 0, "A blog for people"),
+    example("wild app add quickcache --deploy", 0, "created     Deployment/quickcache"),
+    after(
+        "wild app add stonedb --deploy && wild app wait stonedb",
+        "wild app add quillblog --dry-run",
+        0,
+        "Nothing was changed.",
+    ),
+    example("wild app add quillblog", 0, "needs db → stonedb"),
+    example("wild app add quillblog --as blog --dep db=stonedb --set namespace=blog", 0, "wrote apps/blog"),
+    example("wild app show quillblog", 0, "intent        added"),
+    example("wild app show quillblog -o yaml", 0, "kind: App"),
+    example("wild plan", 0, "quillblog is added and not deployed"),
+    example("wild plan quillblog", 0, "quillblog is added and not deployed"),
+    example("wild app deploy quillblog --dry-run", 0, "Nothing was changed."),
+    example("wild app deploy quillblog", 0, "created     Deployment/quillblog"),
+    example("wild app deploy quillblog --wait --timeout 5m", 0, "quillblog is healthy."),
+    example("wild app wait quillblog", 0, "quillblog is healthy."),
+    example("wild app wait quillblog --for healthy --timeout 5m", 0, "quillblog is healthy."),
+    example("wild app deploy --all", 0, "created     Deployment/"),
+    after("wild app wait blog", "wild plan -o json --exit-code", 0, "\"actions\": []"),
+    example("wild app list --deployed", 0, "quillblog"),
+    example("wild app status", 0, "NEEDS YOU"),
+    example("wild app status quillblog stonedb", 0, "stonedb"),
+    example("wild app status -o json", 0, "\"health\": \"healthy\""),
+    example("wild app status --exit-code", 0, "healthy"),
+    example("wild status", 0, "success   wild/deploy (home)"),
+    example("wild status --exit-code", 0, "cluster reachable"),
+    example("wild status -o json", 0, "\"kind\": \"Status\""),
+    example("wild app config quillblog get", 0, "title: Notes from the garden"),
+    example("wild app config quillblog get domain", 0, "blog.cloud.example.org"),
+    example(
+        "wild app config quillblog set title=\"Our garden\" domain=blog.example.org --dry-run",
+        0,
+        "~ apps/quillblog/configmap.yaml",
+    ),
+    example("wild app config quillblog set storage=400Gi", 0, "commit"),
+    example("wild app config quillblog unset storage", 0, "commit"),
+    example("wild app diff quillblog", 0, "No difference."),
+    example("wild app events quillblog", 0, "WHAT"),
+    example("wild app events quillblog -o json", 0, "\"kind\": \"EventList\""),
+    example("wild app history quillblog", 0, "feat(quillblog): deploy 5.0"),
+    example("wild app history quillblog -o json", 0, "\"kind\": \"History\""),
+    example("wild operation list", 0, "Alice"),
+    example("wild operation list --app quillblog --limit 5", 0, "config"),
+    example("wild operation show", 0, "state"),
+    example("wild operation show --app quillblog -o json", 0, "\"kind\": \"Operation\""),
+    Example { folder: "work", ..after("git pull -q", "wild kustomize build apps/quillblog", 0, "kind: Deployment") },
+    example("wild hook run pre-receive", 0, ""),
+    example("wild hook run post-receive", 0, "seen by home"),
+    after("person 256Mi", "wild app diff quillblog --mine", 1, "256Mi"),
+    after("drift", "wild drift list", 1, "spec.replicas"),
+    example("wild drift list -o json", 1, "\"policy\": \"report\""),
+    example("wild drift show quillblog", 1, "1 → 5"),
+    example("wild drift revert quillblog", 0, "configured"),
+    after("maker 5.2 128Mi", "wild directory outdated", 1, "5.2"),
+    example("wild directory outdated -o name", 1, "app/quillblog"),
+    example("wild app list --outdated -o json", 0, "\"available\": \"5.2\""),
+    example("wild app diff quillblog --upstream", 1, "5.2"),
+    example("wild app diff quillblog --upstream=5.2", 1, "5.2"),
+    example("wild app update quillblog --dry-run", 0, "Nothing was changed."),
+    example("wild app update quillblog --to 5.2", 0, "5.2"),
+    after("maker 5.3 192Mi", "wild app update quillblog", 3, "Decide: wild app resolve quillblog"),
+    example("wild app resolve quillblog --list", 3, "mine"),
+    example("wild app resolve quillblog --abort", 0, "The update is dropped."),
+    after(
+        "! wild app update quillblog",
+        "wild app resolve quillblog apps/quillblog/deployment.yaml --take upstream",
+        0,
+        "commit",
+    ),
+    after(
+        "person 300Mi && maker 5.4 210Mi && ! wild app update quillblog",
+        "wild app resolve quillblog --take mine",
+        0,
+        "commit",
+    ),
+    after(
+        "person 310Mi && maker 5.5 220Mi && ! wild app update quillblog && by-hand",
+        "wild app resolve quillblog --continue",
+        0,
+        "commit",
+    ),
+    example("wild app rollback quillblog --to HEAD~1 --dry-run", 0, "Nothing was changed."),
+    example("wild app rollback quillblog --to HEAD~1 --reason \"pictures broke\"", 0, "commit"),
+    example("wild app delete quillblog --dry-run", 0, "Nothing was changed."),
+    example("wild app delete quillblog --yes", 0, "Volumes and namespace stay."),
+    example("wild app wait quillblog --for deleted", 0, "quillblog is deleted."),
+    after(
+        "wild app add quillblog --deploy && wild app wait quillblog",
+        "wild app delete quillblog --delete-data --yes",
+        0,
+        "Its volumes and its namespace go too.",
+    ),
+    author("", "wild package lint ./quillblog", 1, "L012"),
+    author("", "wild package lint ./quillblog -o sarif", 1, "\"version\": \"2.1.0\""),
+    author("", "wild package lint ./quillblog ./stonedb -o json", 1, "\"kind\": \"FindingList\""),
+    author("", "wild package new my-app", 0, "my-app made."),
+    author("mkdir packages", "wild package new my-app --in ./packages", 0, "my-app made."),
+    author("", "wild package preview ./quillblog", 0, "kind: Namespace"),
+    author("cp ../work/config.yaml .", "wild package preview ./quillblog --config config.yaml", 0, "kind: Namespace"),
+    author("", "wild package test ./quillblog", 2, "write a test"),
+    author(
+        "rm -r my-app && wild kustomize build ../work/apps/stonedb > rendered.yaml",
+        "wild package convert-helm my-app rendered.yaml",
+        0,
+        "my-app made.",
+    ),
+    // Nothing comes through the pipe here.
+    author("", "wild package convert-helm my-app --in ./packages", 2, "the input holds no object"),
+    author(
+        "printf 'a: 1\nb: 1\n' > base.yaml; printf 'a: 2\nb: 1\n' > mine.yaml; printf 'a: 1\nb: 2\n' > upstream.yaml",
+        "wild merge-file base.yaml mine.yaml upstream.yaml --stdout --style zdiff3",
+        0,
+        "a: 2\nb: 2\n",
+    ),
+    author("", "wild merge-file base.yaml mine.yaml upstream.yaml -o json", 0, "\"conflicts\":[]"),
+    author("", "wild merge-file --style zdiff3 base.yaml mine.yaml upstream.yaml apps/web/a.yaml 7", 0, ""),
+    author("", "wild merge-file base.yaml mine.yaml upstream.yaml", 0, ""),
+];
+
+/// Somebody scales the blog by hand, where drift is only reported.
+const DRIFT: &str = "#!/bin/sh -e\ncd $ROOT/work && git pull -q --rebase\n\
+    echo 'drift: report' >> .wild/config.yaml\n\
+    git commit -qam 'config: report drift of the blog' && git push -q && cd $ROOT/desk/home && wild app deploy quillblog --wait\n\
+    curl -sf -o /dev/null -X PATCH -H 'Content-Type: application/merge-patch+json' -d '{\"spec\":{\"replicas\":5}}' \
+    \"$CLUSTER/apis/apps/v1/namespaces/quillblog/deployments/quillblog?fieldManager=kubectl-edit\"\n\
+    until [ \"$(wild drift list -o name | wc -l)\" -gt 0 ]; do :; done\n";
+/// A person decides on the update's branch, with git alone.
+const BY_HAND: &str = "#!/bin/sh -e\ncd $ROOT/work && git fetch -q && git checkout -q -B decide origin/wild/update/quillblog\n\
+    sed -i \"0,/memory: .*/s//memory: 315Mi/\" apps/quillblog/deployment.yaml && git rm -q .wild/conflicts/quillblog.yaml\n\
+    git commit -qam 'decide' && git push -q origin decide:wild/update/quillblog && git checkout -q main\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_example_of_help_runs_as_printed() {
+    let (sandbox, mut access) = sandbox().await;
+    access.kubeconfig = access.kubeconfig.replace("sandbox", "home");
+    let cluster = access.url.clone();
+    let mut machine = Machine::start(access, "quickcache 7.2").await;
+    for (name, text) in [("person", PERSON), ("maker", MAKER), ("drift", DRIFT), ("by-hand", BY_HAND)] {
+        machine.write(&format!("bin/{name}"), &text.replace("$CLUSTER", &cluster));
+    }
+    machine.done("bin", "chmod +x person maker drift by-hand && mkdir ../desk").await;
+    let root = machine.root().display().to_string();
+    let settings = format!(
+        "instances: [{{name: home, path: {root}/desk/home}}]\nlisten: 127.0.0.1:0\nmetricsListen: ''\n\
+         egress: {{allow: [{root}/directory.git]}}\n"
+    );
+    machine.write("home/.config/wild/daemon.yaml", &settings);
+    let printed = printed(&machine).await;
+    let known: Vec<&str> = EXAMPLES.iter().map(|example| example.line).collect();
+    let missing: Vec<&String> = printed.iter().filter(|line| !known.contains(&line.as_str())).collect();
+    assert!(missing.is_empty(), "printed by help and never run: {missing:#?}");
+    let stale: Vec<&&str> = known.iter().filter(|line| !printed.contains(**line)).collect();
+    assert!(stale.is_empty(), "run and printed by no help: {stale:#?}");
+    assert_eq!(known.len(), printed.len());
+    machine.done("desk", "wild init home --bare --domain cloud.example.org && git clone -q home ../work").await;
+    for example in EXAMPLES {
+        if example.line.starts_with("wild directory add sample") {
+            machine.start_daemon(&settings).await;
+        }
+        let typed = example.line.replace(PRINTED, &format!("{root}/directory.git"));
+        if !example.before.is_empty() {
+            machine.done(example.folder, example.before).await;
+        }
+        let ran = if typed.starts_with("wild daemon") {
+            until_told(&machine, example.folder, &typed).await
+        } else {
+            machine.run(example.folder, &typed).await
+        };
+        assert_eq!(ran.code, example.code, "{}: {ran:#?}\n{}", example.line, machine.log());
+        assert!(format!("{}{}", ran.data, ran.notes).contains(example.shows), "{}: {ran:#?}", example.line);
+    }
+    sandbox.stop().await;
+}
+
+/// Runs a daemon until it answers, and then tells it to end.
+async fn until_told(machine: &Machine, folder: &str, line: &str) -> Ran {
+    let tell = format!(
+        "{line} & until wild status >/dev/null 2>&1 && [ -S $ROOT/run/wild.sock ]; do :; done; kill $!; wait $!"
+    );
+    machine.run(folder, &tell).await
+}
+
+/// Returns all examples of all commands, as `--help` prints them.
+async fn printed(machine: &Machine) -> BTreeSet<String> {
+    let mut examples = BTreeSet::new();
+    let mut waiting: Vec<String> = HIDDEN.iter().map(|name| format!("wild {name}")).collect();
+    waiting.push("wild".to_owned());
+    while let Some(command) = waiting.pop() {
+        let help = machine.done(".", &format!("{command} --help")).await.data;
+        let below = section(&help, "Commands:");
+        if below.is_empty() {
+            let found = section(&help, "Examples:");
+            assert!(!found.is_empty(), "{command} shows no example");
+            examples.extend(found);
+        }
+        let names = below.iter().filter_map(|line| line.split_whitespace().next());
+        waiting.extend(names.map(|name| format!("{command} {name}")));
+    }
+    examples
+}
+
+/// Returns the lines of a section of help, without their indentation; continued lines are left out.
+fn section(help: &str, title: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != title).skip(1).take_while(|line| !line.is_empty());
+    lines.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' ')).map(str::to_owned).collect()
+}
