@@ -21,8 +21,8 @@ use rewild::git::Layout;
 use serde_json::Value;
 
 use crate::parts::{ControlPlane, Shape};
-use home::{Cluster, LIFE};
-use life::{Fault, Lives, compare};
+use home::{Cluster, LIFE, make_upstream};
+use life::{Fault, Lives, compare, undisturbed};
 
 /// Adding, deploying, changing and deleting an app, until nothing of it is left for the next life.
 const LIFE_OF_ONE: [usize; 4] = [0, 1, 8, 10];
@@ -61,6 +61,10 @@ async fn a_daemon_killed_on_a_real_cluster_ends_where_an_undisturbed_one_does() 
         at("record", 1),
     ];
     let life = LIFE_OF_ONE.map(|step| LIFE[step]);
+    // The first life of all makes our own namespace, which every later one finds.
+    let rehearsal = tempfile::tempdir().unwrap();
+    make_upstream(rehearsal.path()).await;
+    undisturbed(&life, Layout::Bare, rehearsal.path(), plane.clone()).await;
     let lives = Lives { life: &life, layout: Layout::Bare, faults: &faults, width: 1 };
     for (fault, hits) in compare(lives, async || plane.clone()).await {
         assert!(hits.contains("deploy"), "{} {} was not reached: {hits:?}", fault.point, fault.arrival);

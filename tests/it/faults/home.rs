@@ -38,6 +38,13 @@ pub(crate) struct Step {
     done: fn(&Glance) -> bool,
 }
 
+impl Step {
+    /// Returns whether it makes a request.
+    pub(crate) fn asks(&self) -> bool {
+        matches!(self.deed, Deed::Run(..))
+    }
+}
+
 /// What a step looks at to tell whether it is done.
 pub(crate) struct Glance {
     states: Vec<Arc<AppState>>,
@@ -83,8 +90,12 @@ pub(crate) const LIFE: [Step; 11] = [
     },
     Step {
         name: "customise what will conflict",
-        deed: Deed::Push { path: "apps/stonedb/statefulset.yaml", from: "periodSeconds: 10", to: "periodSeconds: 15" },
-        done: |now| now.runs("stonedb") && now.database.contains("\"periodSeconds\":15"),
+        deed: Deed::Push {
+            path: "apps/stonedb/statefulset.yaml",
+            from: "stonedb/server:15.4",
+            to: "stonedb/server:15.4-ours",
+        },
+        done: |now| now.runs("stonedb") && now.database.contains("stonedb/server:15.4-ours"),
     },
     Step {
         name: "conflicting update",
@@ -96,7 +107,7 @@ pub(crate) const LIFE: [Step; 11] = [
     Step {
         name: "resolve",
         deed: Deed::Run("app resolve stonedb --take mine", 0),
-        done: |now| !now.waiting && now.runs("stonedb") && now.database.contains("stonedb/server:15.5"),
+        done: |now| !now.waiting && now.runs("stonedb") && now.database.contains("livenessProbe"),
     },
     Step {
         name: "config",
@@ -230,6 +241,12 @@ impl<C: Cluster> Home<C> {
         let statuses = self.store.statuses(&self.id, &head).await.unwrap();
         let is_final = !statuses.is_empty() && statuses.iter().all(|status| status.state != "pending");
         is_final && self.store.unsent_statuses(&self.id).await.unwrap().is_empty()
+    }
+
+    /// Returns how many requests are stored.
+    pub(crate) async fn requests(&self) -> usize {
+        let operations = self.store.operations(&self.id, &Default::default()).await.unwrap();
+        operations.iter().filter(|operation| operation.request.is_some()).count()
     }
 
     /// Returns what the store says of all apps. A store that is open keeps what it has read, and another process writes.
