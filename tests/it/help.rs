@@ -253,9 +253,9 @@ async fn every_example_of_help_runs_as_printed() {
 
 /// Runs a daemon until it answers, and then tells it to end.
 async fn until_told(machine: &Machine, folder: &str, line: &str) -> Ran {
-    let tell = format!(
-        "{line} & until wild status >/dev/null 2>&1 && [ -S $ROOT/run/wild.sock ]; do :; done; kill $!; wait $!"
-    );
+    // Asked by its socket alone: a command that finds no daemon would take the instance itself.
+    let answers = "wild status --socket $ROOT/run/wild.sock >/dev/null 2>&1";
+    let tell = format!("{line} & until {answers}; do :; done; kill $!; wait $!");
     machine.run(folder, &tell).await
 }
 
