@@ -208,7 +208,10 @@ pub(super) fn of_start(error: &pipeline::Error) -> CommandError {
 /// Returns what helps against a store that cannot be opened: everything but the history of operations is found again without it.
 fn store_remedy(error: &store::Error) -> String {
     match error {
-        store::Error::Open { path, .. } => format!("mv {path} {path}.broken, then again; only history is lost"),
+        // What SQLite left beside the file would be played into a new one.
+        store::Error::Open { path, .. } => {
+            format!("mv {path} {path}.broken; rm -f {path}-wal {path}-shm, then again; only history is lost")
+        }
         store::Error::Migrate { path, .. } => format!("the version of wild that wrote {path}"),
         store::Error::Query { .. } | store::Error::Row { .. } | store::Error::Commit { .. } => {
             "wild daemon once more, when the disk has room".to_owned()
