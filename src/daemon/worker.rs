@@ -503,11 +503,7 @@ impl Worker {
     /// Looks at the head and wakes the apps that it changed.
     async fn look(&mut self, reason: Reason) {
         let instance = self.shared.instance.clone();
-        let seen = async {
-            pipeline::seen(&instance).await?;
-            pipeline::overview(&instance).await
-        };
-        let overview = match seen.await {
+        let overview = match pipeline::seen(&instance).await {
             Ok(overview) => overview,
             Err(error) => {
                 tracing::error!(instance = %instance.name, error = chain(&error), "the deployed branch was not read");
@@ -516,22 +512,15 @@ impl Worker {
             }
         };
         self.shared.note_trouble(None);
-        let mut changed: BTreeSet<AppName> = match &self.known {
-            None => overview.apps.keys().cloned().collect(),
-            Some(known) => pipeline::changed_apps(known, &overview),
-        };
+        let mut changed = pipeline::take_changed(&instance);
         if self.known.is_none() {
+            changed.extend(overview.apps.keys().cloned());
             changed.extend(remembered(&instance).await);
         }
         let settings_changed = self
             .known
             .as_ref()
             .is_some_and(|known| known.files.get(".wild/config.yaml") != overview.files.get(".wild/config.yaml"));
-        if self.known.is_some()
-            && let Err(error) = pipeline::wait_states(&instance, &changed, &overview).await
-        {
-            tracing::error!(instance = %instance.name, error = chain(&error), "the states of apps were not stored");
-        }
         self.known = Some(overview);
         // A commit that changes no app is judged at once, because no pass will.
         if changed.is_empty()

@@ -5,19 +5,22 @@
 
 use std::collections::BTreeMap;
 
+use axum::RequestExt;
 use axum::body::Bytes;
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::rejection::{ExtensionRejection, PathRejection, QueryRejection};
+use axum::extract::{Extension, FromRequest, Path, Query, Request as Call};
 use axum::http::StatusCode;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::answer::{Answered, app_name, body, json as answer, with_status};
 use super::caller::Asker;
+use super::instance;
 use super::plans;
 use super::problem::Problem;
-use super::{Host, instance};
 use crate::compile;
-use crate::daemon::Handle;
+use crate::daemon::{Daemon, Handle};
 use crate::model::{AppName, CommitId, DataFate, Decision, Deploy, PackageName, Request};
 use crate::pipeline;
 
@@ -31,19 +34,58 @@ pub(super) struct How {
     data: Option<String>,
 }
 
-type Path2 = Path<(String, String)>;
-type Who = Extension<Asker>;
+/// A change as it arrives: for which instance, by whom, how, and what stands in its path and body.
+pub(super) struct Change {
+    handle: Handle,
+    who: Asker,
+    how: How,
+    path: BTreeMap<String, String>,
+    body: Bytes,
+}
 
-/// Stores a request, or tells what it would do.
-async fn ask(handle: &Handle, request: Request, how: &How, who: &Asker) -> Answered {
-    if how.dry_run {
-        return preview(handle, &request).await;
+impl FromRequest<Daemon> for Change {
+    type Rejection = Problem;
+
+    async fn from_request(mut call: Call, daemon: &Daemon) -> Result<Self, Problem> {
+        let unread = |status: StatusCode, because: String| {
+            Problem::new(status.as_u16(), "read the request", because, "wild --help")
+        };
+        let Path(path): Path<BTreeMap<String, String>> =
+            call.extract_parts().await.map_err(|error: PathRejection| unread(error.status(), error.body_text()))?;
+        let Query(how) =
+            call.extract_parts().await.map_err(|error: QueryRejection| unread(error.status(), error.body_text()))?;
+        let Extension(who) = call
+            .extract_parts()
+            .await
+            .map_err(|error: ExtensionRejection| unread(error.status(), error.body_text()))?;
+        let body =
+            Bytes::from_request(call, daemon).await.map_err(|error| unread(error.status(), error.body_text()))?;
+        let handle = instance(daemon, path.get("instance").map_or("", String::as_str))?;
+        Ok(Self { handle, who, how, path, body })
     }
-    let verb = request.verb();
-    let operation = handle.ask(request, &who.0).await?;
-    let document =
-        json!({"operation_id": operation.id, "message": format!("{verb} is stored and will be carried out")});
-    Ok(with_status(StatusCode::ACCEPTED, &document))
+}
+
+impl Change {
+    /// Returns the app that the path names.
+    fn app(&self) -> Result<AppName, Problem> {
+        app_name(self.path.get("app").map_or("", String::as_str))
+    }
+
+    fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        body(&self.body)
+    }
+
+    /// Stores a request, or tells what it would do.
+    async fn ask(&self, request: Request) -> Answered {
+        if self.how.dry_run {
+            return preview(&self.handle, &request).await;
+        }
+        let verb = request.verb();
+        let operation = self.handle.ask(request, &self.who.0).await?;
+        let document =
+            json!({"operation_id": operation.id, "message": format!("{verb} is stored and will be carried out")});
+        Ok(with_status(StatusCode::ACCEPTED, &document))
+    }
 }
 
 async fn preview(handle: &Handle, request: &Request) -> Answered {
@@ -90,22 +132,15 @@ struct Add {
 }
 
 /// `POST /apps`: adds a package as an app.
-pub(super) async fn add(
-    State(daemon): Host,
-    Path(name): Path<String>,
-    Query(how): Query<How>,
-    Extension(who): Who,
-    bytes: Bytes,
-) -> Answered {
-    let handle = instance(&daemon, &name)?;
-    let Add { package, installed_as, config, required_app_mappings, version, deploy } = body(&bytes)?;
+pub(super) async fn add(change: Change) -> Answered {
+    let Add { package, installed_as, config, required_app_mappings, version, deploy } = change.body()?;
     let app = match installed_as {
         Some(app) => app,
         None => app_name(package.as_str())?,
     };
     let deploy = if deploy { Deploy::Now } else { Deploy::Later };
     let request = Request::Add { package, app, bindings: required_app_mappings, values: config, version, deploy };
-    ask(&handle, request, &how, &who).await
+    change.ask(request).await
 }
 
 /// Body of `PATCH /apps/{app}/config`.
@@ -118,16 +153,9 @@ struct ConfigChange {
 }
 
 /// `PATCH /apps/{app}/config`: changes config values.
-pub(super) async fn config(
-    State(daemon): Host,
-    Path((name, app)): Path2,
-    Query(how): Query<How>,
-    Extension(who): Who,
-    bytes: Bytes,
-) -> Answered {
-    let handle = instance(&daemon, &name)?;
-    let ConfigChange { config, unset } = body(&bytes)?;
-    ask(&handle, Request::Config { app: app_name(&app)?, set: config, unset }, &how, &who).await
+pub(super) async fn config(change: Change) -> Answered {
+    let ConfigChange { config, unset } = change.body()?;
+    change.ask(Request::Config { app: change.app()?, set: config, unset }).await
 }
 
 /// Body of `POST /apps/{app}/deploy`.
@@ -138,16 +166,9 @@ struct DeployNow {
 }
 
 /// `POST /apps/{app}/deploy`: one pass, now.
-pub(super) async fn deploy(
-    State(daemon): Host,
-    Path((name, app)): Path2,
-    Query(how): Query<How>,
-    Extension(who): Who,
-    bytes: Bytes,
-) -> Answered {
-    let handle = instance(&daemon, &name)?;
-    let DeployNow { approve } = body(&bytes)?;
-    ask(&handle, Request::Deploy { app: app_name(&app)?, approve }, &how, &who).await
+pub(super) async fn deploy(change: Change) -> Answered {
+    let DeployNow { approve } = change.body()?;
+    change.ask(Request::Deploy { app: change.app()?, approve }).await
 }
 
 /// Body of `POST /updates/{app}`.
@@ -158,16 +179,9 @@ struct UpdateTo {
 }
 
 /// `POST /updates/{app}`: merges a newer package version.
-pub(super) async fn update(
-    State(daemon): Host,
-    Path((name, app)): Path2,
-    Query(how): Query<How>,
-    Extension(who): Who,
-    bytes: Bytes,
-) -> Answered {
-    let handle = instance(&daemon, &name)?;
-    let UpdateTo { to } = body(&bytes)?;
-    ask(&handle, Request::Update { app: app_name(&app)?, to }, &how, &who).await
+pub(super) async fn update(change: Change) -> Answered {
+    let UpdateTo { to } = change.body()?;
+    change.ask(Request::Update { app: change.app()?, to }).await
 }
 
 /// Body of `POST /updates/{app}/resolve`.
@@ -178,27 +192,14 @@ struct Decisions {
 }
 
 /// `POST /updates/{app}/resolve`: decides conflicts of a waiting update.
-pub(super) async fn resolve(
-    State(daemon): Host,
-    Path((name, app)): Path2,
-    Query(how): Query<How>,
-    Extension(who): Who,
-    bytes: Bytes,
-) -> Answered {
-    let handle = instance(&daemon, &name)?;
-    let Decisions { decisions } = body(&bytes)?;
-    ask(&handle, Request::Resolve { app: app_name(&app)?, decisions }, &how, &who).await
+pub(super) async fn resolve(change: Change) -> Answered {
+    let Decisions { decisions } = change.body()?;
+    change.ask(Request::Resolve { app: change.app()?, decisions }).await
 }
 
 /// `POST /updates/{app}/abort`: drops a waiting update.
-pub(super) async fn abort(
-    State(daemon): Host,
-    Path((name, app)): Path2,
-    Query(how): Query<How>,
-    Extension(who): Who,
-) -> Answered {
-    let handle = instance(&daemon, &name)?;
-    ask(&handle, Request::Abort { app: app_name(&app)? }, &how, &who).await
+pub(super) async fn abort(change: Change) -> Answered {
+    change.ask(Request::Abort { app: change.app()? }).await
 }
 
 /// Body of `POST /apps/{app}/rollback`.
@@ -210,18 +211,11 @@ struct RollbackTo {
 }
 
 /// `POST /apps/{app}/rollback`: undoes a change by a new commit.
-pub(super) async fn rollback(
-    State(daemon): Host,
-    Path((name, app)): Path2,
-    Query(how): Query<How>,
-    Extension(who): Who,
-    bytes: Bytes,
-) -> Answered {
-    let handle = instance(&daemon, &name)?;
-    let RollbackTo { to, reason } = body(&bytes)?;
-    let app = app_name(&app)?;
-    let to = past(&handle, &app, &to).await?;
-    ask(&handle, Request::Rollback { app, to, reason }, &how, &who).await
+pub(super) async fn rollback(change: Change) -> Answered {
+    let RollbackTo { to, reason } = change.body()?;
+    let app = change.app()?;
+    let to = past(&change.handle, &app, &to).await?;
+    change.ask(Request::Rollback { app, to, reason }).await
 }
 
 /// Returns the commit of the deployed branch's history that a text names.
@@ -238,35 +232,23 @@ async fn past(handle: &Handle, app: &AppName, wanted: &str) -> Result<CommitId, 
 }
 
 /// `DELETE /apps/{app}`: removes an app; volumes and namespace stay unless `data=delete`.
-pub(super) async fn delete(
-    State(daemon): Host,
-    Path((name, app)): Path2,
-    Query(how): Query<How>,
-    Extension(who): Who,
-) -> Answered {
-    let handle = instance(&daemon, &name)?;
-    let data = match how.data.as_deref() {
+pub(super) async fn delete(change: Change) -> Answered {
+    let data = match change.how.data.as_deref() {
         None | Some("keep") => DataFate::Keep,
         Some("delete") => DataFate::Delete,
         Some(other) => {
             return Err(Problem::unreadable(
-                format!("delete {app}"),
+                format!("delete {}", change.app()?),
                 format!("data={other} is neither keep nor delete"),
             ));
         }
     };
-    ask(&handle, Request::Delete { app: app_name(&app)?, data }, &how, &who).await
+    change.ask(Request::Delete { app: change.app()?, data }).await
 }
 
 /// `POST /drift/{app}/revert`: puts the committed values back.
-pub(super) async fn revert_drift(
-    State(daemon): Host,
-    Path((name, app)): Path2,
-    Query(how): Query<How>,
-    Extension(who): Who,
-) -> Answered {
-    let handle = instance(&daemon, &name)?;
-    ask(&handle, Request::RevertDrift { app: app_name(&app)? }, &how, &who).await
+pub(super) async fn revert_drift(change: Change) -> Answered {
+    change.ask(Request::RevertDrift { app: change.app()? }).await
 }
 
 /// Body of `POST /directories`.
@@ -283,14 +265,7 @@ fn main_branch() -> String {
 }
 
 /// `POST /directories`: follows a further package directory.
-pub(super) async fn add_directory(
-    State(daemon): Host,
-    Path(name): Path<String>,
-    Query(how): Query<How>,
-    Extension(who): Who,
-    bytes: Bytes,
-) -> Answered {
-    let handle = instance(&daemon, &name)?;
-    let NewDirectory { name, url, branch } = body(&bytes)?;
-    ask(&handle, Request::AddDirectory { name, url, branch }, &how, &who).await
+pub(super) async fn add_directory(change: Change) -> Answered {
+    let NewDirectory { name, url, branch } = change.body()?;
+    change.ask(Request::AddDirectory { name, url, branch }).await
 }

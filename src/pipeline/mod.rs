@@ -35,14 +35,14 @@ use crate::{git, record, settings, store};
 
 pub use commit::Committed;
 pub use instance::{Instance, Opening};
-pub use overview::{Overview, changed_apps, overview};
+pub use overview::{Overview, overview};
 use read::{Merge, Sight};
 pub use read::{Read, conflicts, settings};
 pub use remote::{remote_trouble, sync_remote};
 use skip::skips;
 use state::Change;
-pub use state::{conflict_texts, wait_states};
-pub use statuses::{seen, update as update_statuses};
+pub use state::conflict_texts;
+pub use statuses::{seen, take_changed, update as update_statuses};
 pub use upstream::{DirectoryState, directories, fetch_directories};
 
 /// Why a pass could not go on. All else is data.

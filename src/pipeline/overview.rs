@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{Error, Instance, read};
 use crate::base::RepoPath;
 use crate::compile;
-use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, Settings};
+use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, RefusalText, Settings};
 
 /// The apps of a commit with the tree id of each, and the texts that all of them depend on.
 pub struct Overview {
@@ -33,6 +33,19 @@ impl Overview {
     pub(super) fn pick(&self, paths: &[&str]) -> FileTree {
         let found = paths.iter().filter_map(|path| Some((RepoPath::parse(path).ok()?, self.files.get(path)?.clone())));
         found.collect()
+    }
+
+    /// Returns the settings, or what a person does about settings that do not read.
+    pub(super) fn settings(&self) -> Result<Arc<Settings>, Error> {
+        self.settings.clone().map_err(|diagnostics| {
+            Error::Refused(Box::new(RefusalText {
+                code: 2,
+                what: "read the settings of the instance".to_owned(),
+                because: diagnostics.first().map(ToString::to_string).unwrap_or_default(),
+                remedy: "git log -p .wild/config.yaml".to_owned(),
+                diagnostics,
+            }))
+        })
     }
 
     /// Returns what of the config all apps share.
@@ -108,7 +121,7 @@ async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) ->
 }
 
 /// Returns the apps that differ between two heads: in their files, their record, their config section, or in what all of them depend on.
-pub fn changed_apps(before: &Overview, after: &Overview) -> BTreeSet<AppName> {
+pub(super) fn changed_apps(before: &Overview, after: &Overview) -> BTreeSet<AppName> {
     let all = || before.apps.keys().chain(after.apps.keys()).cloned().collect();
     let settings = match (&before.settings, &after.settings) {
         (Ok(old), Ok(new)) if Arc::ptr_eq(old, new) => None,

@@ -233,7 +233,7 @@ pub(super) async fn desired(
         true => read.own.clone(),
         false => own(instance, app, &overview).await?,
     };
-    let settings = settings_in(&overview)?;
+    let settings = overview.settings()?;
     let presence = if overview.apps.contains_key(app) {
         // A record that does not read must not undeploy the app, so only a clear word counts.
         match compile::record_of(&files, app) {
@@ -302,19 +302,7 @@ pub(super) fn no_app() -> Result<AppName, Error> {
 
 /// Reads the committed settings of the instance.
 pub async fn settings(instance: &Instance) -> Result<Arc<Settings>, Error> {
-    settings_in(&*overview(instance).await?)
-}
-
-fn settings_in(overview: &Overview) -> Result<Arc<Settings>, Error> {
-    overview.settings.clone().map_err(|diagnostics| {
-        Error::Refused(Box::new(RefusalText {
-            code: 2,
-            what: "read the settings of the instance".to_owned(),
-            because: diagnostics.first().map(ToString::to_string).unwrap_or_default(),
-            remedy: "git log -p .wild/config.yaml".to_owned(),
-            diagnostics,
-        }))
-    })
+    overview(instance).await?.settings()
 }
 
 /// Returns the version that a package has in a commit; nothing if it is not there or does not read.

@@ -2,7 +2,7 @@
 //!
 //! Not here: sentences (`broadcast::message`), the verdict on a commit (`statuses.rs`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -245,31 +245,33 @@ fn lifecycle(state: &AppState, gone: bool) -> &'static str {
     }
 }
 
-/// Notes that apps which a head changed wait for a pass, so that nothing shows the state before as that of the new head.
-///
-/// A pass may have been faster than the look at the branch: an app whose state is of the same files already does not wait again.
-pub async fn wait_states(instance: &Instance, changed: &BTreeSet<AppName>, head: &Overview) -> Result<(), Error> {
-    let mut changed_since: BTreeMap<CommitId, BTreeSet<AppName>> = BTreeMap::new();
+/// Notes that apps which a new head changed wait for a pass, so that nothing shows the state before as that of the head.
+pub(super) async fn wait(instance: &Instance, changed: &BTreeSet<AppName>) -> Result<(), Error> {
     let mut waiting = Vec::new();
     for app in changed {
         let known = instance.store.app_state(&instance.id, app).await?;
-        let Some(known) = known.filter(|known| known.intent == "applied") else { continue };
-        if let Some(commit) = &known.commit {
-            if !changed_since.contains_key(commit) {
-                // A commit that is gone has nothing in common with the head.
-                let since = overview::changed_since(instance, commit, head).await.unwrap_or_else(|_| changed.clone());
-                changed_since.insert(commit.clone(), since);
-            }
-            if changed_since.get(commit).is_some_and(|changed| !changed.contains(app)) {
-                continue;
-            }
+        if let Some(known) = known.filter(|known| known.intent == "applied") {
+            waiting.push(AppState { intent: "waiting".to_owned(), ..AppState::clone(&known) });
         }
-        waiting.push(AppState { intent: "waiting".to_owned(), ..AppState::clone(&known) });
     }
     if !waiting.is_empty() {
         instance.store.put_app_states(&instance.id, waiting).await?;
     }
     Ok(())
+}
+
+/// Returns the state of an app as a head sees it: one that is of other files waits, because its pass began before the head was there.
+async fn as_of(instance: &Instance, state: AppState, head: &Overview) -> AppState {
+    let is_of_head = match &state.commit {
+        _ if state.intent != "applied" => true,
+        None => false,
+        Some(commit) => {
+            let changed = overview::changed_since(instance, commit, head).await;
+            // A commit that is gone has nothing in common with the head.
+            changed.is_ok_and(|changed| !changed.contains(&state.name))
+        }
+    };
+    if is_of_head { state } else { AppState { intent: "waiting".to_owned(), ..state } }
 }
 
 /// Tells that the first write of a revision is about to go out.
@@ -309,13 +311,18 @@ pub(super) async fn put(
     app: &AppName,
     state: Option<&AppState>,
 ) -> Result<Option<Arc<AppState>>, Error> {
+    let head = statuses::seen_head(instance).await?;
     let before = instance.store.app_state(&instance.id, app).await?;
     if skips("record") {
         return Ok(before);
     }
-    match state {
-        Some(state) => instance.store.put_app_state(&instance.id, state).await?,
-        None => instance.store.remove_app_state(&instance.id, app).await?,
+    match (state, head.overview()) {
+        (Some(state), Some(head)) => {
+            let state = as_of(instance, state.clone(), head).await;
+            instance.store.put_app_state(&instance.id, &state).await?;
+        }
+        (Some(state), None) => instance.store.put_app_state(&instance.id, state).await?,
+        (None, _) => instance.store.remove_app_state(&instance.id, app).await?,
     }
     Ok(before)
 }

@@ -3,13 +3,15 @@
 //! Nothing says success before health was seen; a commit that was applied turns red when the cluster differs from it or health is lost.
 //! Not here: sending (`broadcast`), sentences (`broadcast::message`).
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Error, Instance, read};
+use super::overview::{self, Overview};
+use super::{Error, Instance, read, state};
 use crate::broadcast::message;
 use crate::forge::StatusState;
-use crate::model::{AppState, CommitId, Event, EventKind};
+use crate::model::{AppName, AppState, CommitId, Event, EventKind};
 use crate::store::StoredStatus;
 
 /// Name of the cursor that holds the commits that share the verdict, newest first.
@@ -24,15 +26,78 @@ struct Said {
     description: String,
 }
 
-/// Takes in a head that was not seen before: a commit of ours shares the verdict of what it was made from, any other begins anew and closes
-/// the ones before.
-pub async fn seen(instance: &Instance) -> Result<(), Error> {
+/// What lets verdicts be true: one at a time, and only on a head whose changed apps wait.
+#[derive(Default)]
+pub(super) struct Verdicts {
+    /// Passes whose states are stored.
+    asked: AtomicU64,
+    /// How many of them the newest verdict has seen.
+    seen: tokio::sync::Mutex<u64>,
+    /// The head that the stored states of apps are told about. States are stored and verdicts found while it stands still.
+    head: tokio::sync::RwLock<Option<Arc<Overview>>>,
+    /// Apps that heads changed and that nobody took over from here.
+    changed: Mutex<BTreeSet<AppName>>,
+}
+
+/// The head that was taken in; no other is while this is held.
+pub(super) struct SeenHead<'a>(tokio::sync::RwLockReadGuard<'a, Option<Arc<Overview>>>);
+
+impl SeenHead<'_> {
+    /// Returns what the head says of all apps.
+    pub(super) fn overview(&self) -> Option<&Arc<Overview>> {
+        self.0.as_ref()
+    }
+}
+
+/// Takes in a head that was not seen before: the apps that it changed wait, a commit of ours shares the verdict of what it was made from,
+/// any other begins anew and closes the ones before. Returns what the head says of all apps.
+pub async fn seen(instance: &Instance) -> Result<Arc<Overview>, Error> {
+    match seen_head(instance).await?.overview() {
+        Some(overview) => Ok(overview.clone()),
+        None => overview::overview(instance).await,
+    }
+}
+
+/// Returns the apps that the heads changed that were taken in since this was asked last.
+pub fn take_changed(instance: &Instance) -> BTreeSet<AppName> {
+    std::mem::take(&mut *instance.verdicts.changed.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Takes in the head and keeps it.
+pub(super) async fn seen_head(instance: &Instance) -> Result<SeenHead<'_>, Error> {
     let head = read::head(instance).await?;
+    let known = instance.verdicts.head.read().await;
+    if known.as_ref().is_some_and(|known| known.head == head) {
+        return Ok(SeenHead(known));
+    }
+    drop(known);
+    let mut known = instance.verdicts.head.write().await;
+    let overview = overview::overview(instance).await?;
+    if known.as_ref().is_none_or(|known| known.head != overview.head) {
+        take_in(instance, known.as_deref(), &overview).await?;
+        *known = Some(overview);
+    }
+    Ok(SeenHead(known.downgrade()))
+}
+
+async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overview) -> Result<(), Error> {
+    let head = &overview.head;
     let shared = shared(instance).await?;
-    if shared.first() == Some(&head) {
+    if shared.first() == Some(head) {
         return Ok(());
     }
-    let commit = instance.repository.read_commit(&head).await?;
+    let changed = match (known, shared.first()) {
+        (Some(known), _) => overview::changed_apps(known, overview),
+        // What an earlier process saw last. A commit that is gone has nothing in common with the head.
+        (None, Some(last)) => {
+            let since = overview::changed_since(instance, last, overview).await;
+            since.unwrap_or_else(|_| overview.apps.keys().cloned().collect())
+        }
+        (None, None) => overview.apps.keys().cloned().collect(),
+    };
+    state::wait(instance, &changed).await?;
+    instance.verdicts.changed.lock().unwrap_or_else(PoisonError::into_inner).extend(changed);
+    let commit = instance.repository.read_commit(head).await?;
     let ours = commit.committer == instance.committer;
     let continues = ours && commit.parents.first().is_some_and(|parent| shared.first() == Some(parent));
     let mut next = vec![head.clone()];
@@ -40,7 +105,7 @@ pub async fn seen(instance: &Instance) -> Result<(), Error> {
         next.extend(shared.into_iter().take(SHARED_CAPACITY));
     } else {
         for old in shared {
-            close(instance, &old, &head).await?;
+            close(instance, &old, head).await?;
         }
     }
     let text = serde_json::to_string(&next).unwrap_or_default();
@@ -54,29 +119,19 @@ pub async fn seen(instance: &Instance) -> Result<(), Error> {
         detail: commit.subject().to_owned(),
     };
     instance.bus.tell(vec![event]).await;
-    if !continues {
-        let said = match read::settings(instance).await {
-            // No pass can begin, so nothing else will ever be said about this commit.
-            Err(Error::Refused(refusal)) => {
-                Said { state: StatusState::Failure, description: message::unreadable(&refusal.because) }
-            }
-            Ok(_) | Err(_) => Said { state: StatusState::Pending, description: message::seen() },
-        };
-        set(instance, &head, &message::deploy_context(instance.name.as_str()), said).await;
-    }
+    let said = match overview.settings() {
+        // No pass can begin, so nothing else will ever be said about this commit.
+        Err(Error::Refused(refusal)) => {
+            Said { state: StatusState::Failure, description: message::unreadable(&refusal.because) }
+        }
+        _ if continues => return Ok(()),
+        Ok(_) | Err(_) => Said { state: StatusState::Pending, description: message::seen() },
+    };
+    set(instance, head, &message::deploy_context(instance.name.as_str()), said).await;
     Ok(())
 }
 
-/// Lets one verdict after the other be found, and passes that end at the same moment share one.
-#[derive(Default)]
-pub(super) struct Verdicts {
-    /// Passes whose states are stored.
-    asked: AtomicU64,
-    /// How many of them the newest verdict has seen.
-    seen: tokio::sync::Mutex<u64>,
-}
-
-/// Sets the statuses of the commits that share the verdict, from what is known of all apps.
+/// Sets the statuses of the commits that share the verdict, from what is known of all apps. Passes that end at the same moment share one.
 pub async fn update(instance: &Instance) -> Result<(), Error> {
     let mine = instance.verdicts.asked.fetch_add(1, Ordering::SeqCst) + 1;
     let mut newest = instance.verdicts.seen.lock().await;
@@ -84,7 +139,16 @@ pub async fn update(instance: &Instance) -> Result<(), Error> {
         return Ok(());
     }
     let asked = instance.verdicts.asked.load(Ordering::SeqCst);
-    seen(instance).await?;
+    let head = seen_head(instance).await?;
+    // Settings that do not read were said when the head was taken in, and stay its verdict.
+    if head.overview().is_some_and(|overview| overview.settings().is_ok()) {
+        judge(instance).await?;
+    }
+    *newest = asked;
+    Ok(())
+}
+
+async fn judge(instance: &Instance) -> Result<(), Error> {
     let states = instance.store.app_states(&instance.id).await?;
     let deploy = deploy_verdict(&states);
     let drift = drift_verdict(&states);
@@ -95,7 +159,6 @@ pub async fn update(instance: &Instance) -> Result<(), Error> {
             set(instance, &commit, &message::drift_context(instance.name.as_str()), drift.clone()).await;
         }
     }
-    *newest = asked;
     Ok(())
 }
 

@@ -14,6 +14,7 @@ mod statuses;
 mod write;
 
 use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,8 @@ use write::Writer;
 
 /// How long a statement waits for another writer before it fails.
 const BUSY_DEADLINE: Duration = Duration::from_secs(5);
+/// How often it is looked whether another process is done with opening the file.
+const OPEN_POLL: Duration = Duration::from_millis(5);
 /// Connections that read. Another one writes: the database lets one write at a time, and whoever finds it busy would sleep.
 const READER_LIMIT: u32 = 4;
 
@@ -95,7 +98,9 @@ impl Store {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(BUSY_DEADLINE);
+        let lock = alone(path).await;
         let path = path.display().to_string();
+        let _lock = lock.map_err(|source| Error::Open { path: path.clone(), source })?;
         let connection = connect(options.clone(), 1, &path).await?;
         migrator().run(&connection).await.map_err(|source| Error::Migrate { path: path.clone(), source })?;
         let readers = connect(options, READER_LIMIT, &path).await?;
@@ -132,6 +137,30 @@ async fn connect(options: SqliteConnectOptions, connections: u32, path: &str) ->
         .connect_with(options)
         .await
         .map_err(|source| Error::Open { path: path.to_owned(), source })
+}
+
+/// Waits until no other process opens a file of the same directory: two that change the journal mode of a new file or migrate it at the
+/// same moment make each other fail. Ends when the returned handle is dropped.
+async fn alone(path: &Path) -> Result<File, sqlx::Error> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let handle = File::open(directory)?;
+    let mut tick = tokio::time::interval(OPEN_POLL);
+    let locked = async {
+        loop {
+            tick.tick().await;
+            match handle.try_lock() {
+                Ok(()) => return Ok(()),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+            }
+        }
+    };
+    match tokio::time::timeout(BUSY_DEADLINE, locked).await {
+        Ok(locked) => locked.map(|()| handle),
+        Err(_) => {
+            Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "another process does not end opening it").into())
+        }
+    }
 }
 
 /// Returns the migrations in order. A file is never changed once it was released: its checksum is compared at start.

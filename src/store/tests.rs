@@ -253,3 +253,15 @@ async fn a_new_database_is_opened_whatever_else_the_machine_does() {
         opened.await.unwrap().unwrap();
     }
 }
+
+#[tokio::test]
+async fn many_may_open_a_new_file_at_once() {
+    for _ in 0..10 {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("wild.db");
+        let opened = futures::future::join_all((0..4).map(|_| Store::open(&path))).await;
+        for store in opened {
+            store.unwrap().close().await;
+        }
+    }
+}

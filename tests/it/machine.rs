@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use rewild::base::Timestamp;
-use rewild::git::{self, Layout, NewCommit, Repository};
-use rewild::model::{Author, FileTree, InstanceId, Operation};
+use rewild::git::{self, Layout, Repository};
+use rewild::model::{InstanceId, Operation};
 use rewild::package;
 use rewild::store::Store;
 use tokio::process::{Child, Command};
+
+use super::world::commit_tree;
 
 /// How long a condition or a command is waited for before the test fails.
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -79,7 +80,7 @@ impl Machine {
             "[user]\n\tname = Alice\n\temail = alice@example.org\n[init]\n\tdefaultBranch = main\n[advice]\n\tdetachedHead = false\n",
         );
         for commit in package::history().iter().take_while(|commit| !commit.message.starts_with(before)) {
-            machine.commit_upstream(&commit.message, &commit.files).await;
+            commit_tree(&machine.upstream, &commit.message, &commit.files).await;
         }
         machine
     }
@@ -94,23 +95,6 @@ impl Machine {
         let path = self.root.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
-    }
-
-    async fn commit_upstream(&self, message: &str, files: &FileTree) {
-        let head = self.upstream.head("main").await.unwrap();
-        let person = Author { name: "Maker".into(), email: "maker@example.org".into() };
-        let new = NewCommit {
-            reference: "refs/heads/main".into(),
-            expected: head.clone(),
-            base_tree: None,
-            changes: files.iter().map(|(path, file)| (path.clone(), Some(file.clone()))).collect(),
-            parents: head.into_iter().collect(),
-            author: person.clone(),
-            committer: person,
-            message: message.into(),
-            time: now(),
-        };
-        self.upstream.commit(new).await.unwrap();
     }
 
     /// Starts the daemon on settings at their usual place and waits until it answers.
@@ -251,9 +235,4 @@ fn line(operation: &Operation) -> String {
     let app = operation.app.as_ref().map_or("-", |app| app.as_str());
     let outcome = operation.outcome.map_or_else(|| "-".to_owned(), |outcome| format!("{outcome:?}"));
     format!("{} {app} {:?} {outcome}", operation.verb, operation.state).to_lowercase()
-}
-
-fn now() -> Timestamp {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    Timestamp(i64::try_from(now.as_micros()).unwrap())
 }

@@ -68,7 +68,8 @@ pub(crate) async fn commit(
     repository.commit(new).await.unwrap()
 }
 
-async fn commit_tree(repository: &Repository, message: &str, files: &FileTree) {
+/// Commits a whole tree over the head of `main`.
+pub(crate) async fn commit_tree(repository: &Repository, message: &str, files: &FileTree) {
     let head = repository.head("main").await.unwrap();
     let new = NewCommit {
         reference: "refs/heads/main".into(),
@@ -179,6 +180,8 @@ impl World {
         let script = format!("git clone -q \"$1\" \"$2\" && cd \"$2\" && {identity}\n{script}");
         let mut shell = std::process::Command::new("sh");
         shell.args(["-euc", &script, "sh"]).arg(self.root.join("home.git")).arg(clone.path().join("clone"));
+        // The person has no configuration, whatever whoever runs the tests has.
+        shell.envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null")]);
         let output = shell.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }

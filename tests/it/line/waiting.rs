@@ -4,8 +4,25 @@ use rewild::model::OperationState;
 use rewild::pipeline;
 
 use super::{add, deploy, installed};
-use crate::world::{World, app};
+use crate::world::World;
 
+const LIST: &str = "apps/stonedb/kustomization.yaml";
+const EXTRA: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: extra
+spec:
+  selector:
+    matchLabels: {part: extra}
+  template:
+    metadata:
+      labels: {part: extra}
+    spec:
+      containers:
+      - name: extra
+        image: registry.example.org/extra:1
+";
 const BLOG: &str = "/apis/apps/v1/namespaces/quillblog/deployments/quillblog";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,22 +97,39 @@ async fn settings_that_cannot_be_read_turn_their_commit_red_until_they_can() {
     let text = world.file("main", ".wild/config.yaml").await.unwrap();
     let broken = world.push("break it", &[(".wild/config.yaml", Some(&format!("{text}drift: sometimes\n")))]).await;
     world.until("the commit is red", async || status(broken.clone()).await.as_deref() == Some("failure")).await;
+    // A pass of the commit before may end only now.
+    pipeline::update_statuses(world.handle.instance()).await.unwrap();
+    assert_eq!(status(broken.clone()).await.as_deref(), Some("failure"), "what is known of apps is not known of it");
     let mended = world.push("mend it", &[(".wild/config.yaml", Some(&format!("{text}drift: report\n")))]).await;
     world.until("the next one is green", async || status(mended.clone()).await.as_deref() == Some("success")).await;
     assert_eq!(status(broken).await.as_deref(), Some("failure"), "and stays so");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_look_at_the_branch_takes_nothing_back_that_a_pass_found() {
+async fn a_verdict_on_a_commit_that_nobody_looked_at_yet_is_not_that_of_the_one_before() {
     let world = World::start(&["stonedb 15.5"]).await;
     installed(&world, &["stonedb"]).await;
-    let instance = world.handle.instance();
-    let look = async || {
-        let head = pipeline::overview(instance).await.unwrap();
-        pipeline::wait_states(instance, &[app("stonedb")].into(), &head).await.unwrap();
-        world.state("stonedb").await.unwrap().intent
-    };
-    assert_eq!(look().await, "applied");
+    world.sandbox.hold_ready("stonedb", "extra");
+    let list = world.file("main", LIST).await.unwrap();
+    let list = list.replace("- service.yaml", "- service.yaml\n  - extra.yaml");
+    let files = [(LIST, Some(list.as_str())), ("apps/stonedb/extra.yaml", Some(EXTRA))];
+    let pushed = world.push("one workload more", &files).await;
+    // As the end of a pass does that began before the push.
+    pipeline::update_statuses(world.handle.instance()).await.unwrap();
+    assert_eq!(world.status(&pushed, "wild/deploy").await.as_deref(), Some("pending"));
+    world.look_again("stonedb").await;
+    assert_eq!(world.status(&pushed, "wild/deploy").await.as_deref(), Some("pending"));
+    world.sandbox.release_ready("stonedb", "extra");
+    world
+        .until("it is success", async || world.status(&pushed, "wild/deploy").await.as_deref() == Some("success"))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_leaves_an_app_as_it_is_takes_nothing_back_that_a_pass_found() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb"]).await;
     world.push("another app", &[("apps/other/kustomization.yaml", Some("resources: []\n"))]).await;
-    assert_eq!(look().await, "applied");
+    pipeline::seen(world.handle.instance()).await.unwrap();
+    assert_eq!(world.state("stonedb").await.unwrap().intent, "applied");
 }
