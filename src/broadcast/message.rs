@@ -19,9 +19,9 @@ pub fn seen() -> String {
     "Seen; waiting for its apps.".to_owned()
 }
 
-/// Returns the sentence for a commit whose settings cannot be read.
+/// Returns the sentence for a commit whose settings do not read, where the last that did stay in force.
 pub fn unreadable(why: &str) -> String {
-    format!("Nothing is deployed: {why}.")
+    format!("These settings are not in force: {why}.")
 }
 
 /// Returns the sentence for a commit all of whose apps are healthy.

@@ -40,7 +40,8 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Status) -> Result<
     let operations = session.get(&format!("/operations?limit={LAST_OPERATIONS}")).await?;
     let reachable = instance.get("cluster").is_none_or(|cluster| cluster.is_null() || flag(cluster, "reachable"));
     let followed = remote_trouble(&instance).is_empty();
-    let calm = reachable && followed && list(&apps, "apps").iter().all(is_calm);
+    let good = list(&instance, "statuses").iter().all(|status| !matches!(text(status, "state"), "failure" | "error"));
+    let calm = reachable && followed && good && list(&apps, "apps").iter().all(is_calm);
     let value = json!({
         "instance": instance,
         "apps": list(&apps, "apps"),

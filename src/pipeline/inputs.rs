@@ -34,7 +34,7 @@ impl Inputs {
         for reference in [generated_ref(app), update_ref(app)] {
             ids.push(instance.repository.read_ref(&reference).await?.map(|commit| commit.to_string()));
         }
-        if let (Reason::Upstream, Some(record), Ok(settings)) = (why, &record, &overview.settings) {
+        if let (Reason::Upstream, Some(record), Ok(settings)) = (why, &record, overview.settings()) {
             for directory in &settings.directories {
                 let Some(commit) = instance.repository.read_ref(&upstream_ref(directory)).await? else { continue };
                 for place in package::directories(&directory.path, &record.package) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Error;
-use super::overview::Overview;
+use super::overview::{self, Overview};
 use super::statuses::Verdicts;
 use crate::base::Timestamp;
 use crate::broadcast::Bus;
@@ -95,12 +95,14 @@ impl Instance {
             ));
         };
         let files = repository.read_tree(&head, &[".wild/config.yaml"]).await?;
-        let settings = compile::settings_of(&files).map_err(|diagnostics| {
+        let read = compile::settings_of(&files).map(Arc::new);
+        let in_force = overview::in_force(&repository, &head, &read).await?;
+        let settings = in_force.map_or(read, Ok).map_err(|diagnostics| {
             let because = diagnostics.first().map(ToString::to_string).unwrap_or_default();
             let hint = diagnostics.first().map_or(SETTINGS_VERSION, |finding| finding.hint.as_str()).to_owned();
             refused(because, &hint)
         })?;
-        let id = settings.instance_id;
+        let id = settings.instance_id.clone();
         let own = state.instance(&id)?;
         let lock = InstanceLock::take(&own.lock(), clock())?;
         repository.clear_left_over().await?;

@@ -10,7 +10,13 @@ use serde_json::{Map, Value};
 use super::{Error, Instance, read};
 use crate::base::RepoPath;
 use crate::compile;
+use crate::git::{self, Repository};
 use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, RefusalText, Settings};
+
+/// Path of the settings.
+const SETTINGS: &str = ".wild/config.yaml";
+/// Commits that changed the settings and are searched for the newest ones that read.
+const MAX_SETTINGS_WALK: usize = 100;
 
 /// The apps of a commit with the tree id of each, and the texts that all of them depend on.
 pub struct Overview {
@@ -21,7 +27,9 @@ pub struct Overview {
     /// `config.yaml`, `.wild/config.yaml`, all records and all manifests.
     pub files: FileTree,
     /// The settings, read.
-    pub settings: Result<Arc<Settings>, Vec<Diagnostic>>,
+    pub(super) settings: Result<Arc<Settings>, Vec<Diagnostic>>,
+    /// The settings that passes go by: the newest of the branch that read. Nothing if none do.
+    in_force: Option<Arc<Settings>>,
     /// The config, read.
     pub(super) config: Result<Arc<Config>, Vec<Diagnostic>>,
     /// By path of every record and manifest, the id that it was read under: a record's own, for a manifest that of the app's tree.
@@ -35,17 +43,23 @@ impl Overview {
         found.collect()
     }
 
-    /// Returns the settings, or what a person does about settings that do not read.
+    /// Returns the settings that passes go by, or what a person does where none ever read.
     pub(super) fn settings(&self) -> Result<Arc<Settings>, Error> {
-        self.settings.clone().map_err(|diagnostics| {
-            Error::Refused(Box::new(RefusalText {
+        match (&self.in_force, &self.settings) {
+            (Some(settings), _) | (None, Ok(settings)) => Ok(settings.clone()),
+            (None, Err(diagnostics)) => Err(Error::Refused(Box::new(RefusalText {
                 code: 2,
                 what: "read the settings of the instance".to_owned(),
                 because: diagnostics.first().map(ToString::to_string).unwrap_or_default(),
                 remedy: "git log -p .wild/config.yaml".to_owned(),
-                diagnostics,
-            }))
-        })
+                diagnostics: diagnostics.clone(),
+            }))),
+        }
+    }
+
+    /// Returns why the settings of this commit are not the ones in force.
+    pub(super) fn settings_trouble(&self) -> Option<String> {
+        self.settings.as_ref().err().map(|found| found.first().map(ToString::to_string).unwrap_or_default())
     }
 
     /// Returns what of the config all apps share.
@@ -106,27 +120,49 @@ async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) ->
         }
     };
     let changed = ids.keys().map(String::as_str).filter(|path| !is_known(path));
-    let paths: Vec<&str> = changed.chain(["config.yaml", ".wild/config.yaml"]).collect();
+    let paths: Vec<&str> = changed.chain(["config.yaml", SETTINGS]).collect();
     files.extend(repository.read_tree(head, &paths).await?);
     let same = |path: &str| known.filter(|known| known.files.get(path) == files.get(path));
-    let settings = match same(".wild/config.yaml") {
-        Some(known) => known.settings.clone(),
-        None => compile::settings_of(&files).map(Arc::new),
+    let (settings, in_force) = match same(SETTINGS) {
+        Some(known) => (known.settings.clone(), known.in_force.clone()),
+        None => {
+            let settings = compile::settings_of(&files).map(Arc::new);
+            let in_force = in_force(repository, head, &settings).await?;
+            (settings, in_force)
+        }
     };
     let config = match same("config.yaml") {
         Some(known) => known.config.clone(),
         None => compile::config_of(&files).map(Arc::new),
     };
-    Ok(Overview { head: head.clone(), apps, files, settings, config, ids })
+    Ok(Overview { head: head.clone(), apps, files, settings, in_force, config, ids })
+}
+
+/// Returns the settings that a commit leaves in force: its own, or the newest before it that read, so that a mistake in them stops no app.
+pub(super) async fn in_force(
+    repository: &Repository,
+    commit: &CommitId,
+    own: &Result<Arc<Settings>, Vec<Diagnostic>>,
+) -> Result<Option<Arc<Settings>>, git::Error> {
+    if let Ok(own) = own {
+        return Ok(Some(own.clone()));
+    }
+    for change in repository.first_parent_log(commit, MAX_SETTINGS_WALK, &[SETTINGS]).await? {
+        let files = repository.read_tree(&change.id, &[SETTINGS]).await?;
+        if let Ok(settings) = compile::settings_of(&files) {
+            return Ok(Some(Arc::new(settings)));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the apps that differ between two heads: in their files, their record, their config section, or in what all of them depend on.
 pub(super) fn changed_apps(before: &Overview, after: &Overview) -> BTreeSet<AppName> {
     let all = || before.apps.keys().chain(after.apps.keys()).cloned().collect();
-    let settings = match (&before.settings, &after.settings) {
-        (Ok(old), Ok(new)) if Arc::ptr_eq(old, new) => None,
-        (Ok(old), Ok(new)) if for_all_apps(old) == for_all_apps(new) => Some((old, new)),
-        _ if before.files.get(".wild/config.yaml") == after.files.get(".wild/config.yaml") => None,
+    let settings = match (&before.in_force, &after.in_force) {
+        (None, None) => None,
+        (Some(old), Some(new)) if Arc::ptr_eq(old, new) => None,
+        (Some(old), Some(new)) if for_all_apps(old) == for_all_apps(new) => Some((old, new)),
         _ => return all(),
     };
     let config_changed = before.files.get("config.yaml") != after.files.get("config.yaml");

@@ -118,13 +118,13 @@ pub(super) async fn read(
         sources.past =
             Some(instance.repository.read_tree(to, &["config.yaml", &record, &format!("apps/{app}")]).await?);
     }
-    if let Ok(settings) = &overview.settings {
+    if let Ok(settings) = overview.settings() {
         let package = match request {
             Some(Request::Add { package, .. }) => Some(package.clone()),
             _ => compile::record_of(&sources.files, app).ok().flatten().map(|record| record.package),
         };
         if let Some(package) = package {
-            sources.packages = packages(instance, settings, &package, wanted_version(request)).await?;
+            sources.packages = packages(instance, &settings, &package, wanted_version(request)).await?;
         }
     }
     Ok(read)

@@ -119,13 +119,11 @@ async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overv
         detail: commit.subject().to_owned(),
     };
     instance.bus.tell(vec![event]).await;
-    let said = match overview.settings() {
-        // No pass can begin, so nothing else will ever be said about this commit.
-        Err(Error::Refused(refusal)) => {
-            Said { state: StatusState::Failure, description: message::unreadable(&refusal.because) }
-        }
-        _ if continues => return Ok(()),
-        Ok(_) | Err(_) => Said { state: StatusState::Pending, description: message::seen() },
+    let said = match overview.settings_trouble() {
+        // The apps go on by the last settings that read, which is not what this commit says.
+        Some(trouble) => Said { state: StatusState::Failure, description: message::unreadable(&trouble) },
+        None if continues => return Ok(()),
+        None => Said { state: StatusState::Pending, description: message::seen() },
     };
     set(instance, head, &message::deploy_context(instance.name.as_str()), said).await;
     Ok(())
@@ -141,7 +139,7 @@ pub async fn update(instance: &Instance) -> Result<(), Error> {
     let asked = instance.verdicts.asked.load(Ordering::SeqCst);
     let head = seen_head(instance).await?;
     // Settings that do not read were said when the head was taken in, and stay its verdict.
-    if head.overview().is_some_and(|overview| overview.settings().is_ok()) {
+    if head.overview().is_some_and(|overview| overview.settings_trouble().is_none()) {
         judge(instance).await?;
     }
     *newest = asked;

@@ -6,6 +6,7 @@ use rewild::pipeline;
 use super::{add, deploy, installed};
 use crate::world::World;
 
+const CONFIG: &str = "/api/v1/namespaces/stonedb/configmaps/stonedb-config";
 const LIST: &str = "apps/stonedb/kustomization.yaml";
 const EXTRA: &str = "\
 apiVersion: apps/v1
@@ -103,6 +104,26 @@ async fn settings_that_cannot_be_read_turn_their_commit_red_until_they_can() {
     let mended = world.push("mend it", &[(".wild/config.yaml", Some(&format!("{text}drift: report\n")))]).await;
     world.until("the next one is green", async || status(mended.clone()).await.as_deref() == Some("success")).await;
     assert_eq!(status(broken).await.as_deref(), Some("failure"), "and stays so");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_cannot_be_read_stop_no_app_and_no_start() {
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb"]).await;
+    let text = world.file("main", ".wild/config.yaml").await.unwrap();
+    world.push("break it", &[(".wild/config.yaml", Some(&text.replace("kind: Instance", "kind: [")))]).await;
+    let pushed = world.edit("apps/stonedb/configmap.yaml", "\ndata:\n", "\ndata:\n  colour: green\n").await;
+    let colour =
+        async || world.get(CONFIG).await.and_then(|object| object["data"]["colour"].as_str().map(str::to_owned));
+    world.until("the app goes on", async || colour().await.as_deref() == Some("green")).await;
+    assert_eq!(world.status(&pushed, "wild/deploy").await.as_deref(), Some("failure"));
+    world.restart().await;
+    world.edit("apps/stonedb/configmap.yaml", "colour: green", "colour: blue").await;
+    let colour =
+        async || world.get(CONFIG).await.and_then(|object| object["data"]["colour"].as_str().map(str::to_owned));
+    world.until("the app goes on after a restart", async || colour().await.as_deref() == Some("blue")).await;
+    let mended = world.push("mend it", &[(".wild/config.yaml", Some(&text))]).await;
+    world.until("all is well", async || world.status(&mended, "wild/deploy").await.as_deref() == Some("success")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
