@@ -11,6 +11,9 @@ fn main() -> ExitCode {
     let environment = Surroundings::read();
     let motion = if environment.is_animated() { Motion::Animated } else { Motion::Plain };
     let mut out = Standard::new(motion);
+    if let Err(error) = git::become_child(std::env::args_os()) {
+        return fail(&mut out, "start git", &base::error::chain(&error));
+    }
     // Both are choices for the whole process, so they come before any thread.
     if let Err(error) = git::set_options() {
         return fail(&mut out, "prepare git", &base::error::chain(&error));

@@ -3,7 +3,7 @@
 //! A child gets nothing from our environment but `PATH`, a home directory of its own, settings of ours on top of all
 //! others, and a process group that dies with the deadline or with the caller. No user's string opens an argument.
 //!
-//! Not here: what the child is for (`network`); limits on its memory and files, which the system sets.
+//! Not here: what the child is for (`network`), the limits that it sets itself (`launch`).
 
 use std::path::Path;
 use std::process::Stdio;
@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::error::{Error, io};
+use super::launch;
 
 /// Children at a time.
 const GIT_CHILDREN: usize = 8;
@@ -130,7 +131,7 @@ impl Drop for Group {
 }
 
 fn command(call: &Call<'_>) -> Command {
-    let mut command = Command::new("git");
+    let mut command = launch::git();
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()))

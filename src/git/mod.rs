@@ -17,6 +17,7 @@ pub mod hook;
 mod identity;
 mod intake;
 mod lane;
+mod launch;
 mod left_over;
 mod locks;
 mod network;
@@ -38,6 +39,7 @@ pub use commit::{CommitContent, NewCommit};
 pub use error::Error;
 pub use history::Commit;
 pub use identity::{Identity, identity};
+pub use launch::become_child;
 pub use network::{
     Credential, CredentialKind, FetchRef, Fetched, FetchedRef, Moved, PushRef, Pushed, PushedRef, Remote,
     clear_scratch, fetch, ls_remote, push, push_deletion,

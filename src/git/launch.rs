@@ -1,0 +1,82 @@
+//! What a child does between its start and the git program: it bounds itself, then becomes git.
+//!
+//! Only the child itself can ask to die with its parent and give up new privileges, and both last through `exec`. So the daemon starts
+//! its own binary, which does that first and nothing else. A process that is not that binary, such as a test, starts git as it is.
+//! Descriptors need no closing: all of ours close on `exec`.
+//!
+//! Not here: environment, deadline and process group of a child (`child.rs`).
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit};
+
+use super::error::{Error, io};
+
+/// The first argument of a process that is to become git.
+const CHILD: &str = "__child";
+/// Bytes of address space of a child: a pack and what it unfolds to are mapped.
+const MAX_ADDRESS_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+/// Bytes of a file that a child writes: the largest fetch.
+const MAX_FILE_BYTES: u64 = 512 * 1024 * 1024;
+/// Seconds of processor time of a child.
+const MAX_CPU_SECONDS: u64 = 600;
+/// Descriptors that a child may hold.
+const MAX_DESCRIPTORS: u64 = 256;
+
+/// Our own binary, also after its file was replaced.
+const OWN: &str = "/proc/self/exe";
+
+/// Whether our own binary knows what [`CHILD`] means.
+static LAUNCHES: AtomicBool = AtomicBool::new(false);
+
+/// Becomes git if this process was started for that, and otherwise notes that children start with this binary.
+///
+/// Must be called first in `main`, before any thread exists. Returns only where this process is no child, or with the error that kept it
+/// from becoming git.
+pub fn become_child(args: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
+    let mut args = args.into_iter().skip(1);
+    if args.next().as_deref() != Some(CHILD.as_ref()) {
+        LAUNCHES.store(true, Ordering::Relaxed);
+        return Ok(());
+    }
+    let parent = args.next().and_then(|parent| parent.to_str()?.parse().ok()).and_then(Pid::from_raw);
+    bound(parent).map_err(io("bound a child"))?;
+    let Some(program) = args.next() else { return Ok(()) };
+    Err(io("become git")(Command::new(program).args(args).exec()))
+}
+
+/// Returns the command that git is started with.
+pub(super) fn git() -> tokio::process::Command {
+    if !LAUNCHES.load(Ordering::Relaxed) {
+        return tokio::process::Command::new("git");
+    }
+    let mut command = tokio::process::Command::new(OWN);
+    command.arg(CHILD).arg(std::process::id().to_string()).arg("git");
+    command
+}
+
+fn bound(parent: Option<Pid>) -> std::io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // A parent that died before that will send nothing any more.
+    if parent.is_none() || getppid() != parent {
+        return Err(std::io::Error::other("its parent is gone"));
+    }
+    rustix::thread::set_no_new_privs(true)?;
+    let limits = [
+        (Resource::As, MAX_ADDRESS_BYTES),
+        (Resource::Fsize, MAX_FILE_BYTES),
+        (Resource::Cpu, MAX_CPU_SECONDS),
+        (Resource::Nofile, MAX_DESCRIPTORS),
+        (Resource::Core, 0),
+    ];
+    for (resource, limit) in limits {
+        // A system that allows less than that already is left as it is.
+        let now = rustix::process::getrlimit(resource);
+        let limit = now.maximum.map_or(limit, |maximum| maximum.min(limit));
+        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+    }
+    Ok(())
+}
