@@ -12,9 +12,10 @@ use rewild::git::{self, Layout, Repository};
 use rewild::model::{InstanceId, Operation};
 use rewild::package;
 use rewild::store::Store;
+use serde_json::Value;
 use tokio::process::{Child, Command};
 
-use super::world::commit_tree;
+use super::commits::commit_tree;
 
 /// How long a condition or a command is waited for before the test fails.
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -179,7 +180,7 @@ impl Machine {
         self.done(repository, "git for-each-ref --format='%(refname) %(objectname)'").await.data
     }
 
-    /// Returns the objects of the cluster with their versions and generations; what belongs to `without` is left out.
+    /// Returns the objects of the cluster as they were written; what belongs to `without` is left out.
     pub(crate) async fn objects(&self, without: &str) -> BTreeMap<String, String> {
         let mut objects = BTreeMap::new();
         for path in KINDS {
@@ -189,8 +190,7 @@ impl Machine {
                 let (namespace, name) =
                     (metadata["namespace"].as_str().unwrap_or("-"), metadata["name"].as_str().unwrap());
                 if namespace != without && name != without {
-                    let version = metadata["resourceVersion"].to_string();
-                    objects.insert(format!("{path} {namespace}/{name}"), version);
+                    objects.insert(format!("{path} {namespace}/{name}"), written(item));
                 }
             }
         }
@@ -198,7 +198,7 @@ impl Machine {
     }
 
     /// Reads from the cluster's API; nothing if it is not there.
-    pub(crate) async fn get(&self, path: &str) -> Option<serde_json::Value> {
+    pub(crate) async fn get(&self, path: &str) -> Option<Value> {
         let answer = self.access.http.get(format!("{}{path}", self.access.url)).send().await.unwrap();
         if answer.status() == 404 { None } else { Some(answer.json().await.unwrap()) }
     }
@@ -220,6 +220,17 @@ impl Machine {
         store.close().await;
         rows
     }
+}
+
+/// Returns an object without what its controllers note about it at any time.
+fn written(object: &Value) -> String {
+    let mut object = object.clone();
+    object["status"].take();
+    object["metadata"]["resourceVersion"].take();
+    if let Some(managers) = object["metadata"]["managedFields"].as_array_mut() {
+        managers.retain(|manager| manager["subresource"] != "status");
+    }
+    object.to_string()
 }
 
 /// What the store holds.

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod children;
+mod commits;
 mod demo;
 mod faults;
 mod help;

@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rewild::base::{RepoPath, Timestamp};
+use rewild::base::Timestamp;
 use rewild::daemon::{Daemon, Handle, Start, Work};
-use rewild::git::{self, Layout, NewCommit, Repository};
-use rewild::model::{
-    AppName, AppState, Author, CommitId, File, FileTree, Operation, OperationState, Reason, Request, Trigger,
-};
+use rewild::git::{self, Layout, Repository};
+use rewild::model::{AppName, AppState, CommitId, Operation, OperationState, Reason, Request, Trigger};
 use rewild::package;
 use rewild::sandbox::{self, Sandbox};
 use rewild::settings::{DaemonSettings, StateDirectory};
 use rewild::target::Access;
 
+use crate::commits::{clock, commit, commit_tree};
 use crate::scripts_api::shape::unknown;
 
 /// How long a condition is waited for before the world is shown and the test fails.
@@ -33,56 +32,6 @@ pub(crate) struct World {
     settings: DaemonSettings,
     root: PathBuf,
     _directory: tempfile::TempDir,
-}
-
-/// The real clock, because the sandbox writes real times.
-pub(crate) fn clock() -> Timestamp {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    Timestamp(i64::try_from(now.as_micros()).unwrap())
-}
-
-fn person() -> Author {
-    Author { name: "alice".into(), email: "alice@example.org".into() }
-}
-
-/// Commits files over the head of a branch.
-pub(crate) async fn commit(
-    repository: &Repository,
-    branch: &str,
-    message: &str,
-    changes: &[(&str, Option<&str>)],
-) -> CommitId {
-    let head = repository.head(branch).await.unwrap();
-    let changes = changes.iter().map(|(path, text)| (RepoPath::parse(path).unwrap(), text.map(File::text))).collect();
-    let new = NewCommit {
-        reference: format!("refs/heads/{branch}"),
-        expected: head.clone(),
-        base_tree: head.clone(),
-        changes,
-        parents: head.into_iter().collect(),
-        author: person(),
-        committer: person(),
-        message: message.into(),
-        time: clock(),
-    };
-    repository.commit(new).await.unwrap()
-}
-
-/// Commits a whole tree over the head of `main`.
-pub(crate) async fn commit_tree(repository: &Repository, message: &str, files: &FileTree) {
-    let head = repository.head("main").await.unwrap();
-    let new = NewCommit {
-        reference: "refs/heads/main".into(),
-        expected: head.clone(),
-        base_tree: None,
-        changes: files.iter().map(|(path, file)| (path.clone(), Some(file.clone()))).collect(),
-        parents: head.into_iter().collect(),
-        author: person(),
-        committer: person(),
-        message: message.into(),
-        time: clock(),
-    };
-    repository.commit(new).await.unwrap();
 }
 
 impl World {

@@ -17,6 +17,7 @@ mod directory;
 mod faults;
 mod forge;
 mod home;
+mod input;
 mod leaving;
 mod oracle;
 mod ownership;

@@ -7,7 +7,8 @@ use rewild::sandbox::{self, Sandbox};
 use rewild::target::{Access, Cluster, Kind, Target};
 
 use super::{add, deploy};
-use crate::world::{World, clock};
+use crate::commits::clock;
+use crate::world::World;
 
 /// Apps beside the one that is changed.
 const APPS: usize = 40;

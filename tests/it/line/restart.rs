@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use rewild::model::ObjectId;
 
 use super::installed;
-use crate::world::{World, app, clock};
+use crate::commits::clock;
+use crate::world::{World, app};
 
 async fn remembered(world: &World, name: &str) -> BTreeSet<ObjectId> {
     let instance = world.handle.instance();

@@ -4,7 +4,8 @@ use rewild::model::{Decision, Request, Side};
 use serde_json::json;
 
 use super::{add, deploy, installed, update};
-use crate::world::{World, app, commit};
+use crate::commits::commit;
+use crate::world::{World, app};
 
 const SERVER: &str = "apps/photobox/server-deployment.yaml";
 const SERVER_PATH: &str = "/apis/apps/v1/namespaces/photobox/deployments/photobox-server";

@@ -33,6 +33,11 @@ impl Api {
         Ok(Self { client, base: format!("https://127.0.0.1:{port}") })
     }
 
+    /// Returns the client below.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     /// Returns whether a path answers with 200.
     pub(crate) async fn answers(&self, path: &str) -> bool {
         let sent = self.client.get(format!("{}{path}", self.base)).timeout(CALL_DEADLINE).send().await;

@@ -195,6 +195,11 @@ impl ControlPlane {
         self.processes.iter().find(|process| process.name() == name)
     }
 
+    /// Returns a client that the API server takes for the administrator.
+    pub(crate) fn client(&self) -> reqwest::Client {
+        self.api.client()
+    }
+
     /// Sends one request to the API server, which is quicker than kubectl; not from within a runtime.
     pub(crate) fn send(&self, method: Method, path: &str, kind: &str, body: Option<&Value>) -> Result<Value, String> {
         self.block_on(self.api.send_as(method, path, kind, body))

@@ -1,0 +1,57 @@
+//! Commits that people make, written straight into a repository.
+//!
+//! Not here: the git program in the hands of a person (`machine.rs`).
+
+use rewild::base::{RepoPath, Timestamp};
+use rewild::git::{NewCommit, Repository};
+use rewild::model::{Author, CommitId, File, FileTree};
+
+/// The real clock, because the sandbox writes real times.
+pub(crate) fn clock() -> Timestamp {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    Timestamp(i64::try_from(now.as_micros()).unwrap())
+}
+
+fn person() -> Author {
+    Author { name: "alice".into(), email: "alice@example.org".into() }
+}
+
+/// Commits files over the head of a branch.
+pub(crate) async fn commit(
+    repository: &Repository,
+    branch: &str,
+    message: &str,
+    changes: &[(&str, Option<&str>)],
+) -> CommitId {
+    let head = repository.head(branch).await.unwrap();
+    let changes = changes.iter().map(|(path, text)| (RepoPath::parse(path).unwrap(), text.map(File::text))).collect();
+    let new = NewCommit {
+        reference: format!("refs/heads/{branch}"),
+        expected: head.clone(),
+        base_tree: head.clone(),
+        changes,
+        parents: head.into_iter().collect(),
+        author: person(),
+        committer: person(),
+        message: message.into(),
+        time: clock(),
+    };
+    repository.commit(new).await.unwrap()
+}
+
+/// Commits a whole tree over the head of `main`.
+pub(crate) async fn commit_tree(repository: &Repository, message: &str, files: &FileTree) {
+    let head = repository.head("main").await.unwrap();
+    let new = NewCommit {
+        reference: "refs/heads/main".into(),
+        expected: head.clone(),
+        base_tree: None,
+        changes: files.iter().map(|(path, file)| (path.clone(), Some(file.clone()))).collect(),
+        parents: head.into_iter().collect(),
+        author: person(),
+        committer: person(),
+        message: message.into(),
+        time: clock(),
+    };
+    repository.commit(new).await.unwrap();
+}
