@@ -10,7 +10,6 @@ use super::overview::{self, Overview};
 use super::statuses::Verdicts;
 use crate::base::Timestamp;
 use crate::broadcast::Bus;
-use crate::compile;
 use crate::git::{Remote, Repository};
 use crate::model::{
     AppName, Author, InstanceId, InstanceName, Operation, OperationId, OperationState, RefusalText, Request,
@@ -94,10 +93,7 @@ impl Instance {
                 &format!("wild init {}", path.display()),
             ));
         };
-        let files = repository.read_tree(&head, &[".wild/config.yaml"]).await?;
-        let read = compile::settings_of(&files).map(Arc::new);
-        let in_force = overview::in_force(&repository, &head, &read).await?;
-        let settings = in_force.map_or(read, Ok).map_err(|diagnostics| {
+        let settings = overview::settings_at(&repository, &head).await?.map_err(|diagnostics| {
             let because = diagnostics.first().map(ToString::to_string).unwrap_or_default();
             let hint = diagnostics.first().map_or(SETTINGS_VERSION, |finding| finding.hint.as_str()).to_owned();
             refused(because, &hint)

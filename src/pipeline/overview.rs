@@ -138,8 +138,17 @@ async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) ->
     Ok(Overview { head: head.clone(), apps, files, settings, in_force, config, ids })
 }
 
+/// Returns the settings in force at a commit; the findings of its own if none ever read.
+pub(super) async fn settings_at(
+    repository: &Repository,
+    commit: &CommitId,
+) -> Result<Result<Arc<Settings>, Vec<Diagnostic>>, git::Error> {
+    let own = compile::settings_of(&repository.read_tree(commit, &[SETTINGS]).await?).map(Arc::new);
+    Ok(in_force(repository, commit, &own).await?.map_or(own, Ok))
+}
+
 /// Returns the settings that a commit leaves in force: its own, or the newest before it that read, so that a mistake in them stops no app.
-pub(super) async fn in_force(
+async fn in_force(
     repository: &Repository,
     commit: &CommitId,
     own: &Result<Arc<Settings>, Vec<Diagnostic>>,
