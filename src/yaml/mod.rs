@@ -14,6 +14,7 @@ mod emit;
 mod lines;
 mod number;
 mod objects;
+mod plain;
 mod scalar;
 mod tree;
 mod typed;
@@ -32,6 +33,7 @@ use build::{Builder, Compare};
 pub use emit::write_sorted;
 pub use lines::Lines;
 pub use objects::{LoadedObject, load_objects, objects_of};
+pub use plain::{Entry, Plain, load_plain};
 pub use typed::read_typed;
 pub use write::{write, write_flow, write_scalar};
 
