@@ -27,7 +27,7 @@
 //! | 2 | `model` | the nouns that at least three modules share | 1 |
 //! | 3 | `yaml` | reading as kubectl and gomplate do, writing, edits of one key | 1 2 |
 //! | 4 | `schema` | what is known of Kubernetes types | 1 2 |
-//! | 5 | `template` | Go templates with gomplate's functions | 1 2 |
+//! | 5 | `template` | Go templates with gomplate's functions | 1–3 |
 //! | 6 | `package` | manifests, requirements and bindings, config, secrets, versions | 1–5 |
 //! | 7 | `merge` | three-way merge of trees and texts, conflicts, decisions | 1–4 |
 //! | 8 | `kustomize` | builds a directory as kustomize does | 1–4 |

@@ -7,6 +7,7 @@ use super::eval::Evaluator;
 use super::failure::Failure;
 use super::functions::{self, Function, Known, Parameter, Reading, Special};
 use super::inline::Run;
+use super::named::Named;
 use super::value::{Map, Value};
 
 /// The arguments of a call, not yet evaluated but for the one before the bar.
@@ -65,9 +66,31 @@ impl Evaluator<'_> {
 
     fn invoke(&mut self, function: &'static Function, arguments: Arguments<'_>, dot: &Value) -> Result<Value, Failure> {
         check_count(function, arguments.count())?;
+        self.invoke_after(Vec::new(), function, arguments, dot)
+    }
+
+    /// Calls a method, whose first argument is the value that has it.
+    pub(super) fn call_method(
+        &mut self,
+        method: &'static Function,
+        receiver: Value,
+        arguments: Arguments<'_>,
+        dot: &Value,
+    ) -> Result<Value, Failure> {
+        check_count(method, arguments.count() + 1)?;
+        self.invoke_after(vec![receiver], method, arguments, dot)
+    }
+
+    fn invoke_after(
+        &mut self,
+        mut values: Vec<Value>,
+        function: &'static Function,
+        arguments: Arguments<'_>,
+        dot: &Value,
+    ) -> Result<Value, Failure> {
         let Arguments { given, last } = arguments;
-        let mut values = Vec::with_capacity(given.len() + 1);
-        for (index, argument) in given.iter().enumerate() {
+        for argument in given {
+            let index = values.len();
             let value = self.argument(function.parameter(index), argument, dot);
             values.push(value.map_err(|failure| of_function(function, index, failure).at(argument.at))?);
         }
@@ -107,7 +130,7 @@ impl Evaluator<'_> {
             (OperandKind::Nil, Parameter::Text | Parameter::Integer) => {
                 Err(Failure::argument("nil is no value for it"))
             }
-            (OperandKind::Number(number), Parameter::Integer) => match number.integer {
+            (OperandKind::Number(number), Parameter::Integer | Parameter::Duration) => match number.integer {
                 Some(integer) => Ok(Value::Int(integer)),
                 None => Err(Failure::argument("wants an integer")),
             },
@@ -229,7 +252,10 @@ fn fitting(parameter: Parameter, value: Value, origin: Origin) -> Result<Value, 
     let wanted = match (parameter, &value) {
         (Parameter::Any | Parameter::Position, _)
         | (Parameter::Text, Value::Text(_))
-        | (Parameter::Integer, Value::Int(_)) => {
+        | (Parameter::Integer, Value::Int(_))
+        | (Parameter::Time, Value::Named(Named::Time(_)))
+        | (Parameter::Duration, Value::Named(Named::Duration(_)))
+        | (Parameter::Version, Value::Named(Named::Version(_))) => {
             return Ok(value);
         }
         (Parameter::Map, Value::Map(map)) if map.element() == super::value::Element::Any => return Ok(value),
@@ -237,6 +263,9 @@ fn fitting(parameter: Parameter, value: Value, origin: Origin) -> Result<Value, 
         (Parameter::Text, _) => "a text",
         (Parameter::Integer, _) => "an integer",
         (Parameter::Map, _) => "a map",
+        (Parameter::Time, _) => "a time",
+        (Parameter::Duration, _) => "a duration",
+        (Parameter::Version, _) => "a version",
     };
     let failure = Failure::argument(format!("wants {wanted} and gets {}", value.noun()));
     Err(match (parameter, &value) {

@@ -233,7 +233,7 @@ impl Evaluator<'_> {
             }
             Value::Uint64(end) => count(Some(*end), Value::Uint64),
             Value::Byte(end) => count(Some(u64::from(*end)), |n| Value::Byte(u8::try_from(n).unwrap_or(u8::MAX))),
-            Value::Bool(_) | Value::Float(_) | Value::Text(_) | Value::Namespace(_) => {
+            Value::Bool(_) | Value::Float(_) | Value::Text(_) | Value::Named(_) | Value::Namespace(_) => {
                 let message = format!("range cannot walk over {}", value.noun());
                 Err(Failure::new("T206", message).at(range.pipeline.at).hint("it takes a list, a map or an integer"))
             }

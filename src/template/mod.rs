@@ -22,6 +22,7 @@ mod functions;
 mod inline;
 mod lex;
 mod limits;
+mod named;
 mod number;
 mod parse;
 mod pipeline;

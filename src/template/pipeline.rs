@@ -8,6 +8,8 @@ use super::ast::{Binding, Number, Operand, OperandKind, Pipeline, Segment};
 use super::call::Arguments;
 use super::eval::Evaluator;
 use super::failure::Failure;
+use super::functions::Function;
+use super::named;
 use super::value::{Map, Value, join_path};
 
 /// Keys of a map that a finding lists.
@@ -54,6 +56,11 @@ impl Evaluator<'_> {
             OperandKind::Chain(base, fields) => {
                 let receiver = self.operand(base, dot)?;
                 self.chain_call(receiver, fields, arguments, dot)
+            }
+            OperandKind::Field(names) if !plain => self.chain_call(dot.clone(), names, arguments, dot),
+            OperandKind::Variable(name, names) if !plain && !names.is_empty() => {
+                let receiver = self.variable(name)?;
+                self.chain_call(receiver, names, arguments, dot)
             }
             OperandKind::Nil if plain => {
                 Err(Failure::new("T110", "nil is no value that could be printed or passed on"))
@@ -112,6 +119,9 @@ impl Evaluator<'_> {
                 _ => self.field(&receiver, field)?,
             };
         }
+        if let Some(method) = method_of(&receiver, last) {
+            return self.call_method(method, receiver, arguments, dot);
+        }
         match receiver {
             Value::Namespace(group) => self.call_in(group, last, arguments, dot),
             _ if arguments.count() > 0 => {
@@ -131,6 +141,9 @@ impl Evaluator<'_> {
 
     fn field(&mut self, value: &Value, name: &str) -> Result<Value, Failure> {
         self.budget.steps(1)?;
+        if let Some(method) = method_of(value, name) {
+            return self.call_method(method, value.clone(), Arguments::none(), &Value::Nil);
+        }
         match value {
             Value::Map(map) => match map.get(name) {
                 Some(found) => {
@@ -141,6 +154,7 @@ impl Evaluator<'_> {
             },
             Value::Nil => Err(Failure::new("T202", format!("there is no value of which .{name} could be taken"))
                 .hint("ask for it first with {{ with … }}")),
+            Value::Named(named) => named.field(name),
             _ => Err(Failure::new("T202", format!("{} has no field .{name}", value.noun()))),
         }
     }
@@ -150,6 +164,15 @@ impl Evaluator<'_> {
         if !matches!(value, Value::Map(_) | Value::List(_)) {
             self.reads.extend(map.path_of(key));
         }
+    }
+}
+
+/// Returns the method of a value, if it has one of this name.
+fn method_of(value: &Value, name: &str) -> Option<&'static Function> {
+    match value {
+        Value::Named(named) => named.method(name),
+        Value::Map(map) => named::method_of(map, name),
+        _ => None,
     }
 }
 

@@ -81,6 +81,7 @@ fn write(value: &Value, out: &mut String, budget: &mut Budget, depth: usize) -> 
             }
             out.push(']');
         }
+        Value::Named(named) => out.push_str(&named.text()),
         Value::Namespace(name) => {
             return Err(Failure::argument(format!("{name} is a group of functions and has no text"))
                 .hint(format!("call one of them, such as {{{{ {name}.… }}}}")));

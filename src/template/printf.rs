@@ -4,6 +4,7 @@
 
 use super::failure::Failure;
 use super::limits::{Budget, check_value_depth};
+use super::named::Named;
 use super::number::{Layout, format_float};
 use super::print::print;
 use super::quote::{Charset, quote, quote_char};
@@ -256,6 +257,7 @@ fn format_value(value: &Value, verb: char, flags: Flags, budget: &mut Budget, de
         Value::Text(text) => format_text(text, verb, flags),
         Value::Bytes(bytes) => format_bytes(bytes, verb, flags)?,
         Value::List(_) | Value::Map(_) => return container(value, verb, flags, budget, depth),
+        Value::Named(named) => format_named(named, verb, flags)?,
         Value::Namespace(name) => {
             return Err(Failure::argument(format!("{name} is a group of functions and has no text")));
         }
@@ -296,6 +298,17 @@ fn container(value: &Value, verb: char, flags: Flags, budget: &mut Budget, depth
         _ => {}
     }
     Ok(format!("{open}{}{close}", parts.join(separator)))
+}
+
+/// Formats a value with a text of its own, which the verbs of texts show, or the number below it.
+fn format_named(named: &Named, verb: char, flags: Flags) -> Result<Option<String>, Failure> {
+    match (verb, named.as_signed()) {
+        ('v', Some(number)) if flags.go_syntax => Ok(integer(number < 0, number.unsigned_abs(), 'd', flags)),
+        ('v', _) if !flags.go_syntax => Ok(format_text(&named.text(), 's', flags)),
+        ('s' | 'q' | 'x' | 'X', _) => Ok(format_text(&named.text(), verb, flags)),
+        (_, Some(number)) => Ok(integer(number < 0, number.unsigned_abs(), verb, flags)),
+        (_, None) => Err(Failure::new("T211", format!("printf has no %{verb} for {} here", named.noun()))),
+    }
 }
 
 fn unsigned(number: u64, verb: char, flags: Flags) -> Option<String> {

@@ -2,6 +2,8 @@
 //!
 //! Not here: the comparison with the real program (`tests/live`).
 
+mod catalogue;
+
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
@@ -11,23 +13,28 @@ use super::limits::{Budget, MAX_FUEL};
 use super::{Context, has_action, render, render_within};
 
 /// Outputs recorded from the real gomplate; the first line of each file names the tool and its version.
-const RECORDED: [(&str, &str); 16] = [
+const RECORDED: [(&str, &str); 21] = [
     ("builtins", include_str!("../../fixtures/template/builtins.jsonl")),
     ("coll", include_str!("../../fixtures/template/coll.jsonl")),
     ("control", include_str!("../../fixtures/template/control.jsonl")),
     ("conv", include_str!("../../fixtures/template/conv.jsonl")),
     ("data", include_str!("../../fixtures/template/data.jsonl")),
     ("definitions", include_str!("../../fixtures/template/definitions.jsonl")),
+    ("documents", include_str!("../../fixtures/template/documents.jsonl")),
     ("files", include_str!("../../fixtures/template/files.jsonl")),
+    ("functions", include_str!("../../fixtures/template/functions.jsonl")),
     ("inline", include_str!("../../fixtures/template/inline.jsonl")),
     ("math", include_str!("../../fixtures/template/math.jsonl")),
     ("others", include_str!("../../fixtures/template/others.jsonl")),
     ("pipelines", include_str!("../../fixtures/template/pipelines.jsonl")),
     ("printf", include_str!("../../fixtures/template/printf.jsonl")),
+    ("semver", include_str!("../../fixtures/template/semver.jsonl")),
     ("strings", include_str!("../../fixtures/template/strings.jsonl")),
     ("syntax", include_str!("../../fixtures/template/syntax.jsonl")),
     ("tables", include_str!("../../fixtures/template/tables.jsonl")),
     ("test", include_str!("../../fixtures/template/test.jsonl")),
+    ("time", include_str!("../../fixtures/template/time.jsonl")),
+    ("url", include_str!("../../fixtures/template/url.jsonl")),
 ];
 
 /// One recorded case.

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use super::failure::Failure;
 use super::limits::{Budget, check_value_depth};
+use super::named::Named;
 use super::number::from_unsigned;
 
 /// A value.
@@ -35,6 +36,8 @@ pub(super) enum Value {
     List(List),
     /// A map with text keys.
     Map(Map),
+    /// A value of a type with methods.
+    Named(Named),
     /// What the name of a function group stands for.
     Namespace(&'static str),
 }
@@ -58,6 +61,10 @@ pub(super) enum Element {
     Texts,
     /// Maps from text to text.
     TextMap,
+    /// Maps that may hold anything.
+    Maps,
+    /// Lists of texts, in the query of a URL.
+    Query,
 }
 
 impl Element {
@@ -72,6 +79,8 @@ impl Element {
             Self::Bool => "bool",
             Self::Texts => "[]string",
             Self::TextMap => "map[string]string",
+            Self::Maps => "map[string]interface {}",
+            Self::Query => "[]string",
         }
     }
 }
@@ -319,7 +328,9 @@ impl Value {
             Self::Text(_) => "string".to_owned(),
             Self::Bytes(_) => "[]uint8".to_owned(),
             Self::List(list) => format!("[]{}", list.element().type_name()),
+            Self::Map(map) if map.element() == Element::Query => "url.Values".to_owned(),
             Self::Map(map) => format!("map[string]{}", map.element().type_name()),
+            Self::Named(named) => named.type_name().to_owned(),
             Self::Namespace(name) => format!("*{name}"),
         }
     }
@@ -335,6 +346,7 @@ impl Value {
             Self::Bytes(_) => "bytes",
             Self::List(_) => "a list",
             Self::Map(_) => "a map",
+            Self::Named(named) => named.noun(),
             Self::Namespace(_) => "a group of functions",
         }
     }
@@ -352,6 +364,7 @@ impl Value {
             Self::Text(_) => "string",
             Self::Bytes(_) | Self::List(_) => "slice",
             Self::Map(_) => "map",
+            Self::Named(named) => named.kind(),
             Self::Namespace(_) => "ptr",
         }
     }
@@ -369,6 +382,7 @@ impl Value {
             Self::Bytes(bytes) => !bytes.is_empty(),
             Self::List(list) => list.len() > 0,
             Self::Map(map) => map.len() > 0,
+            Self::Named(named) => named.as_signed() != Some(0),
             Self::Namespace(_) => true,
         }
     }
@@ -377,6 +391,7 @@ impl Value {
     pub(super) fn as_signed(&self) -> Option<i64> {
         match self {
             Self::Int(number) | Self::Int64(number) => Some(*number),
+            Self::Named(named) => named.as_signed(),
             _ => None,
         }
     }
@@ -445,6 +460,7 @@ fn same(left: &Value, right: &Value, budget: &mut Budget, depth: usize) -> Resul
             true
         }
         (Value::Namespace(a), Value::Namespace(b)) => a == b,
+        (Value::Named(a), Value::Named(b)) => a.type_name() == b.type_name() && a.text() == b.text(),
         _ => false,
     })
 }

@@ -45,7 +45,7 @@ pub(crate) const MODULES: &[Module] = &[
     Module::new(2, "model", &[(1, 1)]),
     Module::new(3, "yaml", &[(1, 2)]),
     Module::new(4, "schema", &[(1, 2)]),
-    Module::new(5, "template", &[(1, 2)]),
+    Module::new(5, "template", &[(1, 3)]),
     Module::new(6, "package", &[(1, 5)]),
     Module::new(7, "merge", &[(1, 4)]),
     Module::new(8, "kustomize", &[(1, 4)]),

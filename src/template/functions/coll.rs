@@ -320,7 +320,7 @@ fn sort(values: &[Value], budget: &mut Budget) -> Result<Value, Failure> {
 fn sort_key(item: &Value, key: &str) -> Option<Value> {
     match item {
         Value::Map(map) => map.get(key).filter(|value| !matches!(value, Value::Map(_) | Value::List(_) | Value::Nil)),
-        Value::Bool(_) | Value::Nil | Value::List(_) | Value::Bytes(_) | Value::Namespace(_) => None,
+        Value::Bool(_) | Value::Nil | Value::List(_) | Value::Bytes(_) | Value::Named(_) | Value::Namespace(_) => None,
         _ => Some(item.clone()),
     }
 }

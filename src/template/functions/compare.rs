@@ -44,6 +44,7 @@ fn equal(left: &Value, right: &Value) -> Result<bool, Failure> {
         #[expect(clippy::float_cmp, reason = "equal or not is the question")]
         (Value::Float(a), Value::Float(b)) => Ok(a == b),
         (Value::Text(a), Value::Text(b)) => Ok(a == b),
+        (Value::Named(a), Value::Named(b)) => Ok(a.is_identical(b)),
         (Value::Nil, Value::Nil) => Ok(true),
         (Value::Nil, Value::List(list)) | (Value::List(list), Value::Nil) => Ok(list.is_nil()),
         (Value::List(a), Value::List(b)) if a.is_nil() || b.is_nil() => Ok(a.is_nil() == b.is_nil()),

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use super::{Function, Parameter, at, fixed, integer_at, text_at, variadic};
 use crate::template::failure::Failure;
 use crate::template::limits::Budget;
+use crate::template::named::{Named, Url};
 use crate::template::number::{
     from_signed, from_unsigned, parse_float, parse_integer, parse_integer_in, parse_unsigned_in, truncate,
 };
@@ -51,6 +52,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     fixed("ToString", &[], ANY, |values, budget| to_text(at(values, 0), budget).map(Value::Text)),
     variadic("ToStrings", &[], &[], |values, budget| Ok(Value::texts(to_texts(values, budget)?))),
+    fixed("URL", &["urlParse"], ANY, |values, budget| {
+        Url::parse(&to_text(at(values, 0), budget)?).map(|url| Value::Named(Named::Url(url)))
+    }),
 ];
 
 const ANY: &[Parameter] = &[Parameter::Any];

@@ -84,6 +84,10 @@ fn write_value(
             }
             out.push('}');
         }
+        Value::Named(named) => match named.as_data()? {
+            Value::Text(text) => quote(&text, out),
+            plain => return write_value(&plain, lines, out, budget, depth),
+        },
         Value::Namespace(name) => return Err(Failure::argument(format!("{name} is a group of functions and no data"))),
     }
     if out.len() > MAX_TEXT_BYTES { budget.text(out.len()) } else { Ok(()) }

@@ -15,8 +15,11 @@ mod math;
 mod path;
 mod refused;
 mod regexp;
+mod semver;
 mod strings;
 mod test;
+mod time;
+mod toml;
 mod uuid;
 mod yaml;
 
@@ -61,6 +64,12 @@ pub(super) enum Parameter {
     Map,
     /// Anything but a field: gomplate does not look into it there.
     Position,
+    /// A point in time.
+    Time,
+    /// A duration; an integer constant counts nanoseconds.
+    Duration,
+    /// A version.
+    Version,
 }
 
 /// What a function reads of its arguments.
@@ -108,7 +117,7 @@ impl Function {
 }
 
 /// Makes a function that takes exactly these arguments.
-const fn fixed(
+pub(super) const fn fixed(
     name: &'static str,
     aliases: &'static [&'static str],
     parameters: &'static [Parameter],
@@ -128,20 +137,23 @@ const fn variadic(
 }
 
 /// Groups with their functions; a group may stand here twice.
-const GROUPS: [(&str, &[Function]); 14] = [
+const GROUPS: [(&str, &[Function]); 17] = [
     ("base64", base64::FUNCTIONS),
     ("coll", coll::FUNCTIONS),
     ("conv", conv::FUNCTIONS),
     ("crypto", crypto::FUNCTIONS),
     ("data", csv::FUNCTIONS),
     ("data", data::FUNCTIONS),
+    ("data", toml::FUNCTIONS),
     ("filepath", path::FUNCTIONS),
     ("filepath", path::FILES),
     ("math", math::FUNCTIONS),
     ("path", path::FUNCTIONS),
     ("regexp", regexp::FUNCTIONS),
+    ("semver", semver::FUNCTIONS),
     ("strings", strings::FUNCTIONS),
     ("test", test::FUNCTIONS),
+    ("time", time::FUNCTIONS),
     ("uuid", uuid::FUNCTIONS),
 ];
 
@@ -214,13 +226,33 @@ pub(super) fn unknown(name: &str) -> Failure {
     }
 }
 
+/// Returns the names of every function, the full one first, but for those that depend on the file (`tmpl.Path`) or on its
+/// data source.
+#[cfg(test)]
+pub(super) fn catalogue() -> Vec<Vec<String>> {
+    let mut all: Vec<Vec<String>> = ["and", "or", "tmpl.Exec"]
+        .iter()
+        .map(|name| vec![(*name).to_owned()])
+        .chain([vec!["tmpl.Inline".to_owned(), "tpl".to_owned()]])
+        .collect();
+    let single = [builtins::FUNCTIONS, compare::FUNCTIONS, strings::LEGACY];
+    all.extend(single.iter().flat_map(|functions| *functions).map(|function| vec![function.name.to_owned()]));
+    for (group, functions) in GROUPS {
+        all.extend(functions.iter().map(|function| {
+            let full = format!("{group}.{}", function.name);
+            [full].into_iter().chain(function.aliases.iter().map(|alias| (*alias).to_owned())).collect()
+        }));
+    }
+    all
+}
+
 /// Returns an argument; a missing one is nil.
 fn at(values: &[Value], index: usize) -> &Value {
     values.get(index).unwrap_or(&Value::Nil)
 }
 
 /// Returns a text argument that was checked.
-fn text_at(values: &[Value], index: usize) -> &str {
+pub(super) fn text_at(values: &[Value], index: usize) -> &str {
     match values.get(index) {
         Some(Value::Text(text)) => text,
         _ => "",
@@ -228,7 +260,7 @@ fn text_at(values: &[Value], index: usize) -> &str {
 }
 
 /// Returns an integer argument that was checked.
-fn integer_at(values: &[Value], index: usize) -> i64 {
+pub(super) fn integer_at(values: &[Value], index: usize) -> i64 {
     match values.get(index) {
         Some(Value::Int(number)) => *number,
         _ => 0,

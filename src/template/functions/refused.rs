@@ -5,7 +5,7 @@
 use crate::template::failure::Failure;
 
 /// Groups of which every function is refused, and why.
-const GROUPS: [(&str, &str, &str); 9] = [
+const GROUPS: [(&str, &str, &str); 8] = [
     ("env", "the environment", "a rendering depends on its config alone; add a key to defaultConfig"),
     ("file", "the file system", "a rendering sees only its own text; put the content into the package"),
     ("net", "the network", "a rendering makes no look-ups; add a key to defaultConfig"),
@@ -14,11 +14,10 @@ const GROUPS: [(&str, &str, &str); 9] = [
     ("gcp", "a cloud", "a rendering makes no look-ups; add a key to defaultConfig"),
     ("random", "chance", "secrets that are made once belong to defaultSecrets"),
     ("plugins", "other programs", "a rendering starts no program"),
-    ("time", "", ""),
 ];
 
 /// Single names that are refused, and why.
-const NAMES: [(&str, &str, &str); 31] = [
+const NAMES: [(&str, &str, &str); 33] = [
     ("getenv", "the environment", "a rendering depends on its config alone; add a key to defaultConfig"),
     ("include", "outside data", "use {{ template \"name\" . }} for a template of this file"),
     ("defineDatasource", "outside data", "the values of the app's config are at the root: {{ .domain }}"),
@@ -50,31 +49,13 @@ const NAMES: [(&str, &str, &str); 31] = [
     ("time.Since", "the clock", "add a key to defaultConfig"),
     ("time.Until", "the clock", "add a key to defaultConfig"),
     ("time.ZoneName", "the host's time zone", "add a key to defaultConfig"),
+    ("time.ZoneOffset", "the host's time zone", "add a key to defaultConfig"),
+    ("time.ParseLocal", "the host's time zone", "write time.ParseInLocation with the name of a zone"),
 ];
 
 /// Names of gomplate that are not built.
-const UNBUILT: [&str; 20] = [
-    "jq",
-    "jsonpath",
-    "coll.JQ",
-    "coll.JSONPath",
-    "cue",
-    "toCUE",
-    "data.CUE",
-    "data.ToCUE",
-    "toml",
-    "toTOML",
-    "data.TOML",
-    "data.ToTOML",
-    "yaml",
-    "yamlArray",
-    "data.YAML",
-    "data.YAMLArray",
-    "urlParse",
-    "conv.URL",
-    "semver",
-    "call",
-];
+const UNBUILT: [&str; 9] =
+    ["jq", "jsonpath", "coll.JQ", "coll.JSONPath", "cue", "toCUE", "data.CUE", "data.ToCUE", "call"];
 
 /// Names of other tools, and what to write instead.
 const FOREIGN: [(&str, &str); 17] = [
@@ -102,10 +83,9 @@ pub(super) fn is_refused(name: &str) -> bool {
     group(name).is_some() || failure(name).is_some()
 }
 
-/// Returns the group of this name if all its functions are refused or not built.
+/// Returns the group of this name if all its functions are refused.
 pub(super) fn group(name: &str) -> Option<&'static str> {
-    let unbuilt = (name == "semver").then_some("semver");
-    unbuilt.or_else(|| GROUPS.iter().map(|(known, _, _)| *known).find(|known| *known == name))
+    GROUPS.iter().map(|(known, _, _)| *known).find(|known| *known == name)
 }
 
 /// Returns why a function is refused, if it is; the name may hold its group.
@@ -114,7 +94,7 @@ pub(super) fn failure(name: &str) -> Option<Failure> {
         return Some(refusal(name, reason, hint));
     }
     let group = name.split_once('.').map_or(name, |(group, _)| group);
-    if UNBUILT.contains(&name) || UNBUILT.contains(&group) || group == "time" {
+    if UNBUILT.contains(&name) {
         return Some(Failure::new("T211", format!("function {name} is known but not available yet")));
     }
     let (_, reason, hint) = GROUPS.iter().find(|(known, _, _)| *known == group && name != group)?;
@@ -144,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_is_not_built_is_said_so() {
-        for name in ["jq", "data.TOML", "time.Parse", "semver.Semver"] {
+        for name in ["jq", "data.CUE", "coll.JSONPath"] {
             assert_eq!(failure(name).unwrap().id, "T211", "{name}");
         }
     }

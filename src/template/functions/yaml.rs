@@ -1,13 +1,14 @@
 //! Pure. Writes YAML as gomplate does: block style, indent 2, keys in natural order, quotes only where needed.
 //!
-//! Not here: Kubernetes' own dialect and files people wrote (`crate::yaml`); that module may not be used from here,
-//! and this one must match another program byte for byte.
+//! Not here: Kubernetes' own dialect and files people wrote (`crate::yaml`); this one must match another program byte
+//! for byte.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
 
 use crate::template::failure::Failure;
 use crate::template::limits::{Budget, MAX_TEXT_BYTES, check_value_depth};
+use crate::template::named::Named;
 use crate::template::number::{Layout, format_float, parse_float, parse_integer, parse_unsigned_in};
 use crate::template::unicode::is_letter;
 use crate::template::value::Value;
@@ -83,6 +84,12 @@ impl Writer<'_> {
             Value::Byte(number) => self.scalar(&number.to_string(), place),
             Value::Float(number) => self.scalar(&float(*number), place),
             Value::Text(text) => self.text(text, place),
+            Value::Named(Named::Time(time)) => self.scalar(&time.to_data(), place),
+            Value::Named(named @ Named::Duration(_)) => self.scalar(&named.text(), place),
+            Value::Named(named) => {
+                let data = named.as_data()?;
+                self.node(&data, place, depth)?;
+            }
             Value::Namespace(name) => {
                 return Err(Failure::argument(format!("{name} is a group of functions and no data")));
             }
