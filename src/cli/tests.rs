@@ -245,7 +245,8 @@ async fn deletion_asks_for_the_name(inside: &Surroundings) {
         assert!(out.notes.contains("its volumes and its namespace stay"), "{out:?}");
     }
     // Without a daemon nobody looks again whether everything has gone, so it may take a second request.
-    assert_eq!(line(inside, "wild app delete one --yes").await.0, 0);
+    let (code, out) = line(inside, "wild app delete one --yes").await;
+    assert_eq!(code, 0, "{out:?}");
     let (code, out) = line(inside, "wild app delete one").await;
     assert_eq!((code, out.notes.as_str()), (0, "one is not there; nothing to delete.\n"));
 }

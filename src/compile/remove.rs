@@ -17,7 +17,7 @@ use crate::yaml;
 pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result<Proposal, Refusal> {
     let files = &sources.files;
     if !is_there(app, sources) && !files.contains(&record_path(app)) {
-        return Err(no_such_app("delete", app, apps_of(files).keys().map(AppName::as_str)));
+        return again(app, sources, data);
     }
     let dependents = dependents(app, files);
     if !dependents.is_empty() {
@@ -68,6 +68,21 @@ pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result
     }
     proposal.summary = vec![format!("{app} removed from the repository")];
     Ok(proposal)
+}
+
+/// Goes on with a deletion that is committed already and that the cluster may not have ended.
+fn again(app: &AppName, sources: &Sources, data: DataFate) -> Result<Proposal, Refusal> {
+    let stays = match (sources.removed, data) {
+        (None, _) => return Err(no_such_app("delete", app, apps_of(&sources.files).keys().map(AppName::as_str))),
+        (Some(DataFate::Keep), DataFate::Delete) => "its volumes and its namespace stay",
+        (Some(DataFate::Delete), DataFate::Keep) => "its volumes and its namespace go too",
+        (Some(_), _) => {
+            let summary = vec![format!("{app} is removed from the repository already")];
+            return Ok(Proposal { summary, ..Proposal::nothing(app) });
+        }
+    };
+    let because = format!("it is removed from the repository already, by a commit that says that {stays}");
+    Err(Refusal::user(format!("delete {app}"), because, format!("git log -1 -- apps/{app}")))
 }
 
 /// Returns the apps whose manifest or record binds a requirement to this one.

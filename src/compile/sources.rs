@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::record;
 use crate::model::{
-    AppName, CommitId, Config, Diagnostic, FileTree, Generation, GenerationRecord, PackageName, SETTINGS_VERSION,
-    Settings, Upstream,
+    AppName, CommitId, Config, DataFate, Diagnostic, FileTree, Generation, GenerationRecord, PackageName,
+    SETTINGS_VERSION, Settings, Upstream,
 };
 use crate::package::{self, Installed, MANIFEST};
 use crate::yaml::{self, Dialect};
@@ -35,6 +35,8 @@ pub struct Sources {
     pub update: Option<UpdateBranch>,
     /// For a roll-back: the app's paths and `config.yaml` at the commit to go back to.
     pub past: Option<FileTree>,
+    /// For a deletion: what was said about its data when the app was removed from the tree; nothing if it is there or never was.
+    pub removed: Option<DataFate>,
 }
 
 /// A package in one upstream.

@@ -169,6 +169,7 @@ impl World {
             packages: self.packages.clone(),
             update: self.updates.get(app).cloned(),
             past: self.past.clone(),
+            removed: None,
         }
     }
 

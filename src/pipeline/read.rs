@@ -11,7 +11,9 @@ use super::overview::{Overview, overview, overview_of};
 use super::{Error, Instance};
 use crate::compile::{self, Authors, Bent, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
 use crate::merge::{self, Conflict};
-use crate::model::{AppName, CommitId, FileTree, PackageName, Reason, RefusalText, Request, Settings, Upstream};
+use crate::model::{
+    AppName, CommitId, DataFate, FileTree, PackageName, Reason, RefusalText, Request, Settings, Upstream,
+};
 use crate::package::{self, PackageDialect};
 use crate::plan::Presence;
 
@@ -113,6 +115,9 @@ pub(super) async fn read(
     let generations = generations(instance, app, &head, standing.as_ref()).await?;
     (sources.base, sources.tip, read.bent) = (generations.base, generations.tip, generations.bent);
     sources.update = update(instance, app, &head).await?;
+    if matches!(request, Some(Request::Delete { .. })) && !overview.apps.contains_key(app) {
+        sources.removed = fate(removed(instance, app, &head).await?);
+    }
     if let Some(Request::Rollback { to, .. }) = request {
         let record = compile::record_path(app);
         sources.past =
@@ -131,7 +136,8 @@ pub(super) async fn read(
 }
 
 fn sources(head: CommitId) -> Sources {
-    Sources { head, files: FileTree::new(), base: None, tip: None, packages: Vec::new(), update: None, past: None }
+    let (files, packages) = (FileTree::new(), Vec::new());
+    Sources { head, files, base: None, tip: None, packages, update: None, past: None, removed: None }
 }
 
 /// Returns the version that a request names, if it names one.
@@ -267,6 +273,15 @@ async fn removed(instance: &Instance, app: &AppName, commit: &CommitId) -> Resul
         Some("delete") => Presence::RemovedWithData,
         _ => Presence::RemovedKeepingData,
     })
+}
+
+/// Returns what was said about the data of an app that was removed.
+fn fate(presence: Presence) -> Option<DataFate> {
+    match presence {
+        Presence::RemovedKeepingData => Some(DataFate::Keep),
+        Presence::RemovedWithData => Some(DataFate::Delete),
+        Presence::Kept | Presence::Added | Presence::Vanished => None,
+    }
 }
 
 /// Returns the open conflicts of an app's waiting update.

@@ -5,8 +5,8 @@
 use serde_json::json;
 
 use super::{World, app, blog, commit, delete, refused, set, summary, update};
-use crate::compile::record_of;
-use crate::model::Request;
+use crate::compile::{Cause, Sources, propose, record_of};
+use crate::model::{DataFate, Request};
 
 fn rollback(world: &mut World, to: usize) -> Request {
     world.past = Some(world.main[to].clone());
@@ -87,6 +87,26 @@ fn a_deleted_app_leaves_nothing_but_says_so_in_a_trailer() {
     assert_eq!(left, [".wild/config.yaml", "config.yaml"]);
     assert!(!world.text("config.yaml").contains("blog"), "{}", world.text("config.yaml"));
     refused(world.act(&delete("blog")), "user: delete blog: there is no app blog; wild app list --deployed");
+}
+
+#[test]
+fn deleting_again_goes_on_with_what_was_committed() {
+    let mut world = World::with_blog();
+    world.act(&delete("blog")).unwrap();
+    let blog = app("blog");
+    let again = |removed: DataFate, data: DataFate| {
+        let sources = Sources { removed: Some(removed), ..world.sources(&blog) };
+        propose(&blog, &sources, Cause::Request(&Request::Delete { app: blog.clone(), data }))
+    };
+    for fate in [DataFate::Keep, DataFate::Delete] {
+        let proposal = again(fate, fate).unwrap();
+        assert!(proposal.is_nothing());
+        assert_eq!(proposal.summary, ["blog is removed from the repository already"]);
+    }
+    refused(
+        again(DataFate::Keep, DataFate::Delete),
+        "user: delete blog: it is removed from the repository already, by a commit that says that its volumes and its namespace stay; git log -1 -- apps/blog",
+    );
 }
 
 #[test]
