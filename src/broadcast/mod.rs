@@ -56,10 +56,15 @@ impl Bus {
         }
     }
 
+    /// Wakes the sender of statuses, because what kept it from sending may be over.
+    pub fn resend(&self) {
+        self.unsent.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
     /// Stores a status and wakes the sender if it differs from the one before.
     pub async fn set_status(&self, status: StoredStatus) {
         match self.store.put_status(&self.instance, &status).await {
-            Ok(true) => self.unsent.send_modify(|count| *count = count.wrapping_add(1)),
+            Ok(true) => self.resend(),
             Ok(false) => {}
             Err(error) => {
                 tracing::error!(instance = %self.instance, error = crate::base::chain(&error), "a commit status was not stored");

@@ -27,8 +27,11 @@ const RETRY_LIMIT: Duration = Duration::from_secs(300);
 /// Shortest time between two rounds: while many apps are applied the newest state is worth telling, not each on the way.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Keeps the statuses of a commit where plain git can show them. Implemented over `git`, which this module may not decide about.
+/// What an instance's git repository is to statuses. Implemented over `git`, which this module may not decide about.
 pub trait Notes: Send + Sync {
+    /// Returns whether a commit is still on its way to the forge, which takes no status of a commit that it does not know.
+    fn is_on_its_way<'a>(&'a self, commit: &'a CommitId) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
+
     /// Replaces the note of a commit.
     fn write<'a>(
         &'a self,
@@ -90,7 +93,10 @@ async fn send_all(bus: &Bus, forge: Option<&dyn Forge>, notes: &dyn Notes, publi
     let mut settled = true;
     for status in unsent {
         let key = key(&status);
-        if !told.contains(&key) && !send(bus, forge, &status, public_url).await {
+        let untold = forge.filter(|_| !told.contains(&key));
+        if let Some(forge) = untold
+            && (notes.is_on_its_way(&status.commit).await || !send(bus, forge, &status, public_url).await)
+        {
             settled = false;
             continue;
         }
@@ -109,8 +115,7 @@ async fn send_all(bus: &Bus, forge: Option<&dyn Forge>, notes: &dyn Notes, publi
 }
 
 /// Tells the forge one status. A refusal that no retry can mend counts as settled, after a line in the log.
-async fn send(bus: &Bus, forge: Option<&dyn Forge>, status: &StoredStatus, public_url: &str) -> bool {
-    let Some(forge) = forge else { return true };
+async fn send(bus: &Bus, forge: &dyn Forge, status: &StoredStatus, public_url: &str) -> bool {
     let StoredStatus { commit, context, state, description, changed: _ } = status;
     let posted = CommitStatus {
         commit: commit.clone(),

@@ -1,4 +1,5 @@
-//! Keeps statuses in git notes: `git log --notes=wild` shows them with or without a forge.
+//! Keeps statuses in git notes, which `git log --notes=wild` shows with or without a forge, and holds them back from one that does not
+//! know their commit yet.
 //!
 //! Not here: the words (`broadcast::message`).
 
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 use crate::broadcast::Notes;
 use crate::model::CommitId;
-use crate::pipeline::Instance;
+use crate::pipeline::{self, Instance};
 use crate::store::StoredStatus;
 
 /// Writes the notes of one instance.
@@ -24,6 +25,11 @@ impl GitNotes {
 }
 
 impl Notes for GitNotes {
+    fn is_on_its_way<'a>(&'a self, commit: &'a CommitId) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+        // Where that cannot be told, the forge itself says whether it knows the commit.
+        Box::pin(async move { pipeline::is_on_its_way(&self.instance, commit).await.unwrap_or(false) })
+    }
+
     fn write<'a>(
         &'a self,
         commit: &'a CommitId,

@@ -38,7 +38,7 @@ pub use instance::{Instance, Opening};
 pub use overview::{Overview, overview};
 use read::{Merge, Sight};
 pub use read::{Read, conflicts, settings};
-pub use remote::{remote_trouble, sync_remote};
+pub use remote::{is_on_its_way, remote_trouble, sync_remote};
 use skip::skips;
 use state::Change;
 pub use state::conflict_texts;

@@ -253,10 +253,24 @@ async fn push_all(instance: &Instance, head: &CommitId) -> Result<bool, git::Err
             }
         }
     }
+    instance.bus.resend();
     Ok(pushed
         .iter()
         .filter(|pushed| pushed.name == branch)
         .all(|pushed| !matches!(pushed.result, Pushed::Rejected { .. })))
+}
+
+/// Returns whether a commit of the deployed branch was not pushed yet.
+pub async fn is_on_its_way(instance: &Instance, commit: &CommitId) -> Result<bool, Error> {
+    if instance.remote.is_none() {
+        return Ok(false);
+    }
+    let repository = &instance.repository;
+    let there = repository.read_ref(&tracked(&format!("refs/heads/{}", instance.branch))).await?;
+    Ok(match there {
+        Some(there) if repository.is_ancestor(commit, &there).await? => false,
+        _ => repository.is_ancestor(commit, &head(instance).await?).await?,
+    })
 }
 
 async fn forward(instance: &Instance, here: &CommitId, there: &CommitId) -> Result<(), Error> {
@@ -415,6 +429,22 @@ mod tests {
         let second = commit(&world.theirs, MAIN, first.as_ref(), "of a person").await;
         assert_eq!(world.sync().await, (true, String::new()));
         assert_eq!(world.here(MAIN).await, Some(second));
+    }
+
+    #[tokio::test]
+    async fn a_commit_is_on_its_way_until_it_is_pushed() {
+        let world = World::new().await;
+        let ways = async |commit: &CommitId| is_on_its_way(&world.instance, commit).await.unwrap();
+        let first = world.here(MAIN).await.unwrap();
+        assert!(ways(&first).await);
+        world.sync().await;
+        assert!(!ways(&first).await);
+        let second = commit(&world.instance.repository, MAIN, Some(&first), "of ours").await;
+        assert!(ways(&second).await && !ways(&first).await);
+        world.sync().await;
+        assert!(!ways(&second).await);
+        let dropped = commit(&world.instance.repository, "refs/heads/elsewhere", Some(&first), "of nobody").await;
+        assert!(!ways(&dropped).await, "nothing will ever push it");
     }
 
     #[tokio::test]

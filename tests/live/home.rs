@@ -101,6 +101,11 @@ impl Home {
         }
     }
 
+    /// Returns what the daemon logged.
+    pub(crate) fn daemon_log(&self) -> String {
+        self.daemon.as_ref().map(Process::whole_log).unwrap_or_default()
+    }
+
     fn clone_from_forge(&self) {
         let address = self.gitea.push_address(HOME);
         until("the forge has the branch", || {

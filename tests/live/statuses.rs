@@ -23,6 +23,8 @@ fn statuses_on_the_forge_tell_the_truth() {
     red_while_the_cluster_differs(&home);
     red_while_nothing_can_be_read(&home);
     nothing_is_pushed_over(&home);
+    let refused = "the forge did not take a status";
+    assert!(!home.daemon_log().contains(refused), "no status is sent before its commit\n{}", home.daemon_log());
     home.stop_daemon();
 }
 

@@ -116,10 +116,14 @@ impl Process {
         kill_process_group(self.pid, signal).map_err(|error| format!("signal {}: {error}", self.name))
     }
 
+    /// Returns everything that the program printed.
+    pub(crate) fn whole_log(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
     /// Returns the end of the log under a heading.
     pub(crate) fn log_tail(&self) -> String {
-        let text = std::fs::read(&self.log).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
+        let text = self.whole_log();
         let lines: Vec<&str> = text.lines().collect();
         let tail = lines.get(lines.len().saturating_sub(LOG_TAIL_LINES)..).unwrap_or_default();
         format!("---- {} ({})\n{}\n", self.name, self.log.display(), tail.join("\n"))
