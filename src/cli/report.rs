@@ -81,6 +81,13 @@ pub(super) fn proposal(proposal: &Value) -> String {
     for line in list(proposal, "summary").iter().filter_map(Value::as_str) {
         lines.push_str(&format!("  {line}\n"));
     }
+    // What a newer version breaks is told before what it does.
+    for finding in list(proposal, "breaking") {
+        lines.push_str(&format!("  {}  {}\n", text(finding, "id"), text(finding, "message")));
+        if !text(finding, "hint").is_empty() {
+            lines.push_str(&format!("       decide: {}\n", text(finding, "hint")));
+        }
+    }
     for change in list(proposal, "changes") {
         lines.push_str(&format!("  {} {}\n", text(change, "sign"), text(change, "path")));
     }

@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::generate::{self, GenerateInput, Generated};
-use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, PackageName, Upstream};
+use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, Object, PackageName, Upstream};
 use crate::package::lint::{LintInput, LintPart, judged, lint, sorted};
-use crate::package::{self, Package, PackageDialect, PackageManifest, ResolveInput, Resolved};
+use crate::package::{self, LocalEdits, Package, PackageDialect, PackageManifest, ResolveInput, Resolved, VersionSide};
 use crate::template;
 
 /// What came of an examination.
@@ -37,13 +37,7 @@ pub fn examine(
     let sample = package::sample_config(&package);
     let config = config.unwrap_or(&sample);
     let Ok(app) = AppName::parse(name.as_str()) else { return refused(Vec::new()) };
-    let bindings: BTreeMap<String, AppName> = package
-        .manifest
-        .requires
-        .iter()
-        .filter_map(|it| Some((it.reference().to_owned(), AppName::parse(it.reference()).ok()?)))
-        .collect();
-    let (resolved, generated) = match made(&app, &package, &bindings, config) {
+    let (resolved, generated) = match made(&app, &package, &sample_bindings(&package), config) {
         Ok(made) => made,
         Err(findings) => return refused(in_package(&app, findings)),
     };
@@ -59,6 +53,46 @@ pub fn examine(
     let of_build = in_package(&app, generated.diagnostics.clone());
     findings.extend(of_build.iter().map(judged).filter(|finding| !ids.contains(&finding.id)));
     Examined { findings: sorted(findings), generated: Some(generated) }
+}
+
+/// Returns what breaks between two versions of a package, both built with one config, or why one of them gives nothing.
+pub fn breaking_between(
+    name: &PackageName,
+    old: &FileTree,
+    new: &FileTree,
+    config: Option<&Config>,
+) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+    let old = Built::of(name, old, config)?;
+    let new = Built::of(name, new, config)?;
+    Ok(package::breaking(old.side(), new.side(), LocalEdits::Unknown))
+}
+
+/// A version with what it builds.
+struct Built {
+    package: Package,
+    objects: Vec<Object>,
+    reads: BTreeSet<String>,
+}
+
+impl Built {
+    fn of(name: &PackageName, files: &FileTree, config: Option<&Config>) -> Result<Self, Vec<Diagnostic>> {
+        let package = package::load(name, files)?;
+        let sample = package::sample_config(&package);
+        let Ok(app) = AppName::parse(name.as_str()) else { return Err(Vec::new()) };
+        let (resolved, generated) = made(&app, &package, &sample_bindings(&package), config.unwrap_or(&sample))?;
+        let reads = reads(&app, &package, &resolved);
+        Ok(Self { objects: generated.objects.into_iter().map(|built| built.object).collect(), reads, package })
+    }
+
+    fn side(&self) -> VersionSide<'_> {
+        VersionSide { package: &self.package, objects: &self.objects, reads: &self.reads }
+    }
+}
+
+/// Binds each requirement to an app that is called like its reference.
+fn sample_bindings(package: &Package) -> BTreeMap<String, AppName> {
+    let requires = package.manifest.requires.iter();
+    requires.filter_map(|it| Some((it.reference().to_owned(), AppName::parse(it.reference()).ok()?))).collect()
 }
 
 type Made = (Resolved, Generated);
@@ -121,3 +155,5 @@ fn reads(app: &AppName, package: &Package, resolved: &Resolved) -> BTreeSet<Stri
 mod converted;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod versions;

@@ -33,7 +33,7 @@ mod tests;
 
 pub use directory::add_directory;
 pub use generate::{GenerateInput, Generated, RENDERER};
-pub use lint::{Examined, examine};
+pub use lint::{Examined, breaking_between, examine};
 pub use proposal::{Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
 pub use record::{read_record, record_path, same_generation};
 pub use refusal::{Explanation, Refusal};

@@ -38,6 +38,8 @@ pub struct Proposal {
     pub update_branch: Fate,
     /// What a person has to decide.
     pub conflicts: Vec<Conflict>,
+    /// What the newer version breaks; warnings ask for a decision.
+    pub breaking: Vec<Diagnostic>,
     /// What a person should know.
     pub notices: Vec<String>,
     /// Warnings.
@@ -57,6 +59,7 @@ impl Proposal {
             update: None,
             update_branch: Fate::Keep,
             conflicts: Vec::new(),
+            breaking: Vec::new(),
             notices: Vec::new(),
             diagnostics: Vec::new(),
             needs: SecretNeeds::none(app.clone()),

@@ -4,7 +4,7 @@
 //! and the commit (`land`), decisions (`resolve`).
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -17,9 +17,10 @@ use super::record_of;
 use super::refusal::{Refusal, no_such_app};
 use super::resolve::decided;
 use super::sources::{CONFIG, Sources, UpstreamPackage, apps_of, config_in, settings_of};
+use crate::kustomize::{self, BuiltObject};
 use crate::merge::{ConfigEdit, ConfigMerged, ConflictKind, merge_config};
-use crate::model::{AppName, CommitId, Diagnostic, FileTree, GenerationRecord, Side, UpdatePolicy, Upstream};
-use crate::package::{self, Package, ResolveInput, compare_versions, satisfies};
+use crate::model::{AppName, CommitId, Diagnostic, FileTree, GenerationRecord, Object, Side, UpdatePolicy, Upstream};
+use crate::package::{self, LocalEdits, Package, ResolveInput, VersionSide, compare_versions, satisfies};
 
 /// A version of a package that an app may be brought to.
 pub(super) struct Candidate<'a> {
@@ -164,6 +165,7 @@ fn bring(
     let start = sources.files.text(CONFIG).unwrap_or_default().to_owned();
     let decisions = decided(app, sources);
     let made = make(&Making { app, sources, candidate, start, decisions: &decisions, config: ConfigRule::Merge })?;
+    let breaking = breaking(app, sources, record, candidate, &made);
     let version = &candidate.package.manifest.version;
     let what = if *version == record.version {
         format!("{version} at {}", candidate.commit.short())
@@ -183,10 +185,52 @@ fn bring(
         body: String::new(),
         waiting: Waiting::Replaced,
     })?;
+    proposal.breaking = breaking;
     if proposal.is_nothing() && proposal.conflicts.is_empty() {
         proposal.summary = vec![format!("{app} is at {version}, and nothing of it changed")];
     }
     Ok(proposal)
+}
+
+/// Returns what the newer version breaks for this app: both built with its config, and only keys that it changed count.
+fn breaking(
+    app: &AppName,
+    sources: &Sources,
+    record: &GenerationRecord,
+    candidate: &Candidate<'_>,
+    made: &Made,
+) -> Vec<Diagnostic> {
+    let Some(base) = &sources.base else { return Vec::new() };
+    let Ok(package) = package::load(&record.package, &view(&base.files, app)) else { return Vec::new() };
+    let Ok(built) = kustomize::build(&base.files, &format!("apps/{app}")) else { return Vec::new() };
+    let section = config_in(sources.files.text(CONFIG).unwrap_or_default()).ok();
+    let section = section.and_then(|config| config.app(app).cloned()).unwrap_or_default();
+    let mut edited = BTreeSet::new();
+    changed_keys(&record.defaults, &section, "", &mut edited);
+    let objects = |built: &[BuiltObject]| -> Vec<Object> { built.iter().map(|it| it.object.clone()).collect() };
+    let (old, new, reads) = (objects(&built.objects), objects(&made.theirs.objects), BTreeSet::new());
+    package::breaking(
+        VersionSide { package: &package, objects: &old, reads: &reads },
+        VersionSide { package: &candidate.package, objects: &new, reads: &reads },
+        LocalEdits::Known(&edited),
+    )
+}
+
+/// Collects the paths of values that are not the default.
+fn changed_keys(
+    defaults: &Map<String, Value>,
+    section: &Map<String, Value>,
+    prefix: &str,
+    edited: &mut BTreeSet<String>,
+) {
+    for (key, value) in section {
+        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match (defaults.get(key), value) {
+            (Some(Value::Object(defaults)), Value::Object(section)) => changed_keys(defaults, section, &path, edited),
+            (Some(default), value) if default == value => {}
+            _ => drop(edited.insert(path)),
+        }
+    }
 }
 
 /// Whether keys of config.yaml are merged with new defaults.

@@ -126,6 +126,7 @@ pub(super) fn proposal(proposal: &Proposal, there: &FileTree) -> Result<Value, P
         "branch": if proposal.main.is_none() && proposal.update.is_some() { "update" } else { "deployed" },
         "changes": changes,
         "conflicts": value(&proposal.conflicts)?,
+        "breaking": value(&proposal.breaking)?,
         "notices": proposal.notices,
         "diagnostics": value(&proposal.diagnostics)?,
         "secrets": proposal.needs.own.len(),

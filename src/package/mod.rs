@@ -6,6 +6,7 @@
 //! Findings name file, line and rule. Not here: rendering files and building the app (`compile`).
 
 mod bind;
+mod breaking;
 mod convert;
 mod dialect;
 mod directory;
@@ -25,6 +26,7 @@ mod service;
 mod version;
 
 pub use bind::{Installed, bind, bindings_of, check_exports, requirement_cycle};
+pub use breaking::{LocalEdits, VersionSide, breaking};
 pub use convert::{Converted, convert};
 pub use dialect::detect as detect_dialect;
 pub use directory::{Listed, Listing, directories, find, list};

@@ -2,7 +2,7 @@
 //!
 //! Not here: the form of SARIF (`sarif.rs`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -14,7 +14,8 @@ use crate::cli::format::Document;
 use crate::cli::json::{list, text};
 use crate::cli::session::Session;
 use crate::cli::table::table;
-use crate::model::{Diagnostic, Severity};
+use crate::compile;
+use crate::model::{Config, Diagnostic, Severity};
 use crate::package::lint::rule_of;
 
 pub(super) const HELP: &str = "Examples:
@@ -31,6 +32,9 @@ pub(in crate::cli) struct Lint {
     /// Folders of packages.
     #[arg(value_name = "DIR", required = true)]
     folders: Vec<PathBuf>,
+    /// An older version of the one package: says what the newer one breaks.
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
     /// Config to render with, in the form of config.yaml; one is made up without.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -48,6 +52,12 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &Lint) -> Result<ExitCod
         let examined = source.examine(config.as_ref());
         findings.extend(examined.findings.into_iter().map(|finding| (format!("{shown}/{}", finding.file), finding)));
     }
+    if let Some(older) = &arguments.against {
+        let [folder] = arguments.folders.as_slice() else {
+            return Err(CommandError::new(what, "--against compares one package", "name one folder"));
+        };
+        findings.extend(against(session, folder, older, config.as_ref())?);
+    }
     let is_bad = findings.iter().any(|(_, finding)| finding.severity != Severity::Info);
     if session.format() == Format::Sarif {
         session.out.data(&format!("{:#}\n", sarif::log(&findings)));
@@ -59,6 +69,24 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &Lint) -> Result<ExitCod
         session.note("Nothing was found.");
     }
     Ok(if is_bad { ExitCode::Answer } else { ExitCode::Done })
+}
+
+/// Returns what the package breaks against an older version of it.
+fn against(
+    session: &Session<'_>,
+    folder: &Path,
+    older: &Path,
+    config: Option<&Config>,
+) -> Result<Vec<(String, Diagnostic)>, CommandError> {
+    let what = "compare packages";
+    let new = Source::read(session, folder, what)?;
+    let old = Source::read(session, older, what)?;
+    let findings = compile::breaking_between(&new.name, &old.files, &new.files, config).map_err(|findings| {
+        CommandError::of_diagnostics(what, &findings, "correct the older version, or lint without it")
+    })?;
+    let shown = folder.display().to_string();
+    let shown = shown.trim_end_matches('/').to_owned();
+    Ok(findings.into_iter().map(|finding| (format!("{shown}/{}", finding.file), finding)).collect())
 }
 
 fn item(path: &str, finding: &Diagnostic) -> Value {

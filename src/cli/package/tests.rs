@@ -39,6 +39,24 @@ async fn a_new_package_is_examined_shown_and_tested() {
 }
 
 #[tokio::test]
+async fn a_version_is_compared_with_an_older_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = scratch.path();
+    for folder in [at.to_owned(), at.join("old")] {
+        std::fs::create_dir_all(&folder).unwrap();
+        wild(&folder, "wild package new blog", "").await;
+    }
+    let (code, out) = wild(at, "wild package lint blog --against old/blog", "").await;
+    assert_eq!((code, out.data.as_str()), (0, ""), "{out:?}");
+    let service = at.join("blog/service.yaml");
+    let text = std::fs::read_to_string(&service).unwrap();
+    std::fs::write(&service, text.replace("port: 80", "port: 81")).unwrap();
+    let (code, out) = wild(at, "wild package lint blog --against old/blog", "").await;
+    assert!(code == 0 && out.data.contains("B15") && out.data.contains("its ports are 81 and were 80"), "{out:?}");
+    assert_eq!(wild(at, "wild package lint blog old/blog --against old/blog", "").await.0, 2);
+}
+
+#[tokio::test]
 async fn findings_are_told_to_people_programs_and_scanners() {
     let scratch = tempfile::tempdir().unwrap();
     let at = scratch.path();

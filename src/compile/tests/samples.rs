@@ -107,5 +107,8 @@ fn a_renamed_key_of_the_blog_waits_if_it_was_edited_and_follows_if_not() {
         let proposal = world.act(&update("quillblog")).unwrap();
         assert_eq!(proposal.conflicts.len(), conflicts, "{:?}", proposal.conflicts);
         assert!(proposal.conflicts.iter().all(|conflict| conflict.key == "title"));
+        // Only a key that was edited breaks anything.
+        let broken: Vec<&str> = proposal.breaking.iter().map(|finding| finding.id.as_str()).collect();
+        assert_eq!(broken, vec!["B01"; conflicts]);
     }
 }
