@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use crate::model::{AppName, ErrorClass, Reason};
 
-/// Passes of different apps that run side by side.
-const RUNNING_LIMIT: usize = 16;
+/// Passes of different apps that run side by side. More than the writes that a target takes at once: a pass also reads, plans and waits for
+/// the disk, and its stages come one after the other.
+const RUNNING_LIMIT: usize = 64;
 /// First wait after a failure of the system (seed S0).
 const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 /// Longest wait after failures of the system (seed S0).
@@ -258,12 +259,12 @@ mod tests {
     }
 
     #[test]
-    fn at_most_sixteen_passes_run() {
+    fn passes_that_run_side_by_side_are_bounded() {
         let mut queue = Queue::default();
-        for number in 0..20 {
+        for number in 0..70 {
             queue.trigger(at(0), app(&format!("app-{number}")), Reason::Push);
         }
-        let started = (0..20).filter(|_| matches!(queue.next(at(0)), Next::Start(..))).count();
-        assert_eq!((started, queue.running(), queue.depth()), (16, 16, 4));
+        let started = (0..70).filter(|_| matches!(queue.next(at(0)), Next::Start(..))).count();
+        assert_eq!((started, queue.running(), queue.depth()), (64, 64, 6));
     }
 }

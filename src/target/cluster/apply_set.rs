@@ -5,11 +5,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::Method;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
 
 use super::call::{Call, Form, GET_DEADLINE, WRITE_DEADLINE};
 use super::{Inner, Kind, locked};
@@ -18,6 +20,8 @@ use crate::target::{Quoting, Refusal, RefusalKind};
 
 /// How often a parent that somebody else writes at the same time is read again.
 const WRITE_ROUNDS: usize = 3;
+/// How long after a write of the parent the next one waits for company. The first of a burst is written at once.
+const GATHER: Duration = Duration::from_millis(150);
 /// Label that makes an object a parent; kubectl ships this name.
 const ID_LABEL: &str = "applyset.kubernetes.io/id";
 /// Annotation with the tool that owns the set.
@@ -52,8 +56,17 @@ pub(super) struct Parent {
     known: Mutex<Members>,
     /// What somebody wants it to name; only ever grows, like the parent.
     wanted: Mutex<Members>,
-    /// Its version, for whoever may write it; nothing until it was read, or when somebody else wrote it.
-    turn: tokio::sync::Mutex<Option<String>>,
+    /// For whoever may write it.
+    turn: tokio::sync::Mutex<Turn>,
+}
+
+/// What the next writer of the parent has to know.
+#[derive(Default)]
+struct Turn {
+    /// Its version; nothing until it was read, or when somebody else wrote it.
+    version: Option<String>,
+    /// When it was written last.
+    written: Option<Instant>,
 }
 
 /// Returns the id of the set with this parent: sha256 over its identity, as kubectl computes it.
@@ -83,10 +96,14 @@ impl Inner {
             return Ok(());
         }
         locked(&self.parent.wanted).add(&wanted);
-        let mut version = self.parent.turn.lock().await;
+        let mut turn = self.parent.turn.lock().await;
         if locked(&self.parent.known).holds(&wanted) {
             return Ok(());
         }
+        if let Some(written) = turn.written {
+            sleep_until(written + GATHER).await;
+        }
+        let Turn { version, written: when } = &mut *turn;
         for _ in 0..WRITE_ROUNDS {
             if version.is_none() {
                 let live = self.read_parent().await?;
@@ -108,6 +125,7 @@ impl Inner {
                 }
                 Ok(written) => {
                     *version = version_of(&written);
+                    *when = Some(Instant::now());
                     *locked(&self.parent.known) = next;
                     return Ok(());
                 }
