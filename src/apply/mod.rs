@@ -12,10 +12,11 @@ use std::pin::Pin;
 use futures::{StreamExt, stream};
 
 use crate::base::limits::MAX_MESSAGE_CHARS;
-use crate::model::{Effect, ErrorClass, Outcome, SecretPayloads};
-use crate::plan::{Action, ConflictVerdict, Force, Plan, Propagation, Verb, conflict_verdict};
+use crate::model::{Effect, ErrorClass, Object, Outcome, SecretPayloads};
+use crate::plan::{Action, ConflictVerdict, Force, Plan, Propagation, Recreate, Verb, conflict_verdict, without};
 use crate::target::{
-    ApplyRequest, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Refusal, RefusalKind, Target, Written,
+    ApplyRequest, DeleteRequest, Deletion, Dependents, FieldConflict, Kind, Mode, Ownership, Refusal, RefusalKind,
+    Target, Written,
 };
 
 /// Calls of one stage that are prepared side by side; the target has a limit of its own over all apps.
@@ -89,16 +90,18 @@ pub async fn apply(
             .map(|action| {
                 let held = stopped.as_ref().map(|refusal| refusal.message.clone()).or_else(|| waits_for(action, &bad));
                 async move {
-                    match held {
+                    let answered = match held {
                         Some(why) => (action, skipped(action, &why), None),
                         None => send(action, marks, target, secrets).await,
-                    }
+                    };
+                    // Here and not where the answers are gathered, so that no other call of the stage stands still meanwhile.
+                    sink.outcome(action, &answered.1).await;
+                    answered
                 }
             })
             .collect();
         let mut answers = stream::iter(calls).buffer_unordered(STAGE_WIDTH);
         while let Some((action, outcome, refusal)) = answers.next().await {
-            sink.outcome(action, &outcome).await;
             if let Some(refusal) = refusal.filter(Refusal::is_unreachable) {
                 walk.stopped = Some(refusal);
             }
@@ -158,14 +161,10 @@ async fn send<'a>(
                 mode: Mode::Write,
                 hash: action.hash.clone(),
             };
-            write(action, request, target).await
+            write(action, request, marks, target).await
         }
         Verb::Delete { propagation } => {
-            let dependents = match propagation {
-                Propagation::Background => Dependents::Collected,
-                Propagation::Orphan => Dependents::Orphaned,
-            };
-            target.delete(&delete_request(action, marks, dependents)).await.map(|deletion| {
+            target.delete(&delete_request(action, marks, dependents(*propagation))).await.map(|deletion| {
                 let message = match deletion {
                     Deletion::Gone => "gone",
                     Deletion::Begun => "deletion begun",
@@ -188,34 +187,107 @@ async fn send<'a>(
     }
 }
 
-/// Sends an apply. Where fields belong to others, the plan's rule about managers says whether it is sent once more with force.
-async fn write(action: &Action, request: ApplyRequest, target: &dyn Target) -> Result<Outcome, Refusal> {
+/// Sends an apply. What the plan attached to the action says what follows where fields belong to others or cannot be changed.
+async fn write(
+    action: &Action,
+    request: ApplyRequest,
+    marks: &[(String, String)],
+    target: &dyn Target,
+) -> Result<Outcome, Refusal> {
     let refusal = match target.apply(&request).await {
         Ok(answer) => return Ok(written(action, answer, String::new())),
         Err(refusal) => refusal,
     };
-    let managers: BTreeSet<&str> = match &refusal.kind {
-        RefusalKind::Conflict(fields) if request.ownership == Ownership::Respect => {
-            fields.iter().map(|field| field.manager.as_str()).collect()
+    match &refusal.kind {
+        RefusalKind::Conflict(fields) if request.ownership == Ownership::Respect && !fields.is_empty() => {
+            settle(action, request, fields, target).await
         }
-        _ => BTreeSet::new(),
-    };
-    if managers.is_empty() {
-        return Err(refusal);
+        RefusalKind::Immutable(_) => replace(action, request, marks, target, refusal).await,
+        _ => Err(refusal),
     }
-    match conflict_verdict(managers.iter().copied()) {
-        ConflictVerdict::TakeOver => {
-            let names: Vec<&str> = managers.into_iter().collect();
-            let note = format!("takes fields over from {}", names.join(", "));
-            let answer = target.apply(&ApplyRequest { ownership: Ownership::Take, ..request }).await?;
-            Ok(written(action, answer, short(&note)))
+}
+
+/// Sends an apply once more, by the plan's rule about the managers that hold some of its fields.
+async fn settle(
+    action: &Action,
+    request: ApplyRequest,
+    fields: &[FieldConflict],
+    target: &dyn Target,
+) -> Result<Outcome, Refusal> {
+    let Some(payload) = Object::from_value(request.body.clone()) else {
+        return Ok(outcome(action, Effect::Failed, String::new()));
+    };
+    let named: Vec<(&str, &str)> = fields.iter().map(|field| (field.field.as_str(), field.manager.as_str())).collect();
+    let managers: BTreeSet<&str> = named.iter().map(|(_, manager)| *manager).collect();
+    let names = managers.into_iter().collect::<Vec<_>>().join(", ");
+    let (ownership, leaves_out, note) = match conflict_verdict(&payload, &action.yields, &named) {
+        ConflictVerdict::TakeOver { leaves_out } => {
+            (Ownership::Take, leaves_out, format!("takes fields over from {names}"))
         }
+        ConflictVerdict::Yield { leaves_out } => (Ownership::Respect, leaves_out, format!("leaves fields to {names}")),
         ConflictVerdict::ForeignOwner { tool } => {
             let message = format!("{} belongs to {tool}, which owns fields of it", action.object.short());
-            let blocked = outcome(action, Effect::Blocked, short(&message));
-            Ok(Outcome { error: Some(ErrorClass::User), ..blocked })
+            return Ok(held(action, "ForeignOwner", &message));
         }
+    };
+    let mut payload = payload;
+    without(&mut payload, &leaves_out);
+    let answer = target.apply(&ApplyRequest { ownership, body: payload.to_value(), ..request }).await?;
+    Ok(written(action, answer, short(&note)))
+}
+
+/// Deletes an object and makes it anew, where the plan allows that and the server would take the new one.
+async fn replace(
+    action: &Action,
+    request: ApplyRequest,
+    marks: &[(String, String)],
+    target: &dyn Target,
+    refusal: Refusal,
+) -> Result<Outcome, Refusal> {
+    let propagation = match &action.recreate {
+        Recreate::Allowed(propagation) => *propagation,
+        Recreate::Never(instead) => {
+            return Err(Refusal {
+                message: format!("{}; it is never made anew: {instead}", refusal.message),
+                ..refusal
+            });
+        }
+        Recreate::Ask(interrupted) => {
+            let message = format!(
+                "{}; if it is made anew, {interrupted}: allow that by the annotation rewild.dev/recreate: allow",
+                refusal.message
+            );
+            return Ok(held(action, "RecreateNeedsApproval", &message));
+        }
+    };
+    if let Err(refused) = target.try_create(&request).await {
+        let message = format!("{}; it was not deleted to be made anew: {}", refusal.message, refused.message);
+        return Err(Refusal { message, ..refused });
     }
+    let deletion = target.delete(&delete_request(action, marks, dependents(propagation))).await?;
+    if deletion == Deletion::Begun {
+        let message = "its deletion has begun; it is made anew when it is gone".to_owned();
+        return Ok(outcome(action, Effect::Deleted, message));
+    }
+    let mut body = request.body.clone();
+    if let Some(metadata) = body.get_mut("metadata").and_then(serde_json::Value::as_object_mut) {
+        metadata.shift_remove("uid");
+    }
+    let answer = target.apply(&ApplyRequest { ownership: Ownership::Respect, body, ..request }).await?;
+    let recreated = written(action, answer, "a field of it cannot be changed".to_owned());
+    Ok(Outcome { effect: Effect::Recreated, ..recreated })
+}
+
+fn dependents(propagation: Propagation) -> Dependents {
+    match propagation {
+        Propagation::Background => Dependents::Collected,
+        Propagation::Orphan => Dependents::Orphaned,
+    }
+}
+
+fn held(action: &Action, reason: &str, message: &str) -> Outcome {
+    let blocked = outcome(action, Effect::Blocked, short(message));
+    Outcome { error: Some(ErrorClass::User), reason: reason.to_owned(), ..blocked }
 }
 
 fn written(action: &Action, answer: Written, message: String) -> Outcome {
@@ -246,7 +318,7 @@ fn skipped(action: &Action, why: &str) -> Outcome {
 }
 
 fn outcome(action: &Action, effect: Effect, message: String) -> Outcome {
-    Outcome { object: action.object.clone(), effect, error: None, message, observed: None }
+    Outcome { object: action.object.clone(), effect, error: None, message, reason: String::new(), observed: None }
 }
 
 #[cfg(test)]
@@ -254,8 +326,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::{Object, ObjectId, Observed};
-    use crate::target::FieldConflict;
+    use crate::model::{ObjectId, Observed};
+    use crate::plan::Yields;
     use crate::target::scripted::Scripted;
 
     fn action(force: Force) -> Action {
@@ -272,6 +344,8 @@ mod tests {
             uid: None,
             hash: String::new(),
             source: String::new(),
+            yields: Yields::default(),
+            recreate: Recreate::Never("nobody said so"),
         }
     }
 
@@ -313,5 +387,41 @@ mod tests {
     async fn a_conflict_of_a_forced_apply_is_a_failure() {
         let failed = (Effect::Failed, "apply Deployment/a: conflict");
         check(Force::Yes, vec![conflict("kubectl-edit")], failed, &[Ownership::Take]).await;
+    }
+
+    fn immutable() -> Result<Written, Refusal> {
+        Err(Refusal::new(RefusalKind::Immutable(vec!["spec.template".into()]), "apply Job/a: field is immutable"))
+    }
+
+    /// Sends an apply that is refused because of an immutable field; returns effect, message and what was deleted.
+    async fn replaced(recreate: Recreate, target: Scripted) -> (Effect, String, Vec<String>) {
+        let target = Scripted { applies: std::sync::Mutex::new([immutable(), accepted()].into()), ..target };
+        let action = Action { recreate, uid: Some("old".into()), ..action(Force::No) };
+        let (_, outcome, _) = send(&action, &[], &target, &SecretPayloads::default()).await;
+        let deleted = target.deleted.lock().unwrap().clone();
+        (outcome.effect, outcome.message, deleted)
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_changed_is_made_anew_only_where_the_plan_and_the_server_agree() {
+        let allowed = || Recreate::Allowed(Propagation::Background);
+        let (effect, _, deleted) = replaced(allowed(), Scripted::default()).await;
+        assert_eq!((effect, deleted), (Effect::Recreated, vec!["old".to_owned()]));
+
+        let begun = Scripted { deletes: Some(Deletion::Begun), ..Scripted::default() };
+        let (effect, message, deleted) = replaced(allowed(), begun).await;
+        assert_eq!((effect, deleted), (Effect::Deleted, vec!["old".to_owned()]));
+        assert_eq!(message, "its deletion has begun; it is made anew when it is gone");
+
+        let refuses = Refusal::new(RefusalKind::Invalid(Vec::new()), "try a new Job/a: spec.template is missing");
+        let refusing = Scripted { tries: Some(refuses), ..Scripted::default() };
+        let (effect, message, deleted) = replaced(allowed(), refusing).await;
+        assert_eq!((effect, deleted), (Effect::Failed, Vec::new()));
+        assert!(message.contains("it was not deleted") && message.contains("spec.template is missing"), "{message}");
+
+        let (effect, _, deleted) = replaced(Recreate::Ask("its pods stop"), Scripted::default()).await;
+        assert_eq!((effect, deleted), (Effect::Blocked, Vec::new()));
+        let (effect, _, deleted) = replaced(Recreate::Never("move it"), Scripted::default()).await;
+        assert_eq!((effect, deleted), (Effect::Failed, Vec::new()));
     }
 }

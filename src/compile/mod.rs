@@ -25,6 +25,7 @@ mod remove;
 mod resolve;
 mod rollback;
 mod sources;
+mod suspend;
 mod trial;
 mod update;
 
@@ -79,6 +80,8 @@ fn answer(app: &AppName, sources: &Sources, request: &Request) -> Result<Proposa
         Request::Rollback { app: _, to, reason } => rollback::rollback(app, sources, to, reason),
         Request::Delete { app: _, data } => remove::remove(app, sources, *data),
         Request::RevertDrift { app: _ } => deploy::revert_drift(app, sources),
+        Request::Suspend { app: _, suspension } => suspend::suspend(app, sources, suspension),
+        Request::Resume { app: _ } => suspend::resume(app, sources),
         Request::AddDirectory { name, url, branch } => add_directory(&sources.files, name, url, branch),
     }
 }

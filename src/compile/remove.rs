@@ -19,6 +19,10 @@ pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result
     if !is_there(app, sources) && !files.contains(&record_path(app)) {
         return again(app, sources, data);
     }
+    if settings_of(files).is_ok_and(|settings| settings.suspension_of(app.as_str()).is_some()) {
+        let because = "it is suspended, so nothing of it may be deleted".to_owned();
+        return Err(Refusal::blocked(format!("delete {app}"), because, format!("wild app resume {app}")));
+    }
     let dependents = dependents(app, files);
     if !dependents.is_empty() {
         let names: Vec<&str> = dependents.iter().map(AppName::as_str).collect();

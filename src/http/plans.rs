@@ -60,6 +60,8 @@ pub(super) fn document(planned: &Plan) -> Value {
         forgotten: _,
         leaving,
         blocked,
+        later,
+        waits_for,
         drift: _,
         notes,
         health,
@@ -73,6 +75,8 @@ pub(super) fn document(planned: &Plan) -> Value {
         "actions": actions.iter().map(action).collect::<Vec<_>>(),
         "unchanged": unchanged.len(),
         "leaving": leaving,
+        "later": later,
+        "waitsFor": waits_for,
         "blocked": blocked.iter().map(held_back).collect::<Vec<_>>(),
         "drift": planned.drifted().map(drift).collect::<Vec<_>>(),
         "notes": notes,
@@ -84,7 +88,21 @@ pub(super) fn document(planned: &Plan) -> Value {
 }
 
 fn action(action: &Action) -> Value {
-    let Action { id, verb, object, api_version, wave, stage: _, after, reason, uid, hash: _, source } = action;
+    let Action {
+        id,
+        verb,
+        object,
+        api_version,
+        wave,
+        stage: _,
+        after,
+        reason,
+        uid,
+        hash: _,
+        source,
+        yields: _,
+        recreate: _,
+    } = action;
     let word = match (verb, uid) {
         (Verb::Apply { .. }, None) => "create",
         (Verb::Apply { .. }, Some(_)) => "configure",

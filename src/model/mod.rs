@@ -36,7 +36,8 @@ pub use revision::{Author, CommitId, CommitIdError, Revision};
 pub use secrets::{Purpose, SecretPayloads, SecretValue, Secrets};
 pub use settings::{
     AdoptPolicy, AppSettings, AppUpdateSettings, ClusterSettings, DeletionBudget, DeletionPolicy, DriftPolicy, Grants,
-    ReconcileSettings, SETTINGS_VERSION, Settings, StatusSettings, UpdatePolicy, UpdateSettings, Upstream,
+    IgnoreRule, ReconcileSettings, SETTINGS_VERSION, Settings, StatusSettings, Suspension, UpdatePolicy,
+    UpdateSettings, Upstream,
 };
 pub use tree::{File, FileMode, FileTree};
 pub use trigger::{Reason, Trigger};

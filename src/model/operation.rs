@@ -157,6 +157,9 @@ pub struct Outcome {
     pub error: Option<ErrorClass>,
     /// What the target said, cut to the length the store keeps; never a secret value.
     pub message: String,
+    /// Code of what holds it back, such as `ForeignOwner`; empty otherwise.
+    #[serde(default)]
+    pub reason: String,
     /// The object as the target now reports it, if it answered with one.
     pub observed: Option<Observed>,
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AppName, CommitId, PackageName};
+use super::{AppName, CommitId, PackageName, Suspension};
 
 /// A change somebody asked for.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -84,6 +84,18 @@ pub enum Request {
         /// The app.
         app: AppName,
     },
+    /// Write nothing of the app until it is resumed.
+    Suspend {
+        /// The app.
+        app: AppName,
+        /// Why and until when.
+        suspension: Suspension,
+    },
+    /// Write again what is committed.
+    Resume {
+        /// The app.
+        app: AppName,
+    },
     /// Follow a further upstream.
     AddDirectory {
         /// Its name.
@@ -107,7 +119,9 @@ impl Request {
             | Self::Abort { app }
             | Self::Rollback { app, .. }
             | Self::Delete { app, .. }
-            | Self::RevertDrift { app } => Some(app),
+            | Self::RevertDrift { app }
+            | Self::Suspend { app, .. }
+            | Self::Resume { app } => Some(app),
             Self::AddDirectory { .. } => None,
         }
     }
@@ -124,6 +138,8 @@ impl Request {
             Self::Rollback { .. } => "rollback",
             Self::Delete { .. } => "delete",
             Self::RevertDrift { .. } => "revert",
+            Self::Suspend { .. } => "suspend",
+            Self::Resume { .. } => "resume",
             Self::AddDirectory { .. } => "directory",
         }
     }

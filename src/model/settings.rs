@@ -32,6 +32,9 @@ pub struct Settings {
     /// What to do about drift unless an app says otherwise.
     #[serde(default)]
     pub drift: DriftPolicy,
+    /// Fields of live objects that are left to others.
+    #[serde(default)]
+    pub ignore: Vec<IgnoreRule>,
     /// Whether objects without an owner may be taken over without asking.
     #[serde(default)]
     pub adopt: AdoptPolicy,
@@ -163,10 +166,46 @@ pub struct StatusSettings {
 pub struct AppSettings {
     /// Drift policy of this app.
     pub drift: Option<DriftPolicy>,
+    /// Whether nothing of it is written for now.
+    pub suspend: Option<Suspension>,
+    /// Fields of its live objects that are left to others, beside those that the instance names.
+    pub ignore: Vec<IgnoreRule>,
     /// Update policy of this app.
     pub updates: Option<AppUpdateSettings>,
     /// What the app may do beyond its own namespace.
     pub grants: Grants,
+}
+
+/// Why nothing of an app is written, and until when.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Suspension {
+    /// Why, for people.
+    pub reason: String,
+    /// When it ends by itself, such as `2027-01-31T00:00:00Z`; never if empty.
+    pub until: String,
+}
+
+/// Fields of live objects that are left to whoever holds them. What is not named matches everything; `*` stands for any text.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct IgnoreRule {
+    /// API group of the objects.
+    pub group: String,
+    /// Their kind.
+    pub kind: String,
+    /// Their namespace.
+    pub namespace: String,
+    /// Their name.
+    pub name: String,
+    /// JSON pointers; `*` stands for any key or item, `[name=web]` for the item with that key.
+    pub paths: Vec<String>,
+    /// Field managers that may hold them; all if there are none.
+    pub managers: Vec<String>,
+    /// When the rule ends, such as `2027-01-31T00:00:00Z`; never if empty.
+    pub until: String,
+    /// Why, for people.
+    pub reason: String,
 }
 
 /// The merge bot for one app.
@@ -221,6 +260,17 @@ impl Settings {
     /// Returns the drift policy of an app.
     pub fn drift_of(&self, app: &str) -> DriftPolicy {
         self.apps.get(app).and_then(|settings| settings.drift).unwrap_or(self.drift)
+    }
+
+    /// Returns whether and why nothing of an app is written for now.
+    pub fn suspension_of(&self, app: &str) -> Option<Suspension> {
+        self.apps.get(app).and_then(|settings| settings.suspend.clone())
+    }
+
+    /// Returns the rules about fields of an app's objects that are left to others.
+    pub fn ignore_of(&self, app: &str) -> Vec<IgnoreRule> {
+        let own = self.apps.get(app).map(|settings| settings.ignore.as_slice()).unwrap_or_default();
+        self.ignore.iter().chain(own).cloned().collect()
     }
 
     /// Returns the update policy of an app.

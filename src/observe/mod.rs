@@ -7,15 +7,15 @@ mod desired;
 mod explain;
 mod live;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, CommitId, Diagnostic, FileTree, InstanceId, Inventory, OwnEntry, RecordState, SecretPayloads, Secrets,
-    Settings,
+    AppName, CommitId, Diagnostic, FileTree, InstanceId, Inventory, ObjectId, OwnEntry, RecordState, SecretPayloads,
+    Secrets, Settings,
 };
 use crate::plan::apply_set;
-use crate::plan::{Ask, Desired, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState};
+use crate::plan::{Ask, Desired, Fight, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState};
 use crate::target::{Kind, Reachability, Refusal, Target};
 
 pub use explain::explain;
@@ -55,6 +55,8 @@ pub struct Observation<'a> {
     pub requirements: Vec<RequirementState>,
     /// Installed apps that require this one.
     pub dependents: Vec<AppName>,
+    /// Objects that were put back lately.
+    pub fights: BTreeMap<ObjectId, Fight>,
     /// What a person asked for.
     pub ask: Ask,
     /// The target.
@@ -96,13 +98,9 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         dependents: observation.dependents.clone(),
         missing_secrets: built.missing_secrets,
         secret_grants: built.secret_grants,
+        fights: observation.fights.clone(),
         target: TargetState::Reachable,
-        policy: Policy {
-            drift: settings.drift_of(app.as_str()),
-            adopt: settings.adopt,
-            deletion: settings.deletion.app.clone(),
-            grants: settings.grants_of(app.as_str()),
-        },
+        policy: policy_of(settings, app),
         ask: observation.ask.clone(),
         now: observation.now,
     };
@@ -114,6 +112,18 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         note_unreachable(&mut snapshot, observation.target, &refusal);
     }
     Observed { snapshot, payloads: built.payloads }
+}
+
+/// Returns what the settings say about an app.
+pub fn policy_of(settings: &Settings, app: &AppName) -> Policy {
+    Policy {
+        drift: settings.drift_of(app.as_str()),
+        suspend: settings.suspension_of(app.as_str()),
+        ignore: settings.ignore_of(app.as_str()),
+        adopt: settings.adopt,
+        deletion: settings.deletion.app.clone(),
+        grants: settings.grants_of(app.as_str()),
+    }
 }
 
 /// Fills in what the target shows.

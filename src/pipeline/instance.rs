@@ -2,19 +2,22 @@
 //!
 //! Not here: the line (`mod.rs`), the daemon's table of instances (`daemon`).
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Error;
 use super::overview::{self, Overview};
+use super::settled::Memory;
 use super::statuses::Verdicts;
 use crate::base::Timestamp;
 use crate::broadcast::Bus;
 use crate::git::{Remote, Repository};
 use crate::model::{
-    AppName, Author, InstanceId, InstanceName, Operation, OperationId, OperationState, RefusalText, Request,
+    AppName, Author, InstanceId, InstanceName, ObjectId, Operation, OperationId, OperationState, RefusalText, Request,
     SETTINGS_VERSION,
 };
+use crate::plan::Fight;
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
 use crate::store::Store;
 use crate::target::{Access, Cluster, Target};
@@ -53,6 +56,10 @@ pub struct Instance {
     pub(super) overview: tokio::sync::Mutex<Option<Arc<Overview>>>,
     /// What turns states of apps into statuses, one at a time.
     pub(super) verdicts: Verdicts,
+    /// By app, the objects that were put back lately. A restart forgets them, which costs a few more corrections.
+    pub(super) fights: Mutex<BTreeMap<AppName, BTreeMap<ObjectId, Fight>>>,
+    /// The apps that were found as wanted.
+    pub(super) settled: Memory,
     lock: Mutex<Option<InstanceLock>>,
 }
 
@@ -139,6 +146,8 @@ impl Instance {
             commits,
             overview: tokio::sync::Mutex::default(),
             verdicts: Verdicts::default(),
+            fights: Mutex::default(),
+            settled: Memory::default(),
             lock: Mutex::new(Some(lock)),
         })
     }

@@ -15,12 +15,14 @@ mod read;
 mod remote;
 mod requirements;
 mod resume;
+mod settled;
 mod skip;
 mod state;
 mod statuses;
 mod upstream;
 
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::apply::{self, Applied};
 use crate::base::{Timestamp, chain};
@@ -139,6 +141,11 @@ async fn walk(instance: &Instance, app: &AppName, why: Reason, request: Option<O
         return Ok(Passed::default());
     }
     files::catch_up(instance).await;
+    if request.is_none()
+        && let Some(passed) = settled::still(instance, app, why).await?
+    {
+        return Ok(passed);
+    }
     let read =
         read::read(instance, app, request.as_ref().and_then(|operation| operation.request.as_ref()), why).await?;
     let done = match resume::resume(instance, app, &read, request.as_ref()).await? {
@@ -354,7 +361,7 @@ async fn settle(
     let Settled { read, proposal, committed } = settled;
     let ends_here = match &operation.request {
         Some(Request::Add { deploy, .. }) => *deploy == crate::model::Deploy::Later,
-        Some(Request::Abort { .. } | Request::AddDirectory { .. }) => true,
+        Some(Request::Abort { .. } | Request::Suspend { .. } | Request::AddDirectory { .. }) => true,
         _ => false,
     };
     let undecided = !proposal.conflicts.is_empty();
@@ -415,6 +422,7 @@ async fn deploy(
         return Ok(Passed { made: committed.made.clone(), ..Passed::default() });
     }
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
+    let ground = settled::Ground { secrets: instance.secrets.read()?, seen: target.seen(app.as_str()) };
     let observed = look(instance, app, &sight, target.as_ref(), ask).await?;
     let Observed { snapshot, payloads } = observed;
     fault::point("plan");
@@ -436,11 +444,13 @@ async fn deploy(
             let sink = fault::Faulty(&opened);
             applied = apply::apply(&plan, &marks_of(instance, app), target.as_ref(), &payloads, &sink).await;
         }
+        lock(&instance.fights).insert(app.clone(), plan::fights_after(&snapshot, &plan));
         recording = Some(opened);
     }
     fault::point("record");
     let facts = state::Facts { snapshot: &snapshot, plan: &plan, applied: &applied, drift, committed, sight: &sight };
-    let state = state::of_pass(instance, facts).await?;
+    let state = state::of_pass(instance, &facts).await?;
+    settled::note(instance, &facts, state.as_ref(), ground);
     let before = state::put(instance, app, state.as_ref()).await?;
     let ended = match recording {
         Some(recording) if !skips("record") => Some(recording.close(&applied, &plan, instance.now()).await?),
@@ -480,6 +490,8 @@ async fn look(
         _ => requirements::dependents(&sight.overview, app),
     };
     let secrets = instance.secrets.read()?;
+    // Not where it is used: a lock that is kept across an await would keep the pass from moving between threads.
+    let fights = lock(&instance.fights).get(app).cloned().unwrap_or_default();
     Ok(observe::observe(Observation {
         instance: &instance.id,
         app,
@@ -492,11 +504,17 @@ async fn look(
         inventory: instance.store.inventory(&instance.id, app).await?,
         requirements,
         dependents,
+        fights,
         ask,
         target,
         now: instance.now(),
     })
     .await)
+}
+
+/// Locks what stays valid if a holder panicked: every change under it is one assignment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns what a request means for the plan: a person's deploy or revert writes the whole object, whatever the drift policy.

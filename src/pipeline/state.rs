@@ -14,11 +14,10 @@ use crate::compile;
 use crate::health::Health;
 use crate::merge::Conflict;
 use crate::model::{
-    AppName, AppState, CommitId, DriftPolicy, DriftState, Event, EventKind, ObjectState, Operation, OperationState,
-    PackageName,
+    AppName, AppState, CommitId, DriftState, Event, EventKind, ObjectState, Operation, OperationState, PackageName,
 };
 use crate::package;
-use crate::plan::{Blocked, Plan, Presence, Snapshot};
+use crate::plan::{Blocked, Plan, Presence, Snapshot, Verdict};
 
 /// Everything that the state of an app follows from.
 pub(super) struct Facts<'a> {
@@ -31,7 +30,7 @@ pub(super) struct Facts<'a> {
 }
 
 /// Returns the state of an app after a pass over its cluster; nothing once it is gone from git and from the cluster.
-pub(super) async fn of_pass(instance: &Instance, facts: Facts<'_>) -> Result<Option<AppState>, Error> {
+pub(super) async fn of_pass(instance: &Instance, facts: &Facts<'_>) -> Result<Option<AppState>, Error> {
     let Facts { snapshot, plan, applied, drift, committed, sight } = facts;
     let Some(mut state) = of_repository(instance, &snapshot.app, committed, sight, Some(snapshot)).await? else {
         return Ok(None);
@@ -40,9 +39,11 @@ pub(super) async fn of_pass(instance: &Instance, facts: Facts<'_>) -> Result<Opt
     if gone && plan.actions.is_empty() && plan.leaving.is_empty() && plan.blocked.is_empty() {
         return Ok(None);
     }
-    let corrects = snapshot.ask.correct || snapshot.policy.drift == DriftPolicy::Correct;
-    // What this pass has just put back is no longer drift; what it failed to put back still is.
-    state.drift = if corrects && applied.is_complete() { Vec::new() } else { drift };
+    // What this pass has just put back is no longer drift; what it failed to put back, or was not to, still is.
+    let is_left = |item: &DriftState| {
+        !applied.is_complete() || plan.drift.iter().any(|it| it.object == item.object && it.verdict == Verdict::Report)
+    };
+    state.drift = drift.iter().filter(|item| is_left(item)).cloned().collect();
     state.namespace.clone_from(&snapshot.namespace);
     // The plan saw the objects as they were before this pass wrote them.
     let health = if applied.changed() { Health::progressing("just applied") } else { plan.health.clone() };
@@ -186,8 +187,12 @@ fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Comm
         state.hint = hint(state, blocked, secrets);
     } else if let Some(held) = applied.blocked().next() {
         "blocked".clone_into(&mut state.intent);
-        "ForeignOwner".clone_into(&mut state.reason);
+        state.reason.clone_from(&held.reason);
         state.needs_you.clone_from(&held.message);
+    } else if !plan.later.is_empty() {
+        "waiting".clone_into(&mut state.intent);
+        "WaveNotHealthy".clone_into(&mut state.reason);
+        state.health_reason = format!("{} later objects wait for {}", plan.later.len(), plan.waits_for.join(", "));
     } else if applied.is_complete() {
         "applied".clone_into(&mut state.intent);
         state.applied = Some(committed.head.clone());

@@ -2,6 +2,8 @@
 //!
 //! Not here: how the decisions are made (one file per rule beside this one).
 
+use super::recreate::Recreate;
+use super::yields::Yields;
 use crate::base::Timestamp;
 use crate::health::{Health, HealthState};
 use crate::model::{AppName, CommitId, Object, ObjectId, Record};
@@ -25,6 +27,10 @@ pub struct Plan {
     pub leaving: Vec<ObjectId>,
     /// What is held back.
     pub blocked: Vec<Blocked>,
+    /// Objects of later waves, whose turn comes when what stands before them is healthy.
+    pub later: Vec<ObjectId>,
+    /// What those wait for.
+    pub waits_for: Vec<String>,
     /// What differs from git on the target.
     pub drift: Vec<DriftItem>,
     /// What a person should know.
@@ -51,6 +57,8 @@ impl Plan {
             forgotten: Vec::new(),
             leaving: Vec::new(),
             blocked: Vec::new(),
+            later: Vec::new(),
+            waits_for: Vec::new(),
             drift: Vec::new(),
             notes: Vec::new(),
             health: Health::new(HealthState::Unknown, ""),
@@ -95,6 +103,10 @@ pub struct Action {
     pub hash: String,
     /// File and line that the object comes from, for messages.
     pub source: String,
+    /// Fields that are left out if the server says that another manager holds them.
+    pub yields: Yields,
+    /// What follows if the server says that a field cannot be changed.
+    pub recreate: Recreate,
 }
 
 /// What to do with an object.

@@ -21,11 +21,14 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
     match &existing.owner {
         Owner::Us { hash, .. } if *hash == wanted.hash => proven(snapshot, wanted, &existing),
         Owner::Us { fields, .. } if !fields.is_empty() => {
-            (write(&existing, Brings::News, Force::No, format!("changed in {}", snapshot.commit.short())), Vec::new())
+            let reason = format!("changed in {}", snapshot.commit.short());
+            (over((snapshot, wanted, &existing), Brings::News, Force::No, reason), Vec::new())
         }
         // Our labels alone prove nothing: operators copy labels.
         Owner::Us { .. } | Owner::Nobody => (unowned(snapshot, wanted, &existing), Vec::new()),
-        Owner::Released => (write(&existing, Brings::News, Force::Yes, "takes back what was kept".into()), Vec::new()),
+        Owner::Released => {
+            (over((snapshot, wanted, &existing), Brings::News, Force::Yes, "takes back what was kept"), Vec::new())
+        }
         Owner::App(_) | Owner::Tool { .. } | Owner::Controller(_) if wanted.is_derived_namespace() => {
             (Decision::Leave, Vec::new())
         }
@@ -57,16 +60,17 @@ fn absent(snapshot: &Snapshot, wanted: &Wanted) -> Decision {
         return Decision::Leave;
     }
     let reason = format!("new in {}", snapshot.commit.short());
-    Decision::Write(Write { brings: Brings::News, force: Force::No, uid: None, reason })
+    Decision::Write(Write::of(snapshot, wanted, None, reason))
 }
 
 /// Decides about an object of ours whose record was lost: its fields prove that nothing has to be written.
 fn proven(snapshot: &Snapshot, wanted: &Wanted, existing: &Existing) -> (Decision, Vec<DriftItem>) {
     let Owner::Us { hash, fields, time, generation } = &existing.owner else { return (Decision::Leave, Vec::new()) };
     let Some(managed) = existing.managed.as_ref().filter(|_| !fields.is_empty()) else {
-        return (write(existing, Brings::Correction, Force::No, "its record was lost".into()), Vec::new());
+        let write = over((snapshot, wanted, existing), Brings::Correction, Force::No, "its record was lost");
+        return (write, Vec::new());
     };
-    let lost = fields::lost_leaves(&wanted.payload, managed, MANAGER);
+    let (_, lost) = wanted.yields.split(fields::lost_leaves(&wanted.payload, managed, MANAGER));
     if !lost.is_empty() {
         let (decision, items) = judged(snapshot, wanted, drift::explained(&lost, time), Some(existing.uid.clone()));
         if decision != Decision::Leave {
@@ -91,17 +95,20 @@ fn proven(snapshot: &Snapshot, wanted: &Wanted, existing: &Existing) -> (Decisio
 /// Decides about an object that nobody owns.
 fn unowned(snapshot: &Snapshot, wanted: &Wanted, existing: &Existing) -> Decision {
     if wanted.id.kind == "Namespace" && kind::is_cluster_scoped(&wanted.id) {
-        return write(existing, Brings::News, Force::No, "marks the namespace that is there".into());
+        return over((snapshot, wanted, existing), Brings::News, Force::No, "marks the namespace that is there");
     }
     if snapshot.ask.adopt || snapshot.policy.adopt == AdoptPolicy::Unowned {
-        return write(existing, Brings::News, Force::Yes, "takes over what nobody owns".into());
+        return over((snapshot, wanted, existing), Brings::News, Force::Yes, "takes over what nobody owns");
     }
     let message = format!("{} is there already and nobody owns it", wanted.id.short());
     blocked(wanted, "AdoptionNeedsConsent", message, "set adopt: unowned in .wild/config.yaml".into())
 }
 
-fn write(existing: &Existing, brings: Brings, force: Force, reason: String) -> Decision {
-    Decision::Write(Write { brings, force, uid: Some(existing.uid.clone()), reason })
+/// Returns an apply over an object that is there and that we have no record of.
+fn over(at: (&Snapshot, &Wanted, &Existing), brings: Brings, force: Force, reason: impl Into<String>) -> Decision {
+    let (snapshot, wanted, existing) = at;
+    let write = Write::of(snapshot, wanted, Some(existing.uid.clone()), reason.into());
+    Decision::Write(Write { brings, force, ..write })
 }
 
 fn blocked(wanted: &Wanted, reason: &str, message: String, hint: String) -> Decision {

@@ -22,6 +22,9 @@ pub fn display(plan: &Plan) -> String {
     for blocked in &plan.blocked {
         let _ = writeln!(text, "! {}", held_back(blocked));
     }
+    for id in &plan.later {
+        let _ = writeln!(text, "… {}  waits until {} is healthy", id.short(), plan.waits_for.join(", "));
+    }
     for id in &plan.leaving {
         let _ = writeln!(text, "… {}  is being deleted", id.short());
     }

@@ -10,6 +10,7 @@ use super::fields::{self, Holder, LostLeaf};
 use super::marks::{ENGINE_MARKS, MANAGER};
 use super::snapshot::{Live, Snapshot};
 use super::values::value_at;
+use super::yields::Yields;
 use crate::model::{DriftPolicy, Object, ObjectId, Record};
 
 /// A difference, before anything is decided about it.
@@ -27,8 +28,8 @@ impl Difference {
     }
 }
 
-/// Returns how a live object differs from the record; nothing if it is as we left it.
-pub(super) fn differences(record: &Record, live: Option<&Live>, payload: &Object) -> Vec<Difference> {
+/// Returns how a live object differs from the record; nothing if it is as we left it, or if only what is left to others changed.
+pub(super) fn differences(record: &Record, live: Option<&Live>, payload: &Object, yields: &Yields) -> Vec<Difference> {
     let Some(live) = live else { return vec![Difference::whole(DriftKind::Missing)] };
     if live.uid != record.uid {
         return vec![Difference::whole(DriftKind::Replaced)];
@@ -44,7 +45,12 @@ pub(super) fn differences(record: &Record, live: Option<&Live>, payload: &Object
     }
     match &live.managed {
         Some(managed) => {
-            let mut differences = explained(&fields::lost_leaves(payload, managed, MANAGER), &live.time);
+            let lost = fields::lost_leaves(payload, managed, MANAGER);
+            let (yielded, lost) = yields.split(lost);
+            if lost.is_empty() && !yielded.is_empty() {
+                return Vec::new();
+            }
+            let mut differences = explained(&lost, &live.time);
             for difference in &mut differences {
                 // Somebody holds our field with our value: only the ownership is to be taken back, which nobody need be told.
                 if difference.kind == DriftKind::Changed && has_our_values(difference, live, payload) {

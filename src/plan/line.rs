@@ -8,9 +8,12 @@ use super::action::{Blocked, Plan, WakeOn};
 use super::prune::{Fate, Victim};
 use super::remove::Farewell;
 use super::snapshot::{Desired, Presence, Snapshot};
-use super::wanted::Wanted;
+use super::wanted::{self, Wanted};
 use super::write::{Brings, Decision, Write};
-use super::{budget, grant, namespace, order, prune, reach, remove, requirement, secret, source, wellness, write};
+use super::{
+    budget, grant, namespace, order, prune, reach, remove, requirement, secret, source, suspend, waves, wellness,
+    write, yields,
+};
 use crate::health::{Health, HealthState};
 use crate::model::{DataFate, ObjectId};
 
@@ -27,6 +30,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
         (Presence::RemovedKeepingData | Presence::Vanished, None) => leave(snapshot, DataFate::Keep, &mut plan),
         (Presence::RemovedWithData, None) => leave(snapshot, DataFate::Delete, &mut plan),
     }
+    suspend::hold(snapshot, &mut plan);
     plan.wake_on.sort();
     plan.wake_on.dedup();
     plan
@@ -39,12 +43,14 @@ fn keep(snapshot: &Snapshot, plan: &mut Plan) {
         return block(plan, stop);
     }
     let wanted = wanted(snapshot);
+    plan.notes.extend(other_hooks(snapshot));
     let mut writes = decide(snapshot, &wanted, plan);
     let ids: BTreeSet<ObjectId> = wanted.iter().map(|wanted| wanted.id.clone()).collect();
     let victims = sort_out(prune::prune(snapshot, &ids), plan);
     hold_news(snapshot, &mut writes, &victims, plan);
     order::hold_dependents(&mut writes, &mut plan.blocked);
-    let is_complete = plan.blocked.is_empty();
+    waves::hold(snapshot, &wanted, &mut writes, plan);
+    let is_complete = plan.blocked.is_empty() && plan.later.is_empty();
     plan.actions = order::applies(writes);
     delete(snapshot, victims, is_complete, plan);
     plan.health = wellness::of_wanted(snapshot, wanted.iter());
@@ -94,7 +100,17 @@ fn wanted(snapshot: &Snapshot) -> Vec<Wanted> {
     let Desired::Objects(objects) = &snapshot.desired else { return Vec::new() };
     let own = namespace::id(&snapshot.namespace);
     let derived = (!objects.iter().any(|it| it.object.id() == own)).then(|| namespace::derived(&snapshot.namespace));
-    derived.iter().chain(objects).map(|desired| Wanted::new(snapshot, desired)).collect()
+    let applied = objects.iter().filter(|desired| !wanted::is_other_hook(&desired.object));
+    derived.iter().chain(applied).map(|desired| Wanted::new(snapshot, desired)).collect()
+}
+
+/// Names the hooks of moments that are no deployment: they are not applied with the app.
+fn other_hooks(snapshot: &Snapshot) -> Vec<String> {
+    let Desired::Objects(objects) = &snapshot.desired else { return Vec::new() };
+    let hooks = objects.iter().filter(|desired| wanted::is_other_hook(&desired.object));
+    hooks
+        .map(|desired| format!("{} is a hook of another moment and is not run now", desired.object.id().short()))
+        .collect()
 }
 
 /// Decides about each wanted object; returns what is to be written.
@@ -102,6 +118,7 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan) -> Vec<(Wante
     let mut writes = Vec::new();
     for wanted in wanted {
         plan.notes.extend(wanted.note.clone());
+        note_yielded(snapshot, wanted, plan);
         let refused = wanted.refused.clone().or_else(|| grant::missing(snapshot, &wanted.id));
         if let Some(blocked) = refused {
             block(plan, (blocked, WakeOn::Revision));
@@ -114,6 +131,10 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan) -> Vec<(Wante
             Decision::Recover(record) => plan.recovered.push(record),
             Decision::Write(write) => writes.push((wanted.clone(), write)),
             Decision::Report => {}
+            Decision::Hold(blocked, until) => {
+                plan.blocked.push(blocked);
+                plan.wake_at = Some(plan.wake_at.map_or(until, |at| at.min(until)));
+            }
             Decision::Block(blocked, wake_on) => {
                 plan.blocked.push(blocked);
                 plan.wake_on.extend(wake_on);
@@ -121,6 +142,17 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan) -> Vec<(Wante
         }
     }
     writes
+}
+
+/// Tells which fields are left to others, and looks again when a rule ends.
+fn note_yielded(snapshot: &Snapshot, wanted: &Wanted, plan: &mut Plan) {
+    for yielded in yields::of_live(snapshot.live.get(&wanted.id), &wanted.payload, &wanted.yields) {
+        plan.notes.push(format!("{} {}", wanted.id.short(), yielded.note));
+        plan.wake_at = match (plan.wake_at, yielded.until) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+    }
 }
 
 /// Holds new content back while a requirement or a secret is missing; what is applied already is kept as it is.

@@ -11,6 +11,7 @@ mod consent;
 mod display;
 mod drift;
 pub mod fields;
+mod fight;
 mod grant;
 pub mod hash;
 pub mod kind;
@@ -22,6 +23,7 @@ mod order;
 pub mod owner;
 mod prune;
 mod reach;
+mod recreate;
 mod references;
 mod refusal;
 mod remove;
@@ -29,10 +31,13 @@ mod requirement;
 mod secret;
 mod snapshot;
 mod source;
+mod suspend;
 mod values;
 mod wanted;
+mod waves;
 mod wellness;
 mod write;
+mod yields;
 
 #[cfg(test)]
 mod tests;
@@ -40,10 +45,13 @@ mod tests;
 pub use action::{Action, Blocked, DriftItem, DriftKind, Force, Plan, Propagation, Verb, Verdict, WakeOn};
 pub use conflict::{ConflictVerdict, conflict_verdict};
 pub use display::display;
+pub use fight::{Fight, fights_after};
 pub use line::plan;
 pub use lint::lint;
+pub use recreate::Recreate;
 pub use snapshot::{
     Ask, Desired, DesiredObject, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence, RequirementState,
     Snapshot, TargetState,
 };
 pub use values::value_at;
+pub use yields::{Yields, without};

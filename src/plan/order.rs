@@ -7,9 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::action::{Action, Blocked, Propagation, Verb};
 use super::kind;
 use super::prune::Victim;
+use super::recreate::Recreate;
 use super::references;
 use super::wanted::{LAST_WAVE, Wanted};
 use super::write::{Brings, Write};
+use super::yields::{self, Yields};
 use crate::model::ObjectId;
 
 /// Takes out new content that needs an object which is held back; it is held back too.
@@ -84,6 +86,8 @@ pub(super) fn farewells(first: usize, mut victims: Vec<(Victim, Verb, String)>) 
             uid: Some(victim.uid),
             hash: String::new(),
             source: String::new(),
+            yields: Yields::default(),
+            recreate: Recreate::Never("it goes"),
         })
         .collect()
 }
@@ -94,8 +98,9 @@ pub(super) fn delete() -> Verb {
 }
 
 fn apply(id: usize, wanted: Wanted, write: Write, after: Vec<usize>) -> Action {
-    let Wanted { id: object, payload, hash, source, wave, stage, refused: _, note: _ } = wanted;
-    let Write { brings: _, force, uid, reason } = write;
+    let Wanted { id: object, mut payload, hash, source, wave, stage, yields, refused: _, note: _ } = wanted;
+    let Write { brings: _, force, uid, reason, leaves_out, recreate } = write;
+    yields::without(&mut payload, &leaves_out);
     let api_version = payload.api_version().to_owned();
     Action {
         id,
@@ -109,6 +114,8 @@ fn apply(id: usize, wanted: Wanted, write: Write, after: Vec<usize>) -> Action {
         uid,
         hash,
         source,
+        yields,
+        recreate,
     }
 }
 

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::fight::Fight;
 use super::marks::Identity;
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
-    AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, Grants, InstanceId, Inventory, Object,
-    ObjectId,
+    AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, Grants, IgnoreRule, InstanceId, Inventory,
+    Object, ObjectId, Suspension,
 };
 
 /// The planner's input for one app on one target.
@@ -57,6 +58,8 @@ pub struct Snapshot {
     pub missing_secrets: Vec<String>,
     /// Keys of other apps' secrets that the app reads, as `<reference>.<key>`; each needs a grant.
     pub secret_grants: Vec<String>,
+    /// Objects that were put back lately.
+    pub fights: BTreeMap<ObjectId, Fight>,
     /// The target as a whole.
     pub target: TargetState,
     /// What the settings say about this app.
@@ -241,6 +244,10 @@ pub enum TargetState {
 pub struct Policy {
     /// About drift.
     pub drift: DriftPolicy,
+    /// Whether nothing of it may be written for now.
+    pub suspend: Option<Suspension>,
+    /// About fields that are left to others.
+    pub ignore: Vec<IgnoreRule>,
     /// About live objects without an owner.
     pub adopt: AdoptPolicy,
     /// About deletions.

@@ -5,7 +5,8 @@ mod drift;
 mod laws;
 mod ownership;
 mod recorded;
-mod world;
+mod waves;
+pub(in crate::plan) mod world;
 mod writes;
 
 use super::{display, lint, plan};
@@ -13,7 +14,7 @@ use world::World;
 
 /// Plans a world and compares the text; runs of spaces count as one.
 #[track_caller]
-fn check(world: &World, expected: &[&str]) {
+pub(in crate::plan) fn check(world: &World, expected: &[&str]) {
     let planned = plan(&world.snapshot);
     assert_eq!(lint(&world.snapshot, &planned), Vec::<String>::new());
     assert_eq!(plan(&world.snapshot), planned, "one snapshot gave two plans");

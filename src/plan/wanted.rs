@@ -9,16 +9,25 @@ use super::marks::{self, Origin};
 use super::namespace;
 use super::refusal;
 use super::snapshot::{DesiredObject, Snapshot};
+use super::yields::Yields;
 use crate::model::{Object, ObjectId};
 
 /// Annotation by which an author orders objects.
 const WAVE: &str = "rewild.dev/wave";
+/// Annotation by which an author makes a Job a hook.
+const HOOK: &str = "rewild.dev/hook";
 /// Annotation by which an author leaves an object out of the app's health.
 const HEALTH: &str = "rewild.dev/health";
 /// Largest wave and, negated, the smallest.
 const MAX_WAVE: i32 = 100;
+/// Wave of hooks that come before everything else of the app.
+const FIRST_WAVE: i32 = -MAX_WAVE - 1;
+/// Wave of the namespace that we derive: nothing can be in it before it is there.
+const NAMESPACE_WAVE: i32 = FIRST_WAVE - 1;
+/// Wave of hooks that come after everything else of the app.
+const AFTER_WAVE: i32 = MAX_WAVE + 1;
 /// Wave of deletions: after all that authors can name, so that no delete stands beside a write.
-pub(super) const LAST_WAVE: i32 = MAX_WAVE + 1;
+pub(super) const LAST_WAVE: i32 = AFTER_WAVE + 1;
 
 /// One wanted object.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,6 +38,7 @@ pub(super) struct Wanted {
     pub(super) source: String,
     pub(super) wave: i32,
     pub(super) stage: u8,
+    pub(super) yields: Yields,
     /// Why it is never sent, if that is so.
     pub(super) refused: Option<Blocked>,
     /// What of it is left out, if a person should know.
@@ -44,9 +54,11 @@ impl Wanted {
         let id = desired.object.id();
         let source = if desired.file.is_empty() { String::new() } else { format!("{}:{}", desired.file, desired.line) };
         let note = desired.object.at(&["status"]).map(|_| format!("{} has a status, which is left out", id.short()));
-        let wave = wave(&desired.object).unwrap_or(0);
+        let wave = if id.kind == "Namespace" { NAMESPACE_WAVE } else { place(&desired.object) };
         let stage = kind::stage(&id.group, &id.kind);
-        Self { id, payload, hash: desired.hash.clone(), source, wave, stage, refused: refusal::refused(desired), note }
+        let yields = Yields::of(&desired.object, &snapshot.policy.ignore, snapshot.now);
+        let (hash, refused) = (desired.hash.clone(), refusal::refused(desired));
+        Self { id, payload, hash, source, wave, stage, yields, refused, note }
     }
 
     /// Returns whether it is a Namespace that no file of the repository holds.
@@ -62,6 +74,25 @@ impl Wanted {
     /// Returns whether its health counts for the app.
     pub(super) fn counts_for_health(&self) -> bool {
         self.payload.annotation(HEALTH) != Some("ignore")
+    }
+}
+
+/// Returns whether an object is a hook of a moment that is not a deployment, so that it is not applied with the app.
+pub(super) fn is_other_hook(object: &Object) -> bool {
+    object.annotation(HOOK).is_some_and(|hook| hook_wave(hook).is_none())
+}
+
+/// Returns the wave of an object: that of its hook, or the one that its author gave it.
+fn place(object: &Object) -> i32 {
+    object.annotation(HOOK).and_then(hook_wave).or_else(|| wave(object)).unwrap_or(0)
+}
+
+/// Returns the wave of a hook around a deployment.
+fn hook_wave(hook: &str) -> Option<i32> {
+    match hook {
+        "pre-deploy" | "pre-update" => Some(FIRST_WAVE),
+        "post-deploy" | "post-update" => Some(AFTER_WAVE),
+        _ => None,
     }
 }
 

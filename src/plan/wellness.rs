@@ -29,7 +29,8 @@ fn is_somebody_elses(snapshot: &Snapshot, wanted: &Wanted) -> bool {
     wanted.is_derived_namespace() && snapshot.inventory.get(&wanted.id).is_none()
 }
 
-fn of_object(snapshot: &Snapshot, id: &ObjectId) -> Health {
+/// Returns the health of one object that is wanted or remembered.
+pub(super) fn of_object(snapshot: &Snapshot, id: &ObjectId) -> Health {
     if snapshot.freshness_of(id) != Freshness::Fresh {
         return Health::new(HealthState::Unknown, "its watch is not fresh");
     }

@@ -6,8 +6,12 @@
 use super::action::{Blocked, DriftItem, Force, Verdict, WakeOn};
 use super::consent;
 use super::drift;
+use super::fight;
+use super::recreate::{self, Recreate};
 use super::snapshot::{Freshness, Live, Snapshot};
 use super::wanted::Wanted;
+use super::yields;
+use crate::base::Timestamp;
 use crate::model::{Record, RecordState};
 
 /// What is done about one wanted object.
@@ -21,6 +25,8 @@ pub(super) enum Decision {
     Write(Write),
     /// It drifted and stays so until a person decides.
     Report,
+    /// It drifted again and again, and stays so until this time.
+    Hold(Blocked, Timestamp),
     /// It is held back.
     Block(Blocked, Option<WakeOn>),
 }
@@ -32,6 +38,25 @@ pub(super) struct Write {
     pub(super) force: Force,
     pub(super) uid: Option<String>,
     pub(super) reason: String,
+    /// Fields that are left to others, by their keys.
+    pub(super) leaves_out: Vec<Vec<String>>,
+    pub(super) recreate: Recreate,
+}
+
+impl Write {
+    /// Returns an apply of a wanted object without the fields that somebody else may hold.
+    pub(super) fn of(snapshot: &Snapshot, wanted: &Wanted, uid: Option<String>, reason: String) -> Self {
+        let live = snapshot.live.get(&wanted.id);
+        let yielded = yields::of_live(live, &wanted.payload, &wanted.yields);
+        Self {
+            brings: Brings::News,
+            force: Force::No,
+            uid,
+            reason,
+            leaves_out: yielded.into_iter().map(|yielded| yielded.keys).collect(),
+            recreate: recreate::recreate(wanted, live),
+        }
+    }
 }
 
 /// What an apply brings.
@@ -61,8 +86,8 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
         Some(record) => match record.state {
             RecordState::Applied => applied(snapshot, wanted, record, live),
             RecordState::Intended if live.is_none() => consent::decide(snapshot, wanted),
-            RecordState::Intended => (again(live, "its first write was not confirmed"), Vec::new()),
-            RecordState::Deleting => (again(live, "it is wanted again"), Vec::new()),
+            RecordState::Intended => (again(snapshot, wanted, "its first write was not confirmed"), Vec::new()),
+            RecordState::Deleting => (again(snapshot, wanted, "it is wanted again"), Vec::new()),
         },
     }
 }
@@ -72,13 +97,13 @@ fn applied(snapshot: &Snapshot, wanted: &Wanted, record: &Record, live: Option<&
     let changed = record.hash != wanted.hash;
     if snapshot.freshness_of(&wanted.id) != Freshness::Fresh {
         let uid = Some(record.uid.clone()).filter(|uid| !uid.is_empty());
-        let decision = if changed { news(snapshot, uid, Force::No) } else { Decision::Leave };
+        let decision = if changed { news(snapshot, wanted, uid, Force::No) } else { Decision::Leave };
         return (decision, Vec::new());
     }
-    let differences = drift::differences(record, live, &wanted.payload);
+    let differences = drift::differences(record, live, &wanted.payload, &wanted.yields);
     let uid = live.map(|live| live.uid.clone());
     if differences.is_empty() {
-        return (if changed { news(snapshot, uid, Force::No) } else { Decision::Leave }, Vec::new());
+        return (if changed { news(snapshot, wanted, uid, Force::No) } else { Decision::Leave }, Vec::new());
     }
     if live.is_none_or(|live| live.uid != record.uid) && snapshot.existing.contains_key(&wanted.id) {
         return consent::decide(snapshot, wanted);
@@ -86,7 +111,7 @@ fn applied(snapshot: &Snapshot, wanted: &Wanted, record: &Record, live: Option<&
     if changed {
         // A new revision writes the whole object and so ends its drift.
         let force = if live.is_some() { Force::Yes } else { Force::No };
-        return (news(snapshot, uid, force), Vec::new());
+        return (news(snapshot, wanted, uid, force), Vec::new());
     }
     if live.is_none() && wanted.is_job() {
         // A job runs once: gone after its run is as wanted.
@@ -110,9 +135,13 @@ pub(super) fn judged(
         Decision::Report
     } else if items.is_empty() {
         Decision::Leave
+    } else if let Some(until) = fight::held_until(snapshot, wanted) {
+        let blocked = fight::blocked(snapshot, wanted, &items, until);
+        return (Decision::Hold(blocked, until), items.into_iter().map(reported).collect());
     } else {
         let force = if uid.is_some() { Force::Yes } else { Force::No };
-        Decision::Write(Write { brings: Brings::Correction, force, uid, reason: "puts back what differs".into() })
+        let write = Write::of(snapshot, wanted, uid, "puts back what differs".into());
+        Decision::Write(Write { brings: Brings::Correction, force, ..write })
     };
     // One forced apply writes the whole object: what is reported keeps the rest from being put back too.
     let items = if decision == Decision::Report { items.into_iter().map(reported).collect() } else { items };
@@ -123,17 +152,17 @@ fn reported(item: DriftItem) -> DriftItem {
     DriftItem { verdict: Verdict::Report, ..item }
 }
 
-fn news(snapshot: &Snapshot, uid: Option<String>, force: Force) -> Decision {
+fn news(snapshot: &Snapshot, wanted: &Wanted, uid: Option<String>, force: Force) -> Decision {
     let reason = match uid {
         Some(_) => format!("changed in {}", snapshot.commit.short()),
         None => format!("new in {}", snapshot.commit.short()),
     };
-    Decision::Write(Write { brings: Brings::News, force, uid, reason })
+    Decision::Write(Write { force, ..Write::of(snapshot, wanted, uid, reason) })
 }
 
-fn again(live: Option<&Live>, reason: &str) -> Decision {
-    let uid = live.map(|live| live.uid.clone());
-    Decision::Write(Write { brings: Brings::News, force: Force::No, uid, reason: reason.to_owned() })
+fn again(snapshot: &Snapshot, wanted: &Wanted, reason: &str) -> Decision {
+    let uid = snapshot.live.get(&wanted.id).map(|live| live.uid.clone());
+    Decision::Write(Write::of(snapshot, wanted, uid, reason.to_owned()))
 }
 
 fn unknown_kind(wanted: &Wanted) -> Decision {

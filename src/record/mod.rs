@@ -100,18 +100,24 @@ impl Recording<'_> {
             (Verb::Apply { .. }, _, Some(observed)) => {
                 self.put(applied(action, outcome.effect, observed, self.before, self.commit))
             }
+            (Verb::Apply { .. }, Effect::Deleted, None) => self.put_leaving(action),
             (Verb::Delete { .. }, Effect::Deleted, _) if outcome.message == "gone" => {
                 RecordChange::Remove(self.instance, &action.object)
             }
-            (Verb::Delete { .. }, Effect::Deleted, _) => match self.before.get(&action.object) {
-                Some(record) => self.put(Record { state: RecordState::Deleting, ..record.clone() }),
-                None => RecordChange::Nothing,
-            },
+            (Verb::Delete { .. }, Effect::Deleted, _) => self.put_leaving(action),
             (Verb::Release, Effect::Configured, _) => RecordChange::Remove(self.instance, &action.object),
             _ => RecordChange::Nothing,
         };
         let position = self.earlier.len() + action.id;
         self.store.put_outcome(&self.operation.id, position, outcome, change).await
+    }
+
+    /// Notes that the deletion of an object has begun.
+    fn put_leaving(&self, action: &Action) -> RecordChange<'_> {
+        match self.before.get(&action.object) {
+            Some(record) => self.put(Record { state: RecordState::Deleting, ..record.clone() }),
+            None => RecordChange::Nothing,
+        }
     }
 
     fn put(&self, record: Record) -> RecordChange<'_> {
@@ -174,7 +180,8 @@ fn applied(action: &Action, effect: Effect, observed: &Observed, before: &Invent
         fields: fields.clone(),
         time: time.clone(),
         generation: *generation,
-        created: effect == Effect::Created || is_made_by_us(before.get(&action.object), uid),
+        created: matches!(effect, Effect::Created | Effect::Recreated)
+            || is_made_by_us(before.get(&action.object), uid),
         commit: Some(commit.clone()),
     }
 }
@@ -196,12 +203,16 @@ fn sentence(applied: &Applied, plan: &Plan) -> String {
         return format!("{}{more}.", failed.message);
     }
     let count = |effect| applied.outcomes.iter().filter(|outcome| outcome.effect == effect).count();
-    let mut parts: Vec<String> =
-        [(Effect::Created, "created"), (Effect::Configured, "configured"), (Effect::Deleted, "deleted")]
-            .into_iter()
-            .filter(|(effect, _)| count(*effect) > 0)
-            .map(|(effect, word)| format!("{} {word}", count(effect)))
-            .collect();
+    let mut parts: Vec<String> = [
+        (Effect::Created, "created"),
+        (Effect::Configured, "configured"),
+        (Effect::Recreated, "made anew"),
+        (Effect::Deleted, "deleted"),
+    ]
+    .into_iter()
+    .filter(|(effect, _)| count(*effect) > 0)
+    .map(|(effect, word)| format!("{} {word}", count(effect)))
+    .collect();
     let unchanged = plan.unchanged.len() + count(Effect::Unchanged);
     if unchanged > 0 {
         parts.push(format!("{unchanged} unchanged"));

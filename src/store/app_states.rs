@@ -10,6 +10,7 @@ use sqlx::Row;
 
 use super::write::Statement;
 use super::{Error, Store, attempt, row};
+use crate::base::Timestamp;
 use crate::model::{AppName, AppState, CommitId, InstanceId};
 
 /// The states of one instance's apps. They are read once: after each pass all of them are looked at together.
@@ -31,6 +32,15 @@ impl Store {
         let written = self.writer.hand_in(statements).await;
         drop(all);
         written.done().await.map(|_| ())
+    }
+
+    /// Notes that an app was found again as it was. Only in memory: a process that starts looks at every app anew.
+    pub async fn touch_app_state(&self, instance: &InstanceId, app: &AppName, now: Timestamp) -> Result<(), Error> {
+        let mut all = self.app_states.lock().await;
+        if let Some(state) = self.known(&mut all, instance).await?.get_mut(app) {
+            *state = Arc::new(AppState { observed_at: now, ..AppState::clone(state) });
+        }
+        Ok(())
     }
 
     /// Returns what was last found about all apps, by name.

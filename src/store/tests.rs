@@ -102,6 +102,7 @@ async fn outcomes_keep_the_order_of_the_plan() {
             effect: Effect::Created,
             error: None,
             message: String::new(),
+            reason: String::new(),
             observed: None,
         };
         store.put_outcome(&id, position, &outcome, RecordChange::Nothing).await.unwrap();

@@ -201,6 +201,8 @@ pub enum Reachability {
 pub trait Target: Send + Sync {
     /// Sends a server-side apply. The answer is authoritative and becomes what the watch is compared with.
     fn apply<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, Written>;
+    /// Tries whether an object could be made, under a name that is made up for it; nothing is written.
+    fn try_create<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, ()>;
     /// Deletes after reading the object once more: same uid, same labels, then uid and version as preconditions.
     fn delete<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, Deletion>;
     /// Takes our marks and our ownership off an object that stays.
@@ -217,6 +219,8 @@ pub trait Target: Send + Sync {
     fn grow_apply_set<'a>(&'a self, kinds: &'a BTreeSet<Kind>, namespaces: &'a BTreeSet<String>) -> Answer<'a, ()>;
     /// Returns what the watch knows of an object.
     fn live(&self, id: &ObjectId) -> Option<LiveObject>;
+    /// Returns a number that changes with everything that the watches see of an app's objects.
+    fn seen(&self, app: &str) -> u64;
     /// Returns whether the watch of a kind can be trusted.
     fn watch_state(&self, group: &str, kind: &str) -> WatchState;
     /// Tells the watch what our last write of an object left, so that it can say when that is no longer so.

@@ -2,9 +2,18 @@
 //!
 //! Not here: the decision what to do (`plan`).
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::model::ErrorClass;
+
+/// Wait before a request is repeated that made the server fail.
+const SERVER_PAUSE: Duration = Duration::from_millis(500);
+/// Wait before a request is repeated that the server was too busy for, where it does not say how long.
+const BUSY_PAUSE: Duration = Duration::from_secs(1);
+/// Longest wait that a server may ask for inside a call.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// A call that was not answered as wished.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -14,6 +23,8 @@ pub struct Refusal {
     pub kind: RefusalKind,
     /// What was attempted on what and what the server said; never a secret value.
     pub message: String,
+    /// How long the server asks to wait, if it does.
+    pub retry_after: Option<Duration>,
 }
 
 /// Kinds of refusal.
@@ -33,6 +44,8 @@ pub enum RefusalKind {
     Unauthorized,
     /// The server finds the content wrong (400, 413, 422); the field paths it named.
     Invalid(Vec<String>),
+    /// A field cannot be changed once the object exists (422); the field paths it named.
+    Immutable(Vec<String>),
     /// The object, its namespace or its path is not there.
     NotFound,
     /// The server does not know the kind.
@@ -70,7 +83,7 @@ pub struct FieldConflict {
 impl Refusal {
     /// Returns a refusal with a message.
     pub fn new(kind: RefusalKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), retry_after: None }
     }
 
     /// Returns whose turn it is (seed S1).
@@ -79,6 +92,7 @@ impl Refusal {
             RefusalKind::Conflict(_)
             | RefusalKind::Forbidden
             | RefusalKind::Invalid(_)
+            | RefusalKind::Immutable(_)
             | RefusalKind::UnknownKind
             | RefusalKind::Settings => ErrorClass::User,
             RefusalKind::UidMismatch
@@ -96,6 +110,26 @@ impl Refusal {
     /// Returns whether the target as a whole did not answer.
     pub fn is_unreachable(&self) -> bool {
         matches!(self.kind, RefusalKind::Timeout | RefusalKind::Unreachable | RefusalKind::Unauthorized)
+    }
+
+    /// Returns whether the server was too busy for a request, failed, or did not answer it.
+    pub(super) fn is_overload(&self) -> bool {
+        self.is_unreachable() || matches!(self.kind, RefusalKind::Busy | RefusalKind::Server)
+    }
+
+    /// Returns how long to wait before a request that was sent so often before is sent once more; nothing if that would not help.
+    ///
+    /// A server that asks for a longer wait than a call may take ends the pass instead, and the app is tried again later.
+    pub(super) fn pause(&self, tries: usize) -> Option<Duration> {
+        match (&self.kind, tries) {
+            (RefusalKind::Timeout, 0) => Some(Duration::ZERO),
+            // The answer to entries of an old version: it stays the same.
+            (RefusalKind::Server, 0) if !self.message.contains("field not declared in schema") => Some(SERVER_PAUSE),
+            (RefusalKind::Busy, 0 | 1) => {
+                Some(self.retry_after.unwrap_or(BUSY_PAUSE)).filter(|wait| *wait <= MAX_PAUSE)
+            }
+            _ => None,
+        }
     }
 
     /// Reads a `Status` answer.
@@ -136,6 +170,7 @@ fn kind_of(code: u16, reason: &str, message: &str, causes: &[&Value]) -> Refusal
         }
         409 => RefusalKind::Changed,
         422 if cause_field("metadata.uid") => RefusalKind::UidMismatch,
+        422 if causes.iter().any(|cause| is_immutable(cause)) => RefusalKind::Immutable(fields(causes)),
         400 | 413 | 422 => RefusalKind::Invalid(fields(causes)),
         429 | 503 => RefusalKind::Busy,
         504 if reason == "Timeout" => RefusalKind::Timeout,
@@ -156,6 +191,21 @@ fn conflicts(causes: &[&Value]) -> Vec<FieldConflict> {
         .collect()
 }
 
+/// Returns whether a cause says that the field cannot be changed, in the words that API servers use for it.
+fn is_immutable(cause: &Value) -> bool {
+    const WORDS: [&str; 6] = [
+        "field is immutable",
+        "may not change once set",
+        "may not be changed in an update",
+        "cannot change roleRef",
+        "updates to statefulset spec for fields other than",
+        "is immutable after creation",
+    ];
+    let reason = cause.get("reason").and_then(Value::as_str).unwrap_or("");
+    let message = cause.get("message").and_then(Value::as_str).unwrap_or("");
+    matches!(reason, "FieldValueInvalid" | "FieldValueForbidden") && WORDS.iter().any(|words| message.contains(words))
+}
+
 fn fields(causes: &[&Value]) -> Vec<String> {
     causes.iter().filter_map(|cause| cause.get("field").and_then(Value::as_str)).map(str::to_owned).collect()
 }
@@ -164,7 +214,7 @@ fn fields(causes: &[&Value]) -> Vec<String> {
 mod tests {
     use serde_json::json;
 
-    use super::{FieldConflict, Quoting, Refusal, RefusalKind};
+    use super::{Duration, FieldConflict, Quoting, Refusal, RefusalKind};
 
     fn check(code: u16, status: &serde_json::Value, expected: &RefusalKind) {
         assert_eq!(&Refusal::from_status("apply x", code, status, Quoting::Allowed).kind, expected);
@@ -190,6 +240,35 @@ mod tests {
             &json!({"details": {"causes": [{"field": "metadata.uid", "message": "field is immutable"}]}}),
             &RefusalKind::UidMismatch,
         );
+    }
+
+    #[test]
+    fn a_field_that_cannot_be_changed_is_told_from_one_that_is_wrong() {
+        let status = |reason: &str, field: &str, message: &str| json!({"reason": "Invalid", "details": {"causes": [{"reason": reason, "field": field, "message": message}]}});
+        let fixed = |field: &str| RefusalKind::Immutable(vec![field.into()]);
+        let template = status("FieldValueInvalid", "spec.template", "Invalid value: {}: field is immutable");
+        check(422, &template, &fixed("spec.template"));
+        let set = "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden";
+        check(422, &status("FieldValueForbidden", "spec", set), &fixed("spec"));
+        let wrong = status("FieldValueInvalid", "spec.replicas", "must be greater than or equal to 0");
+        check(422, &wrong, &RefusalKind::Invalid(vec!["spec.replicas".into()]));
+        check(409, &template, &RefusalKind::Changed);
+    }
+
+    #[test]
+    fn only_what_can_help_is_sent_again() {
+        let pauses = |kind: RefusalKind, retry_after: Option<u64>| {
+            let refusal = Refusal { retry_after: retry_after.map(Duration::from_secs), ..Refusal::new(kind, "x") };
+            [0, 1, 2].map(|tries| refusal.pause(tries).map(|wait| wait.as_millis()))
+        };
+        assert_eq!(pauses(RefusalKind::Busy, None), [Some(1_000), Some(1_000), None]);
+        assert_eq!(pauses(RefusalKind::Busy, Some(2)), [Some(2_000), Some(2_000), None]);
+        assert_eq!(pauses(RefusalKind::Busy, Some(3_600)), [None; 3]);
+        assert_eq!(pauses(RefusalKind::Server, None), [Some(500), None, None]);
+        assert_eq!(pauses(RefusalKind::Timeout, None), [Some(0), None, None]);
+        for kind in [RefusalKind::Forbidden, RefusalKind::Unreachable, RefusalKind::Changed] {
+            assert_eq!(pauses(kind, None), [None; 3]);
+        }
     }
 
     #[test]

@@ -17,6 +17,12 @@ use crate::model::{Object, ObjectId, OwnEntry};
 pub(crate) struct Scripted {
     /// Answers to applies, in order.
     pub(crate) applies: Mutex<VecDeque<Result<Written, Refusal>>>,
+    /// What a try of a new object answers.
+    pub(crate) tries: Option<Refusal>,
+    /// What a deletion answers; gone otherwise.
+    pub(crate) deletes: Option<Deletion>,
+    /// The incarnations that were deleted.
+    pub(crate) deleted: Mutex<Vec<String>>,
     /// How each apply treated the fields of others.
     pub(crate) sent: Mutex<Vec<Ownership>>,
     /// What reads of an object answer; nothing is there otherwise.
@@ -37,8 +43,13 @@ impl Target for Scripted {
         ready(self.applies.lock().unwrap().pop_front().unwrap())
     }
 
-    fn delete<'a>(&'a self, _request: &'a DeleteRequest) -> Answer<'a, Deletion> {
-        ready(Ok(Deletion::Gone))
+    fn try_create<'a>(&'a self, _request: &'a ApplyRequest) -> Answer<'a, ()> {
+        ready(self.tries.clone().map_or(Ok(()), Err))
+    }
+
+    fn delete<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, Deletion> {
+        self.deleted.lock().unwrap().push(request.uid.clone());
+        ready(Ok(self.deletes.unwrap_or(Deletion::Gone)))
     }
 
     fn release<'a>(&'a self, _request: &'a DeleteRequest) -> Answer<'a, ()> {
@@ -67,6 +78,10 @@ impl Target for Scripted {
 
     fn live(&self, id: &ObjectId) -> Option<LiveObject> {
         self.live.get(id).cloned()
+    }
+
+    fn seen(&self, _app: &str) -> u64 {
+        0
     }
 
     fn watch_state(&self, _group: &str, _kind: &str) -> WatchState {

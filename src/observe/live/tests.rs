@@ -65,6 +65,7 @@ async fn snapshot(target: &Scripted, inventory: Inventory) -> Snapshot {
         inventory,
         requirements: Vec::new(),
         dependents: Vec::new(),
+        fights: Default::default(),
         ask: Ask::default(),
         target,
         now: Timestamp(0),

@@ -250,3 +250,67 @@ fn fields_that_others_add_are_not_drift() {
     let world = web().live("Deployment/web", |live| live.resource_version = "99".into());
     check(&world, &["= 2 unchanged"]);
 }
+
+const SCALER: Option<(&str, &str, &str)> = Some(("kube-controller-manager", "Update", "scale"));
+const REPLICAS: &[&str] = &["f:spec", "f:replicas"];
+
+#[test]
+fn what_an_autoscaler_scaled_is_left_to_it() {
+    let note = "i Deployment/web spec.replicas is held by kube-controller-manager since 2026-11-21T11:00:00Z and is left to it";
+    check(&edited(SCALER, &[REPLICAS]), &[note, "= 2 unchanged"]);
+    // Also where a person asks for everything else to be put back.
+    check(&edited(SCALER, &[REPLICAS]).with(|snapshot| snapshot.ask.correct = true), &[note, "= 2 unchanged"]);
+}
+
+#[test]
+fn a_new_revision_leaves_out_what_an_autoscaler_holds() {
+    let world = edited(SCALER, &[REPLICAS]).drops("Deployment/web").wants(&deployment("web", "web:2"));
+    let actions = plan(&world.snapshot).actions;
+    let Verb::Apply { payload, force: Force::No } = &actions[0].verb else { panic!("{actions:?}") };
+    assert_eq!(payload.at(&["spec", "replicas"]), None);
+    assert_eq!(payload.at(&["spec", "template", "spec", "containers"]).unwrap()[0]["image"], "web:2");
+}
+
+#[test]
+fn what_a_person_changed_beside_an_autoscaler_is_put_back_without_the_replicas() {
+    let mut world = edited(EDIT, &[&at_web(&["f:image"])]);
+    let taken = edited(SCALER, &[REPLICAS]).snapshot.live.values().find_map(|live| live.managed.clone()).unwrap();
+    world = world.live("Deployment/web", |live| {
+        let managed = live.managed.as_mut().unwrap();
+        managed[0]["fieldsV1"]["f:spec"].as_object_mut().unwrap().shift_remove("f:replicas");
+        managed.as_array_mut().unwrap().push(taken[1].clone());
+    });
+    let actions = plan(&world.snapshot).actions;
+    let Verb::Apply { payload, force: Force::Yes } = &actions[0].verb else { panic!("{actions:?}") };
+    assert_eq!(payload.at(&["spec", "replicas"]), None);
+    assert_eq!(payload.at(&["spec", "template", "spec", "containers"]).unwrap()[0]["image"], "web:1");
+}
+
+#[test]
+fn a_field_that_a_rule_ignores_is_shown_and_left_until_the_rule_ends() {
+    let rule = |until: &str| crate::model::IgnoreRule {
+        kind: "Deployment".into(),
+        paths: vec!["/spec/replicas".into()],
+        until: until.into(),
+        reason: "night shift".into(),
+        ..crate::model::IgnoreRule::default()
+    };
+    let world = |until: &str| edited(EDIT, &[REPLICAS]).with(|snapshot| snapshot.policy.ignore = vec![rule(until)]);
+    check(
+        &world("2026-11-22T00:00:00Z"),
+        &[
+            "i Deployment/web spec.replicas is held by kubectl-edit since 2026-11-21T11:00:00Z and is ignored: night shift",
+            "= 2 unchanged",
+        ],
+    );
+    let wake_at = plan(&world("2026-11-22T00:00:00Z").snapshot).wake_at;
+    assert_eq!(wake_at, Some(crate::base::Timestamp::parse("2026-11-22T00:00:00Z").unwrap()));
+    check(
+        &world("2026-11-21T11:59:00Z"),
+        &[
+            PUT_BACK,
+            "* Deployment/web changed spec.replicas by kubectl-edit (Update) at 2026-11-21T11:00:00Z",
+            "= 1 unchanged",
+        ],
+    );
+}

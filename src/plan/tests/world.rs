@@ -157,9 +157,12 @@ impl World {
                 dependents: Vec::new(),
                 missing_secrets: Vec::new(),
                 secret_grants: Vec::new(),
+                fights: BTreeMap::new(),
                 target: TargetState::Reachable,
                 policy: Policy {
                     drift: DriftPolicy::Correct,
+                    ignore: Vec::new(),
+                    suspend: None,
                     adopt: AdoptPolicy::Ask,
                     deletion: DeletionBudget::default(),
                     grants: Grants::default(),

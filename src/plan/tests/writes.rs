@@ -180,24 +180,6 @@ fn a_status_in_the_repository_is_left_out_with_a_note() {
 }
 
 #[test]
-fn waves_come_before_stages() {
-    let mut late = config("late", "1");
-    late.set_annotation("rewild.dev/wave", "1");
-    let mut early = deployment("early", "web:1");
-    early.set_annotation("rewild.dev/wave", "-1");
-    let world = World::deployed(&[]).wants(&late).wants(&early).wants(&config("files", "1"));
-    check(
-        &world,
-        &[
-            "+ Deployment early new in ccccccc",
-            "+ ConfigMap files new in ccccccc",
-            "+ ConfigMap late new in ccccccc",
-            "= 1 unchanged",
-        ],
-    );
-}
-
-#[test]
 fn an_added_app_is_left_alone() {
     let world = World::new().wants(&config("files", "1")).with(|snapshot| snapshot.presence = Presence::Added);
     check(&world, &["i blog is added and not deployed"]);

@@ -23,6 +23,8 @@ pub(super) struct Cache {
     kinds: BTreeMap<(String, String), Watched>,
     expected: BTreeMap<ObjectId, Expected>,
     flights: BTreeMap<ObjectId, Flight>,
+    /// By app, how often anything was seen that may change what follows from its objects.
+    seen: BTreeMap<String, u64>,
     /// News that nobody has fetched yet; bounded by three per app.
     pub(super) news: BTreeSet<TargetEvent>,
 }
@@ -174,6 +176,11 @@ impl Cache {
         self.kinds.get(&(id.group.clone(), id.kind.clone()))?.objects.get(id).cloned()
     }
 
+    /// Returns a number that changes with everything seen of an app's objects.
+    pub(super) fn seen(&self, app: &str) -> u64 {
+        self.seen.get(app).copied().unwrap_or(0)
+    }
+
     /// Notes what our last write of an object left.
     pub(super) fn expect(&mut self, id: &ObjectId, uid: &str, own: &OwnEntry) {
         self.expected.insert(id.clone(), Expected { uid: uid.to_owned(), own: own.clone() });
@@ -192,15 +199,22 @@ impl Cache {
     fn store(&mut self, id: &ObjectId, live: Option<LiveObject>) {
         let expected = self.expected.get(id).map(|expected| expected.own.clone());
         let Some(watched) = self.kinds.get_mut(&(id.group.clone(), id.kind.clone())) else { return };
-        match live {
-            None => {
-                watched.objects.remove(id);
-            }
-            Some(mut live) => {
-                if expected.is_none_or(|own| own == live.own) {
-                    live.managed = None;
-                }
-                watched.objects.insert(id.clone(), live);
+        let live = live.map(|live| match expected.is_none_or(|own| own == live.own) {
+            true => LiveObject { managed: None, ..live },
+            false => live,
+        });
+        let app = live.as_ref().map(|live| live.app.clone());
+        let before = match live {
+            None => watched.objects.remove(id),
+            Some(ref live) => watched.objects.insert(id.clone(), live.clone()),
+        };
+        // A version of its own says nothing: it also rises with a status that changes no health.
+        let version = live.as_ref().map(|live| live.resource_version.clone()).unwrap_or_default();
+        let same = before.clone().map(|before| LiveObject { resource_version: version, ..before }) == live;
+        if !same {
+            let apps: BTreeSet<String> = app.into_iter().chain(before.map(|before| before.app)).collect();
+            for app in apps {
+                *self.seen.entry(app).or_default() += 1;
             }
         }
     }

@@ -107,6 +107,8 @@ impl Inner {
             Refusal::new(RefusalKind::Unreachable, format!("{attempt}: {}", crate::base::chain(&error)))
         })?;
         let code = answer.status().as_u16();
+        // A date, or a number that no wait could be, says no more than that the server is busy.
+        let asked = answer.headers().get("Retry-After").and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
         let bytes = answer.into_body().collect_bytes().await.map_err(|error| {
             Refusal::new(RefusalKind::Timeout, format!("{attempt}: {}", crate::base::chain(&error)))
         })?;
@@ -117,7 +119,8 @@ impl Inner {
         if (200..300).contains(&code) {
             return if value.is_null() { Err(broken("the answer is no JSON")) } else { Ok((code, value)) };
         }
-        Err(Refusal::from_status(&attempt, code, &value, quoting))
+        let refusal = Refusal::from_status(&attempt, code, &value, quoting);
+        Err(Refusal { retry_after: asked.map(|seconds| Duration::from_secs(u64::from(seconds))), ..refusal })
     }
 
     /// Asks for the version of the server, which needs no permission and costs it nothing.

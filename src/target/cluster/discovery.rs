@@ -27,6 +27,11 @@ impl Inner {
         Ok(format!("{}/{name}", collection(kind, &found, namespace)))
     }
 
+    /// Returns the path of all objects of a kind in a namespace.
+    pub(super) async fn collection_path(&self, kind: &Kind, namespace: &str) -> Result<String, Refusal> {
+        Ok(collection(kind, &self.kind_path(kind).await?, namespace))
+    }
+
     /// Returns the path of all objects of a kind, in every namespace.
     pub(super) async fn list_path(&self, kind: &Kind) -> Result<String, Refusal> {
         Ok(collection(kind, &self.kind_path(kind).await?, ""))

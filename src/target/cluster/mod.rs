@@ -10,6 +10,7 @@ mod cache;
 mod call;
 mod contents;
 mod discovery;
+mod limit;
 mod watch;
 mod write;
 
@@ -30,11 +31,10 @@ use super::{
 use crate::base::Timestamp;
 use crate::model::{InstanceId, Object, ObjectId, OwnEntry};
 use cache::Cache;
+use limit::Limit;
 
 /// How long making a connection may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// Writes in flight; more buys latency and hardly throughput on a two-core API server.
-const WRITE_LIMIT: usize = 16;
 /// Reads in flight.
 const READ_LIMIT: usize = 16;
 
@@ -68,7 +68,7 @@ struct Inner {
     cache: Mutex<Cache>,
     news: Notify,
     synced: Notify,
-    writes: Semaphore,
+    writes: Limit,
     reads: Semaphore,
     parent: apply_set::Parent,
     reachability: Mutex<Reachability>,
@@ -103,7 +103,7 @@ impl Cluster {
             cache: Mutex::default(),
             news: Notify::new(),
             synced: Notify::new(),
-            writes: Semaphore::new(WRITE_LIMIT),
+            writes: Limit::default(),
             reads: Semaphore::new(READ_LIMIT),
             parent: apply_set::Parent::default(),
             reachability: Mutex::new(Reachability::Reachable),
@@ -194,6 +194,10 @@ impl Target for Cluster {
         Box::pin(self.inner.apply(request))
     }
 
+    fn try_create<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, ()> {
+        Box::pin(self.inner.try_create(request))
+    }
+
     fn delete<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, Deletion> {
         Box::pin(self.inner.delete(request))
     }
@@ -224,6 +228,10 @@ impl Target for Cluster {
 
     fn live(&self, id: &ObjectId) -> Option<LiveObject> {
         self.inner.cache().live(id)
+    }
+
+    fn seen(&self, app: &str) -> u64 {
+        self.inner.cache().seen(app)
     }
 
     fn watch_state(&self, group: &str, kind: &str) -> WatchState {

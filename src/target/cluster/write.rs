@@ -2,10 +2,13 @@
 //!
 //! Not here: which objects and in which order (`plan`, `apply`).
 
+use std::future::Future;
+
 use http::Method;
 use serde_json::{Value, json};
 
 use super::call::{Call, DELETE_DEADLINE, Form, GET_DEADLINE, WRITE_DEADLINE, quoting};
+use super::limit::Taken;
 use super::{Inner, Kind};
 use crate::model::{MANAGER, Object, Observed, OwnEntry};
 use crate::target::{
@@ -16,6 +19,19 @@ use crate::target::{
 const DELETE_ROUNDS: usize = 3;
 
 impl Inner {
+    /// Sends a request again while that can help, and takes in how busy the server is.
+    async fn insist<T, F: Future<Output = Result<T, Refusal>>>(&self, send: impl Fn() -> F) -> Result<T, Refusal> {
+        let mut tries = 0;
+        loop {
+            let answer = send().await;
+            let pause = answer.as_ref().err().map(|refusal| (refusal.is_overload(), refusal.pause(tries)));
+            self.writes.note(if matches!(pause, Some((true, _))) { Taken::Badly } else { Taken::Well });
+            let Some((_, Some(pause))) = pause else { return answer };
+            tokio::time::sleep(pause).await;
+            tries += 1;
+        }
+    }
+
     /// Sends one server-side apply; after a lost answer once more, because the same apply twice is one.
     pub(super) async fn apply(&self, request: &ApplyRequest) -> Result<Written, Refusal> {
         let ApplyRequest { id, api_version, body, ownership, mode, hash } = request;
@@ -29,7 +45,7 @@ impl Inner {
         if *mode == Mode::DryRun {
             path.push_str("&dryRun=All");
         }
-        let _permit = self.writes.acquire().await;
+        let _place = self.writes.place().await;
         // Looked up before the request: the watch may bring the result of this write earlier than the answer comes.
         let before = self.cache().live(id).map(|live| live.resource_version);
         if *mode == Mode::Write {
@@ -46,11 +62,7 @@ impl Inner {
                 deadline: WRITE_DEADLINE,
             })
         };
-        let mut answer = send().await;
-        if answer.as_ref().is_err_and(|refusal| refusal.kind == RefusalKind::Timeout) {
-            answer = send().await;
-        }
-        let mut written = answer.and_then(|(code, value)| written(code, value, hash, id));
+        let mut written = self.insist(send).await.and_then(|(code, value)| written(code, value, hash, id));
         if let Ok(written) = &mut written {
             written.unchanged = before.is_some_and(|version| version == written.observed.resource_version);
         }
@@ -63,6 +75,29 @@ impl Inner {
         written
     }
 
+    /// Asks the server whether it would take a new object like this one. Under its own name it would only answer that the object is there.
+    pub(super) async fn try_create(&self, request: &ApplyRequest) -> Result<(), Refusal> {
+        let ApplyRequest { id, api_version, body, .. } = request;
+        let path = self.collection_path(&Kind::of(id, api_version), &id.namespace).await?;
+        let mut body = body.clone();
+        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.shift_remove("name");
+            metadata.shift_remove("uid");
+            metadata.insert("generateName".to_owned(), Value::from(format!("{}-", id.name)));
+        }
+        let _place = self.writes.place().await;
+        let call = Call {
+            attempt: format!("try a new {id}"),
+            method: Method::POST,
+            path: format!("{path}?dryRun=All&fieldManager={MANAGER}&fieldValidation=Strict"),
+            body: Some((&body, "application/json")),
+            form: Form::Full,
+            quoting: quoting(id),
+            deadline: WRITE_DEADLINE,
+        };
+        self.call(call).await.map(|_| ())
+    }
+
     /// Deletes an object that is still the one we mean: read, compare uid and labels, delete with both as preconditions.
     pub(super) async fn delete(&self, request: &DeleteRequest) -> Result<Deletion, Refusal> {
         let DeleteRequest { id, api_version, uid, labels, dependents } = request;
@@ -70,7 +105,7 @@ impl Inner {
             Err(refusal) if refusal.kind == RefusalKind::UnknownKind => return Ok(Deletion::Gone),
             other => other?,
         };
-        let _permit = self.writes.acquire().await;
+        let _place = self.writes.place().await;
         let mut refusal =
             Refusal::new(RefusalKind::Changed, format!("delete {id}: it changed {DELETE_ROUNDS} times meanwhile"));
         for _ in 0..DELETE_ROUNDS {
@@ -170,7 +205,7 @@ impl Inner {
             "annotations": ours("annotations"),
             "managedFields": entries,
         }});
-        let _permit = self.writes.acquire().await;
+        let _place = self.writes.place().await;
         self.call(Call {
             attempt: format!("release {id}"),
             method: Method::PATCH,

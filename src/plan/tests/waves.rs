@@ -1,0 +1,117 @@
+//! Pure. Waves and hooks: what comes later waits until what comes before is healthy.
+
+use super::check;
+use super::world::{World, config, deployment, job};
+use crate::health::{Health, HealthState};
+use crate::model::Object;
+use crate::plan::{WakeOn, plan};
+
+fn with(mut object: Object, key: &str, value: &str) -> Object {
+    object.set_annotation(&format!("rewild.dev/{key}"), value);
+    object
+}
+
+fn wave(object: Object, wave: &str) -> Object {
+    with(object, "wave", wave)
+}
+
+fn early() -> Object {
+    wave(deployment("early", "web:1"), "-1")
+}
+
+fn late() -> Object {
+    wave(config("late", "1"), "1")
+}
+
+/// Returns the app with its first wave applied and in this state.
+fn begun(state: HealthState) -> World {
+    let world = World::deployed(&[early()]).wants(&late()).wants(&config("files", "1"));
+    world.health("Deployment/early", Health::new(state, "it says so"))
+}
+
+#[test]
+fn only_the_first_wave_goes_out_at_first() {
+    let world = World::deployed(&[]).wants(&late()).wants(&early()).wants(&config("files", "1"));
+    check(
+        &world,
+        &[
+            "+ Deployment early new in ccccccc",
+            "… ConfigMap/files waits until Deployment/early is healthy",
+            "… ConfigMap/late waits until Deployment/early is healthy",
+            "= 1 unchanged",
+        ],
+    );
+    assert!(plan(&world.snapshot).wake_on.contains(&WakeOn::Health));
+}
+
+#[test]
+fn the_namespace_is_no_wave_of_its_own() {
+    let world = World::new().wants(&early());
+    check(&world, &["+ Namespace blog new in ccccccc", "+ Deployment early new in ccccccc"]);
+}
+
+#[test]
+fn the_next_wave_begins_when_the_one_before_is_healthy_and_no_other() {
+    for state in [HealthState::Progressing, HealthState::Degraded, HealthState::Unknown] {
+        check(
+            &begun(state),
+            &[
+                "… ConfigMap/files waits until Deployment/early is healthy",
+                "… ConfigMap/late waits until Deployment/early is healthy",
+                "= 2 unchanged",
+            ],
+        );
+    }
+    check(
+        &begun(HealthState::Healthy),
+        &[
+            "+ ConfigMap files new in ccccccc",
+            "… ConfigMap/late waits until ConfigMap/files is healthy",
+            "= 2 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn what_was_applied_before_is_put_back_in_any_wave() {
+    let world = World::deployed(&[early(), late()])
+        .health("Deployment/early", Health::progressing("it says so"))
+        .loses("ConfigMap/late");
+    check(&world, &["+ ConfigMap late puts back what differs", "* ConfigMap/late is gone", "= 2 unchanged"]);
+}
+
+#[test]
+fn nothing_is_deleted_while_a_wave_waits() {
+    let world = World::deployed(&[early(), config("old", "1")])
+        .drops("ConfigMap/old")
+        .wants(&late())
+        .health("Deployment/early", Health::progressing("it says so"));
+    check(
+        &world,
+        &[
+            "… ConfigMap/late waits until Deployment/early is healthy",
+            "i deletions that wait until the rest is applied: 1",
+            "= 2 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn a_hook_stands_before_or_after_the_app_and_one_of_another_moment_is_not_applied() {
+    let hook = |name: &str, moment: &str| with(job(name), "hook", moment);
+    let world = World::deployed(&[])
+        .wants(&hook("check", "pre-deploy"))
+        .wants(&early())
+        .wants(&hook("tell", "post-deploy"))
+        .wants(&hook("export", "pre-delete"));
+    check(
+        &world,
+        &[
+            "+ Job check new in ccccccc",
+            "… Deployment/early waits until Job/check is healthy",
+            "… Job/tell waits until Job/check is healthy",
+            "i Job/export is a hook of another moment and is not run now",
+            "= 1 unchanged",
+        ],
+    );
+}

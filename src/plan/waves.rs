@@ -1,0 +1,47 @@
+//! Pure. Waves: what an author puts later begins when all that stands earlier is healthy.
+//!
+//! Hooks are waves around the app's own. Only new content waits; what was applied before is put back in any wave. Not here: the order inside
+//! a wave (`order`), the health of one object (`wellness`).
+
+use std::collections::BTreeSet;
+
+use super::action::Plan;
+use super::snapshot::Snapshot;
+use super::wanted::Wanted;
+use super::wellness;
+use super::write::{Brings, Write};
+use crate::health::HealthState;
+use crate::model::ObjectId;
+
+/// Takes out news of later waves while an earlier one is not healthy; the plan names them and what they wait for.
+pub(super) fn hold(snapshot: &Snapshot, wanted: &[Wanted], writes: &mut Vec<(Wanted, Write)>, plan: &mut Plan) {
+    let is_news = |write: &Write| write.brings == Brings::News;
+    let news: BTreeSet<ObjectId> =
+        writes.iter().filter(|(_, write)| is_news(write)).map(|(wanted, _)| wanted.id.clone()).collect();
+    let held: BTreeSet<&ObjectId> = plan.blocked.iter().filter_map(|blocked| blocked.object.as_ref()).collect();
+    let last = writes.iter().filter(|(_, write)| is_news(write)).map(|(wanted, _)| wanted.wave).max();
+    let Some(last) = last else { return };
+    let open = |wanted: &&Wanted| {
+        let is_well = || {
+            !wanted.counts_for_health()
+                || matches!(
+                    wellness::of_object(snapshot, &wanted.id).state,
+                    HealthState::Healthy | HealthState::Suspended
+                )
+        };
+        // What is in a namespace waits for it by name, in the same pass.
+        let is_step = wanted.id.kind != "Namespace" && wanted.wave < last;
+        is_step && (news.contains(&wanted.id) || held.contains(&wanted.id) || !is_well())
+    };
+    let Some(first) = wanted.iter().filter(open).map(|wanted| wanted.wave).min() else { return };
+    let waits_for: Vec<String> =
+        wanted.iter().filter(|it| it.wave == first).filter(open).map(|wanted| wanted.id.short()).collect();
+    let later: BTreeSet<ObjectId> = writes
+        .iter()
+        .filter(|(wanted, write)| is_news(write) && wanted.wave > first)
+        .map(|(wanted, _)| wanted.id.clone())
+        .collect();
+    writes.retain(|(wanted, _)| !later.contains(&wanted.id));
+    plan.later = later.into_iter().collect();
+    plan.waits_for = waits_for;
+}
