@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    app, cluster, completion, daemon, debug, demo, directory, drift, hook, init, kustomize, merge_file, operation,
-    package, plan, status,
+    app, cluster, completion, daemon, debug, demo, directory, doctor, drift, hook, init, kustomize, merge_file,
+    operation, package, plan, status,
 };
 
 /// Keeps a Kubernetes cluster as its git repository says, and the repository up to date with its package directory.
@@ -119,6 +119,8 @@ pub(super) enum Verb {
     Init(init::Init),
     /// Shows what runs, what needs you and what was done last.
     Status(status::Status),
+    /// Shows what is stuck, why, and what would free it.
+    Doctor(doctor::Doctor),
     /// Shows what the next pass would do; nothing is written.
     Plan(plan::Plan),
     /// Package directories: where apps come from.

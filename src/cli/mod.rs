@@ -12,6 +12,7 @@ mod daemon;
 mod debug;
 mod demo;
 mod directory;
+mod doctor;
 mod drift;
 mod environment;
 mod error;
@@ -73,6 +74,7 @@ async fn dispatch(session: &mut Session<'_>, verb: Verb) -> Result<ExitCode, Com
     match verb {
         Verb::Init(arguments) => init::run(session, arguments).await,
         Verb::Status(arguments) => status::run(session, arguments).await,
+        Verb::Doctor(arguments) => doctor::run(session, arguments).await,
         Verb::Plan(arguments) => plan::run(session, arguments).await,
         Verb::Directory(verb) => directory::run(session, verb).await,
         Verb::App(verb) => app::run(session, verb).await,

@@ -21,7 +21,7 @@ use super::plans;
 use super::problem::Problem;
 use crate::compile;
 use crate::daemon::{Daemon, Handle};
-use crate::model::{AppName, CommitId, DataFate, Decision, Deploy, PackageName, Request};
+use crate::model::{AppName, CommitId, DataFate, Decision, Deploy, PackageName, Request, Suspension};
 use crate::pipeline;
 
 /// Query of every change.
@@ -249,6 +249,17 @@ pub(super) async fn delete(change: Change) -> Answered {
 /// `POST /drift/{app}/revert`: puts the committed values back.
 pub(super) async fn revert_drift(change: Change) -> Answered {
     change.ask(Request::RevertDrift { app: change.app()? }).await
+}
+
+/// `POST /apps/{app}/suspend`: nothing of the app is written until it is resumed.
+pub(super) async fn suspend(change: Change) -> Answered {
+    let suspension: Suspension = change.body()?;
+    change.ask(Request::Suspend { app: change.app()?, suspension }).await
+}
+
+/// `POST /apps/{app}/resume`: writes again what is committed.
+pub(super) async fn resume(change: Change) -> Answered {
+    change.ask(Request::Resume { app: change.app()? }).await
 }
 
 /// Body of `POST /directories`.

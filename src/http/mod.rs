@@ -20,6 +20,7 @@ mod page;
 mod plans;
 mod problem;
 mod serve;
+mod tree;
 
 use std::time::Duration;
 
@@ -51,11 +52,14 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/apps/{app}/status", get(apps::status))
         .route("/apps/{app}/config", patch(changes::config).get(apps::config))
         .route("/apps/{app}/deploy", post(changes::deploy))
+        .route("/apps/{app}/suspend", post(changes::suspend))
+        .route("/apps/{app}/resume", post(changes::resume))
         .route("/apps/{app}/rollback", post(changes::rollback))
         .route("/apps/{app}/plan", get(plans::of_app))
         .route("/apps/{app}/diff", get(diff::diff))
         .route("/apps/{app}/history", get(apps::history))
         .route("/apps/{app}/events", get(apps::events))
+        .route("/apps/{app}/tree", get(tree::tree))
         .route("/updates/{app}", get(apps::update).post(changes::update))
         .route("/updates/{app}/resolve", post(changes::resolve))
         .route("/updates/{app}/abort", post(changes::abort))

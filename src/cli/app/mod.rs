@@ -14,6 +14,8 @@ mod resolve;
 mod rollback;
 mod show;
 mod status;
+mod suspend;
+mod tree;
 mod update;
 mod wait;
 
@@ -54,8 +56,14 @@ pub(super) enum AppVerb {
     Rollback(rollback::Rollback),
     /// Removes an app; volumes and namespace stay unless you say otherwise.
     Delete(delete::Delete),
+    /// Stops every write of an app; it is watched on.
+    Suspend(suspend::Suspend),
+    /// Writes again what is committed of a suspended app.
+    Resume(suspend::Resume),
     /// Shows the commits that touched an app.
     History(history::History),
+    /// Shows the objects of an app with what controllers made of them.
+    Tree(tree::Tree),
     /// Shows what happened to an app, in order of time.
     Events(events::Events),
 }
@@ -75,7 +83,10 @@ pub(super) async fn run(session: &mut Session<'_>, verb: AppVerb) -> Result<Exit
         AppVerb::Resolve(arguments) => resolve::run(session, arguments).await,
         AppVerb::Rollback(arguments) => rollback::run(session, arguments).await,
         AppVerb::Delete(arguments) => delete::run(session, arguments).await,
+        AppVerb::Suspend(arguments) => suspend::suspend(session, arguments).await,
+        AppVerb::Resume(arguments) => suspend::resume(session, arguments).await,
         AppVerb::History(arguments) => history::run(session, arguments).await,
+        AppVerb::Tree(arguments) => tree::run(session, arguments).await,
         AppVerb::Events(arguments) => events::run(session, arguments).await,
     }
 }
