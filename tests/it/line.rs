@@ -3,10 +3,12 @@
 mod bent;
 mod drift;
 mod growth;
+mod order;
 mod presence;
 mod restart;
 mod updates;
 mod waiting;
+mod weather;
 
 use rewild::model::{DataFate, Deploy, PackageName, Request};
 use serde_json::json;

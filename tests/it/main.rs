@@ -11,6 +11,7 @@ mod help;
 mod input;
 mod line;
 mod machine;
+mod proxy;
 mod sandbox;
 mod scripts_api;
 mod steps;

@@ -64,7 +64,7 @@ impl World {
             root.join("home.git").display()
         );
         let settings = DaemonSettings::parse("daemon.yaml", &settings).unwrap();
-        let daemon = open(&settings, &root, &sandbox).await;
+        let daemon = open(&settings, &root, sandbox.kubeconfig()).await;
         let handle = daemon.instance("home").unwrap();
         let world = Self { daemon, handle, sandbox, repository, upstream, settings, root, _directory: directory };
         world.fetch().await;
@@ -79,7 +79,15 @@ impl World {
     /// Stops the daemon and starts another on the same state.
     pub(crate) async fn restart(&mut self) {
         self.daemon.stop().await;
-        self.daemon = open(&self.settings, &self.root, &self.sandbox).await;
+        self.daemon = open(&self.settings, &self.root, self.sandbox.kubeconfig()).await;
+        self.handle = self.daemon.instance("home").unwrap();
+    }
+
+    /// Stops the daemon and starts another that reaches the cluster by another address.
+    pub(crate) async fn restart_through(&mut self, address: &str) {
+        self.daemon.stop().await;
+        let kubeconfig = self.sandbox.kubeconfig().replace(self.sandbox.url(), address);
+        self.daemon = open(&self.settings, &self.root, kubeconfig).await;
         self.handle = self.daemon.instance("home").unwrap();
     }
 
@@ -90,7 +98,7 @@ impl World {
             let _ = std::fs::remove_file(self.root.join("state").join(file));
         }
         assert!(!self.root.join("state/wild.db").exists());
-        self.daemon = open(&self.settings, &self.root, &self.sandbox).await;
+        self.daemon = open(&self.settings, &self.root, self.sandbox.kubeconfig()).await;
         self.handle = self.daemon.instance("home").unwrap();
     }
 
@@ -313,9 +321,9 @@ impl Drop for World {
     }
 }
 
-async fn open(settings: &DaemonSettings, root: &std::path::Path, sandbox: &Sandbox) -> Daemon {
+async fn open(settings: &DaemonSettings, root: &std::path::Path, kubeconfig: String) -> Daemon {
     let state = StateDirectory::open(&root.join("state")).unwrap();
-    let start = Start { state, clock, access: Some(Access::Text(sandbox.kubeconfig())), work: Work::Everything };
+    let start = Start { state, clock, access: Some(Access::Text(kubeconfig)), work: Work::Everything };
     Daemon::start(settings.clone(), start).await.unwrap()
 }
 
