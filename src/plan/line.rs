@@ -101,7 +101,7 @@ fn wanted(snapshot: &Snapshot) -> Vec<Wanted> {
     let own = namespace::id(&snapshot.namespace);
     let derived = (!objects.iter().any(|it| it.object.id() == own)).then(|| namespace::derived(&snapshot.namespace));
     let applied = objects.iter().filter(|desired| !wanted::is_other_hook(&desired.object));
-    derived.iter().chain(applied).map(|desired| Wanted::new(snapshot, desired)).collect()
+    waves::pull_forward(derived.iter().chain(applied).map(|desired| Wanted::new(snapshot, desired)).collect())
 }
 
 /// Names the hooks of moments that are no deployment: they are not applied with the app.

@@ -71,6 +71,11 @@ impl Wanted {
         self.id.kind == "Job" && self.id.group == "batch"
     }
 
+    /// Returns whether its author gave it a place in the order.
+    pub(super) fn has_own_place(&self) -> bool {
+        [WAVE, HOOK].iter().any(|key| self.payload.annotation(key).is_some())
+    }
+
     /// Returns whether its health counts for the app.
     pub(super) fn counts_for_health(&self) -> bool {
         self.payload.annotation(HEALTH) != Some("ignore")

@@ -3,15 +3,30 @@
 //! Hooks are waves around the app's own. Only new content waits; what was applied before is put back in any wave. Not here: the order inside
 //! a wave (`order`), the health of one object (`wellness`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::action::Plan;
+use super::references;
 use super::snapshot::Snapshot;
 use super::wanted::Wanted;
 use super::wellness;
 use super::write::{Brings, Write};
 use crate::health::HealthState;
 use crate::model::ObjectId;
+
+/// Moves what an object of an earlier wave needs, such as the Secret of a hook, into that wave, unless its author placed it.
+pub(super) fn pull_forward(mut wanted: Vec<Wanted>) -> Vec<Wanted> {
+    let mut earliest: BTreeMap<ObjectId, i32> = BTreeMap::new();
+    for one in &wanted {
+        for needed in references::needs(&one.payload) {
+            earliest.entry(needed).and_modify(|wave| *wave = one.wave.min(*wave)).or_insert(one.wave);
+        }
+    }
+    for one in wanted.iter_mut().filter(|one| !one.has_own_place()) {
+        one.wave = earliest.get(&one.id).copied().unwrap_or(one.wave).min(one.wave);
+    }
+    wanted
+}
 
 /// Takes out news of later waves while an earlier one is not healthy; the plan names them and what they wait for.
 pub(super) fn hold(snapshot: &Snapshot, wanted: &[Wanted], writes: &mut Vec<(Wanted, Write)>, plan: &mut Plan) {

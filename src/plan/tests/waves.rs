@@ -25,19 +25,19 @@ fn late() -> Object {
 
 /// Returns the app with its first wave applied and in this state.
 fn begun(state: HealthState) -> World {
-    let world = World::deployed(&[early()]).wants(&late()).wants(&config("files", "1"));
+    let world = World::deployed(&[early()]).wants(&late()).wants(&config("other", "1"));
     world.health("Deployment/early", Health::new(state, "it says so"))
 }
 
 #[test]
 fn only_the_first_wave_goes_out_at_first() {
-    let world = World::deployed(&[]).wants(&late()).wants(&early()).wants(&config("files", "1"));
+    let world = World::deployed(&[]).wants(&late()).wants(&early()).wants(&config("other", "1"));
     check(
         &world,
         &[
             "+ Deployment early new in ccccccc",
-            "… ConfigMap/files waits until Deployment/early is healthy",
             "… ConfigMap/late waits until Deployment/early is healthy",
+            "… ConfigMap/other waits until Deployment/early is healthy",
             "= 1 unchanged",
         ],
     );
@@ -56,8 +56,8 @@ fn the_next_wave_begins_when_the_one_before_is_healthy_and_no_other() {
         check(
             &begun(state),
             &[
-                "… ConfigMap/files waits until Deployment/early is healthy",
                 "… ConfigMap/late waits until Deployment/early is healthy",
+                "… ConfigMap/other waits until Deployment/early is healthy",
                 "= 2 unchanged",
             ],
         );
@@ -65,8 +65,8 @@ fn the_next_wave_begins_when_the_one_before_is_healthy_and_no_other() {
     check(
         &begun(HealthState::Healthy),
         &[
-            "+ ConfigMap files new in ccccccc",
-            "… ConfigMap/late waits until ConfigMap/files is healthy",
+            "+ ConfigMap other new in ccccccc",
+            "… ConfigMap/late waits until ConfigMap/other is healthy",
             "= 2 unchanged",
         ],
     );
@@ -111,6 +111,22 @@ fn a_hook_stands_before_or_after_the_app_and_one_of_another_moment_is_not_applie
             "… Deployment/early waits until Job/check is healthy",
             "… Job/tell waits until Job/check is healthy",
             "i Job/export is a hook of another moment and is not run now",
+            "= 1 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn what_a_hook_needs_goes_out_with_it() {
+    let mut hook = with(job("check"), "hook", "pre-deploy");
+    hook.0["spec"]["template"]["spec"]["volumes"] = serde_json::json!([{"name": "v", "configMap": {"name": "files"}}]);
+    let world = World::deployed(&[]).wants(&hook).wants(&config("files", "1")).wants(&config("other", "1"));
+    check(
+        &world,
+        &[
+            "+ ConfigMap files new in ccccccc",
+            "+ Job check new in ccccccc",
+            "… ConfigMap/other waits until Job/check, ConfigMap/files is healthy",
             "= 1 unchanged",
         ],
     );
