@@ -1,4 +1,4 @@
-//! Tests on real parts: etcd, API server, controllers, kwok, kustomize, gomplate, Gitea.
+//! Tests on real parts: etcd, API server, controllers, kwok, kustomize, gomplate, helm, Gitea.
 //!
 //! `parts` starts them; every other file is a group of tests. A part is found by the variable `WILD_PART_<NAME>`, which
 //! `tests/run` sets; without it a test is skipped and says so, unless `WILD_REQUIRE_PARTS=1` makes that a failure. To run some by hand:
@@ -12,6 +12,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends at the first surprise")]
 
+mod charts;
 mod cluster;
 mod directory;
 mod faults;

@@ -123,3 +123,69 @@ fn what_holds_no_object_is_refused() {
     let found = convert(&PackageName::parse("leaf").unwrap(), "# nothing\n").unwrap_err();
     assert_eq!(found[0].to_string(), "rendered.yaml:1: P071: the input holds no object");
 }
+
+/// What the real helm rendered of our own charts.
+const CHARTS: [(&str, &str); 3] = [
+    ("leaf", include_str!("../../../fixtures/helm/leaf/rendered.yaml")),
+    ("ledger", include_str!("../../../fixtures/helm/ledger/rendered.yaml")),
+    ("tick", include_str!("../../../fixtures/helm/tick/rendered.yaml")),
+];
+
+/// Takes out what the conversion changes on purpose: labels and selectors, namespaces, security contexts, secrets, hosts
+/// and the annotation that names them.
+fn comparable(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(map) => {
+            for key in
+                ["labels", "matchLabels", "selector", "securityContext", "namespace", "secretKeyRef", "secretName"]
+            {
+                map.shift_remove(key);
+            }
+            for key in ["host", "hosts"] {
+                map.shift_remove(key);
+            }
+            map.retain(|key, value| key != "annotations" || value.as_object().is_some_and(is_kept));
+            map.values_mut().for_each(comparable);
+            map.retain(|key, value| key != "metadata" || value.as_object().is_some_and(|map| !map.is_empty()));
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(comparable),
+        _ => {}
+    }
+}
+
+/// Whether annotations hold more than the conversion's own.
+fn is_kept(annotations: &serde_json::Map<String, serde_json::Value>) -> bool {
+    annotations.keys().any(|key| key != "external-dns.alpha.kubernetes.io/target")
+}
+
+#[test]
+fn charts_that_helm_rendered_give_clean_packages_with_the_same_objects() {
+    for (name, rendered) in CHARTS {
+        let name = PackageName::parse(name).unwrap();
+        let converted = convert(&name, rendered).unwrap();
+        let examined = examine(&name, &converted.files, None, &BTreeMap::new());
+        let bad: Vec<String> = examined
+            .findings
+            .iter()
+            .filter(|finding| finding.severity != crate::model::Severity::Info)
+            .map(ToString::to_string)
+            .collect();
+        assert!(bad.is_empty(), "{name}: {bad:#?}");
+        let listed = |objects: Vec<crate::model::Object>| -> BTreeMap<String, serde_json::Value> {
+            let kept = objects.into_iter().filter(|object| {
+                !matches!(object.kind(), "Secret" | "Namespace") && object.annotation("helm.sh/hook").is_none()
+            });
+            kept.map(|object| {
+                let id = object.id().short();
+                let mut value = object.to_value();
+                comparable(&mut value);
+                (id, value)
+            })
+            .collect()
+        };
+        let built = examined.generated.unwrap().objects.into_iter().map(|built| built.object).collect();
+        let original = crate::yaml::load_objects("rendered.yaml", rendered).unwrap();
+        let original = original.into_iter().map(|loaded| loaded.object).collect();
+        assert_eq!(listed(built), listed(original), "{name}");
+    }
+}
