@@ -13,6 +13,8 @@ mod item;
 mod json_patch;
 mod kustomization;
 mod labels;
+#[cfg(test)]
+mod laws;
 mod layer;
 mod order;
 mod patches;
