@@ -14,7 +14,9 @@ use super::insertion;
 use crate::base::hash::Encoder;
 use crate::base::{PathError, RepoPath};
 use crate::kustomize::{self, BuiltObject};
-use crate::model::{AppName, CommitId, Config, Diagnostic, File, FileTree, GenerationRecord, Object, Upstream};
+use crate::model::{
+    AppName, CommitId, Config, Diagnostic, File, FileTree, GenerationRecord, Object, Severity, Upstream,
+};
 use crate::package::{self, Ignore, Package, PackageDialect, ResolveInput, Resolved, SecretNeeds, UnresolvedKey};
 use crate::template::{self, Context};
 use crate::yaml;
@@ -74,6 +76,7 @@ pub fn generate(input: &GenerateInput<'_>) -> Result<Generated, Vec<Diagnostic>>
     check_secret_data(&built.objects)?;
     check_secret_keys(&needs, &built.objects)?;
     diagnostics.extend(foreign_secrets(&needs, &built.objects));
+    diagnostics.extend(hidden_copies(&needs).map(place));
     let record = record(input, &resolved);
     diagnostics.sort_by(|a, b| (&a.file, a.line, a.column, &a.id).cmp(&(&b.file, b.line, b.column, &b.id)));
     Ok(Generated { files, record, needs, objects: built.objects, diagnostics })
@@ -243,6 +246,17 @@ fn foreign_secrets(needs: &SecretNeeds, objects: &[BuiltObject]) -> Vec<Diagnost
         }
     }
     findings
+}
+
+/// Tells of copies of other apps' secrets whose name the app has for a secret of its own, which counts.
+fn hidden_copies(needs: &SecretNeeds) -> impl Iterator<Item = Diagnostic> {
+    let hidden =
+        needs.copies.iter().filter_map(|copy| Some((copy, needs.own.iter().find(|own| own.key == copy.copy_key())?)));
+    hidden.map(|(copy, own)| {
+        let message = format!("the secret {} of the app hides the copy of {}", own.key, copy.grant());
+        let finding = Diagnostic::warning("P061", package::MANIFEST, own.line, message);
+        Diagnostic { severity: Severity::Info, ..finding }.with_hint("give the key of the app another name")
+    })
 }
 
 /// Refuses an app whose objects read keys that nobody makes: its pods would wait for ever.

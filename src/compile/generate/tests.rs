@@ -423,6 +423,22 @@ fn an_app_without_objects_is_refused() {
 }
 
 #[test]
+fn a_copy_that_an_own_secret_hides_is_told() {
+    let manifest = |key: &str| {
+        format!(
+            "version: '1'\nrequires: [{{name: stonedb, alias: db}}]\nrequiredSecrets: [db.password]\ndefaultSecrets: [{key}]\n"
+        )
+    };
+    for (key, told) in [("dbPassword", 1), ("password", 0)] {
+        let (manifest, map) = (manifest(key), config_map("1"));
+        let files = [("manifest.yaml", manifest.as_str()), KUSTOMIZATION, ("a.yaml", map.as_str())];
+        let generated = run(&package(&files), &[("db", "stonedb")], &Config(serde_json::Map::new())).unwrap();
+        let found = generated.diagnostics.iter().filter(|finding| finding.id == "P061");
+        assert_eq!(found.map(|finding| finding.line).collect::<Vec<_>>(), vec![4; told], "{key}");
+    }
+}
+
+#[test]
 fn a_key_that_nobody_makes_is_named_with_its_object() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n    - name: a\n      env: [{name: X, valueFrom: {secretKeyRef: {name: blog-secrets, key: token}}}]\n";
     let files = [("manifest.yaml", "version: '1'\n"), KUSTOMIZATION, ("a.yaml", pod)];
