@@ -1,8 +1,8 @@
-//! Benches of the `wild` binary on a real control plane, run by hand:
+//! Benches of the `wild` binary on a real control plane, and of packages against the real tools, run by hand:
 //!
 //! ```text
 //! for line in $(tests/parts/build); do part=${line%%=*}; export "WILD_PART_${part^^}=${line#*=}"; done
-//! cargo bench --bench cluster -- [install|life]...
+//! cargo bench --bench cluster -- [install|life|packages]...
 //! ```
 //!
 //! Every figure is printed with its count, median and spread, and what we do is set against what others do in the same run, because only
@@ -24,6 +24,7 @@ mod figures;
 mod install;
 mod instance;
 mod life;
+mod packages;
 #[expect(dead_code, unused_imports, reason = "the tests use more of it than the benches")]
 #[path = "../parts/mod.rs"]
 mod parts;
@@ -58,9 +59,9 @@ fn main() -> ExitCode {
     };
     // Cargo adds `--bench` to the arguments.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let benches: [(&str, Bench); 2] = [("install", install::run), ("life", life::run)];
+    let benches: [(&str, Bench); 3] = [("install", install::run), ("life", life::run), ("packages", packages::run)];
     if let Some(unknown) = wanted.iter().find(|name| benches.iter().all(|(known, _)| known != name)) {
-        println!("there is no bench {unknown}; there are install and life");
+        println!("there is no bench {unknown}; there are install, life and packages");
         return ExitCode::from(2);
     }
     for (name, bench) in benches {
