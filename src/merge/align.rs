@@ -228,6 +228,9 @@ fn pair_alternates(keys: &ListKeys, base: Side<'_, '_>, side: Side<'_, '_>, name
 /// Names the items of a sequence: those of base by their number, others by their side.
 fn sequence(lists: &Three<Vec<Part<'_>>>, cells: usize) -> Three<Vec<String>> {
     let base: Vec<String> = (0..lists.base.len()).map(|place| place.to_string()).collect();
+    if is_by_place(lists) {
+        return Three { base: base.clone(), ours: base.clone(), theirs: base };
+    }
     let about = unique_subjects(lists);
     let name = |list: &[Part<'_>], side: &str| -> Vec<String> {
         let partners = partners(&lists.base, list, &about, cells);
@@ -247,6 +250,24 @@ fn sequence(lists: &Three<Vec<Part<'_>>>, cells: usize) -> Three<Vec<String>> {
     part_replaced((&lists.theirs, &mut theirs), &lists.base, (&lists.ours, &before), 't');
     pair_added(lists, &ours, &mut theirs, &about);
     Three { base, ours, theirs }
+}
+
+/// Returns whether texts of which some occur twice are told apart by their places: the lists are as long as each other, and at no place
+/// both sides wrote another text.
+fn is_by_place(lists: &Three<Vec<Part<'_>>>) -> bool {
+    let sides = [&lists.base, &lists.ours, &lists.theirs];
+    let is_text = |part: &Part<'_>| !part.is_control() && part.node().kind == Kind::Scalar;
+    let hashes = |list: &[Part<'_>]| list.iter().map(|part| part.hash()).collect::<Vec<Digest>>();
+    let [base, ours, theirs] = sides.map(|list| hashes(list));
+    let is_doubled = |side: &Vec<Digest>| side.iter().collect::<BTreeSet<_>>().len() < side.len();
+    base.len() == ours.len()
+        && base.len() == theirs.len()
+        && [&base, &ours, &theirs].into_iter().any(is_doubled)
+        && sides.into_iter().all(|list| list.iter().all(is_text))
+        && base
+            .iter()
+            .zip(ours.iter().zip(&theirs))
+            .all(|(old, (mine, upstream))| old == mine || old == upstream || mine == upstream)
 }
 
 /// Reads a text that took the place of another as a deletion and an addition where the other side deleted the old text,
@@ -422,7 +443,20 @@ fn common(old: &[Digest], new: &[Digest], cells: usize) -> Vec<(usize, usize)> {
         pairs.extend(longest(&inner_old, &inner_new).into_iter().map(|(a, b)| (a + head, b + head)));
     }
     pairs.extend((0..tail).map(|place| (old.len() - tail + place, new.len() - tail + place)));
+    first_of_equals(&mut pairs, old);
     pairs
+}
+
+/// Of equal items that follow each other and of which some went, lets those stay that came first, on every side alike.
+fn first_of_equals(pairs: &mut [(usize, usize)], old: &[Digest]) {
+    let (mut from, mut behind) = (0, 0);
+    for (before, after) in pairs {
+        if *after == behind {
+            let known = old.get(*before);
+            *before = (from..*before).find(|place| old.get(*place) == known).unwrap_or(*before);
+        }
+        (from, behind) = (*before + 1, *after + 1);
+    }
 }
 
 fn longest(old: &[Digest], new: &[Digest]) -> Vec<(usize, usize)> {

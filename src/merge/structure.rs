@@ -2,7 +2,8 @@
 //! changed nothing.
 //!
 //! Every step gives both the text of an entry and the content that it must have, so that the text can be read again and
-//! held against it. Not here: scalars (`scalar`), which items are one (`align`), documents (`document`).
+//! held against it. Not here: a collection inside of an entry (`nested`), the bytes of an entry (`write`), scalars
+//! (`scalar`), which items are one (`align`), documents (`document`).
 
 use std::collections::BTreeMap;
 
@@ -10,14 +11,21 @@ use super::align::align;
 use super::conflict::{ConflictKind, NoticeKind};
 use super::finding::{Findings, Sides};
 use super::part::Part;
-use super::piece::{Piece, Rope, assemble_inner, reindent};
+use super::piece::{Piece, Rope};
 use super::place::{Frame, contested, order};
-use super::rules::{Rules, Subject, Take, list_comment};
+use super::rules::{Rules, Subject, Take};
 use super::scalar::{self, ScalarMerge};
 use super::template::{self, Arm};
 use super::tree::Three;
 use crate::base::Digest;
-use crate::yaml::cst::{Cst, Kind, Label, Node, Style, hash_of_list, hash_of_map, line_start};
+use crate::yaml::cst::{Cst, Kind, Label, Node, Style, hash_of_list, hash_of_map};
+
+mod nested;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub(super) use nested::brackets;
 
 /// Why a file cannot be merged by structure.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -342,192 +350,6 @@ impl<'a> Structure<'a, '_> {
         };
         Ok(self.conflict(kind, why, &trio, column))
     }
-
-    /// Merges collections of one kind.
-    fn nested(
-        &mut self,
-        base: Option<Part<'a>>,
-        ours: Part<'a>,
-        theirs: Part<'a>,
-        (old, column): (Option<&'a Node>, usize),
-    ) -> Result<Piece, Impossible> {
-        let (mine, upstream) = (ours.node(), theirs.node());
-        if base.is_some_and(|base| base.hash() == theirs.hash()) && !mine.is_block()
-            || mine.hash == upstream.hash && !mine.is_block()
-        {
-            return Ok(self.with_token(base, ours, theirs, (None, column)));
-        }
-        if mine.children.is_empty() {
-            return self.filled(base, ours, theirs, column);
-        }
-        self.list_comment = [ours, theirs].into_iter().find_map(|part| list_comment(&header(part)).map(str::to_owned));
-        // What stands below moves with the entry itself, whatever the difference between the two columns.
-        let inner = column + mine.column - ours.column().min(mine.column);
-        let inner = if mine.is_block() { inner } else { column };
-        let outer = self.brackets;
-        self.brackets = if mine.is_block() { 0 } else { outer + 1 };
-        let collected = self.collection(Three { base: old, ours: Some(mine), theirs: Some(upstream) }, inner);
-        self.brackets = outer;
-        let collected = collected?;
-        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
-        let present = collected.pieces.iter().any(|piece| piece.content.is_some());
-        let content = Some((name, collected.hash));
-        let is_open = !collected.whole.is_empty();
-        let whole = collected.whole.clone();
-        let text = match (mine.is_block(), present) {
-            (true, true) => {
-                let head = self.header(base, ours, theirs, column);
-                let rope = assemble_inner(collected.pieces);
-                if head.ends_with('\n') {
-                    let mut text = Rope::plain(head);
-                    text.push(rope);
-                    text
-                } else {
-                    rope.with_head(inner, &head)
-                }
-            }
-            (true, false) => self.emptied((base, ours, theirs), column, &collected.pieces),
-            (false, _) => return Ok(self.in_brackets(base, ours, theirs, (collected, column))),
-        };
-        let text = if is_open { self.widened(text, whole, (base, theirs), column) } else { text };
-        Ok(Piece { text, gap: String::new(), content, before: None })
-    }
-
-    /// Makes one open place of a whole entry.
-    fn widened(
-        &self,
-        text: Rope,
-        mut whole: Vec<usize>,
-        (base, theirs): (Option<Part<'a>>, Part<'a>),
-        column: usize,
-    ) -> Rope {
-        whole.extend(text.conflicts());
-        let lines = |part: Option<Part<'a>>| part.map(|part| part.lines(column)).unwrap_or_default();
-        Rope::open(whole, Three { base: lines(base), ours: text.ours(), theirs: lines(Some(theirs)) })
-    }
-
-    /// Writes a collection that lost its last entry.
-    fn emptied(
-        &mut self,
-        (base, ours, theirs): (Option<Part<'a>>, Part<'a>, Part<'a>),
-        column: usize,
-        pieces: &[Piece],
-    ) -> Rope {
-        let brackets = if ours.node().kind == Kind::Map { "{}" } else { "[]" };
-        let key = ours.key_text();
-        let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
-        let lead = reindent(&lead, 0, column);
-        let gaps: String =
-            pieces.iter().filter(|piece| !piece.gap.trim().is_empty()).map(|piece| piece.gap.clone()).collect();
-        let mut rope = Rope::plain(format!("{lead}{:column$}{} {brackets}\n{gaps}", "", key.trim_end()));
-        if pieces.iter().any(|piece| piece.text.has_open()) {
-            // The open entries need the map that was emptied, so the whole entry is open.
-            let numbers = pieces.iter().flat_map(|piece| piece.text.conflicts()).collect();
-            let head = format!("{lead}{:column$}{}\n", "", key.trim_end());
-            let side = |pick: fn(&Three<String>) -> &String| {
-                let inner: String = pieces.iter().map(|piece| piece.text.side(pick)).collect();
-                if inner.is_empty() { rope.ours() } else { format!("{head}{inner}") }
-            };
-            let sides = Three {
-                base: side(|sides| &sides.base),
-                ours: side(|sides| &sides.ours),
-                theirs: side(|sides| &sides.theirs),
-            };
-            rope = Rope::open(numbers, sides);
-        }
-        rope
-    }
-
-    /// Gives a collection of ours that is empty theirs' entries.
-    fn filled(
-        &mut self,
-        base: Option<Part<'a>>,
-        ours: Part<'a>,
-        theirs: Part<'a>,
-        column: usize,
-    ) -> Result<Piece, Impossible> {
-        let old = base.map(Part::node);
-        if old.is_none_or(|old| old.children.is_empty()) {
-            return Ok(self.replaced(base, ours, theirs, column));
-        }
-        let (mine, upstream) = (ours.node(), theirs.node());
-        let is_block = upstream.is_block() && !ours.is_inline();
-        let inner = if is_block { column + upstream.column - theirs.column().min(upstream.column) } else { column };
-        let outer = self.brackets;
-        self.brackets = if is_block { 0 } else { outer + 1 };
-        let collected = self.collection(Three { base: old, ours: Some(mine), theirs: Some(upstream) }, inner);
-        self.brackets = outer;
-        let collected = collected?;
-        if !is_block {
-            return Ok(self.in_brackets(base, ours, theirs, (collected, column)));
-        }
-        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
-        let content = Some((name, collected.hash));
-        let text = if collected.pieces.iter().any(|piece| piece.content.is_some()) {
-            let lead = reindent(&ours.lead(), 0, column);
-            let mut text = Rope::plain(format!("{lead}{:column$}{}{}", "", ours.key_text(), ours.tail()));
-            text.push(assemble_inner(collected.pieces));
-            text
-        } else {
-            self.emptied((base, ours, theirs), column, &collected.pieces)
-        };
-        let text =
-            if collected.whole.is_empty() { text } else { self.widened(text, collected.whole, (base, theirs), column) };
-        Ok(Piece { text, gap: String::new(), content, before: None })
-    }
-
-    /// Writes a collection in brackets with the entries of the result.
-    fn in_brackets(
-        &mut self,
-        base: Option<Part<'a>>,
-        ours: Part<'a>,
-        theirs: Part<'a>,
-        (collected, column): (Collected, usize),
-    ) -> Piece {
-        let hash = collected.hash;
-        // Brackets of ours that hold nothing say nothing about how entries are parted.
-        let frame = if ours.node().children.is_empty() && theirs.node().style == Style::Flow { theirs } else { ours };
-        let (joined, numbers) = brackets(frame.cst, frame.node(), collected);
-        let piece = self.with_token(base, ours, theirs, (Some(&joined), column));
-        let content = piece.content.map(|(name, _)| (name, hash));
-        let text = if numbers.is_empty() {
-            piece.text
-        } else if self.brackets > 0 {
-            let text = piece.text.ours();
-            Rope::open(numbers, Three { base: text.clone(), ours: text.clone(), theirs: text })
-        } else {
-            self.widened(piece.text, numbers, (base, theirs), column)
-        };
-        Piece { text, content, gap: String::new(), before: None }
-    }
-}
-
-/// Returns a collection of ours in brackets with the entries of the result, and the conflicts in it.
-pub(super) fn brackets(cst: &Cst, node: &Node, collected: Collected) -> (String, Vec<usize>) {
-    let (open, close) = if node.kind == Kind::Map { ("{", "}") } else { ("[", "]") };
-    let opening = node.children.first().map_or(open, |child| cst.slice(&(node.span.start..child.own.start)));
-    let closing = node.children.last().map_or(close, |child| cst.slice(&(child.own.end..node.span.end)));
-    let second = node.children.get(1).map(|child| child.own.start);
-    let end = node.children.first().map_or(0, |child| child.own.end);
-    let between = match second {
-        Some(start) => cst.slice(&(end..start)).to_owned(),
-        None if opening.contains('\n') => format!(",{}", opening.trim_start_matches(|c: char| c != '\n')),
-        None => ", ".to_owned(),
-    };
-    let mut numbers = collected.whole;
-    let mut items = Vec::new();
-    for piece in collected.pieces {
-        numbers.extend(piece.text.conflicts());
-        if piece.content.is_some() {
-            items.push(piece.text.ours().trim().to_owned());
-        }
-    }
-    let joined = match (items.is_empty(), node.kind) {
-        (true, Kind::Map) => "{}".to_owned(),
-        (true, _) => "[]".to_owned(),
-        (false, _) => format!("{opening}{}{closing}", items.join(&between)),
-    };
-    (joined, numbers)
 }
 
 /// Names the entries of a map: by key, and inside of control blocks also by the arm that they stand in.
@@ -577,143 +399,7 @@ pub(super) fn absent(gap: String) -> Piece {
     Piece { text: Rope::default(), gap, content: None, before: None }
 }
 
-/// Returns what stands before the first entry of a collection by indentation: comments, key, marks.
-pub(super) fn header(part: Part<'_>) -> String {
-    let node = part.node();
-    let Some(first) = node.children.first().filter(|_| node.is_block()) else { return String::new() };
-    let own = part.child.own.start;
-    let text = part.cst.slice(&(own..first.own.start));
-    let from = part.column();
-    if own > line_start(part.cst.text(), own) { format!("{:from$}{text}", "") } else { text.to_owned() }
-}
-
 impl<'a> Structure<'a, '_> {
-    /// Merges what stands before the first entry of a collection.
-    fn header(&mut self, base: Option<Part<'a>>, ours: Part<'a>, theirs: Part<'a>, column: usize) -> String {
-        let at = |part: Part<'a>| reindent(&header(part), part.column(), 0);
-        let (mine, upstream) = (at(ours), at(theirs));
-        let old = base.filter(|base| base.node().is_block()).map_or_else(|| mine.clone(), at);
-        let is_block = theirs.node().is_block();
-        let taken = if old == upstream || mine == upstream || !is_block {
-            mine
-        } else if old == mine {
-            upstream
-        } else {
-            self.notice(NoticeKind::CommentKept, "both sides changed the comment; yours stays");
-            mine
-        };
-        reindent(&taken, 0, column)
-    }
-
-    /// Merges one of the comments of an entry.
-    fn comment(&mut self, base: Option<String>, ours: String, theirs: String) -> String {
-        let old = base.unwrap_or_else(|| ours.clone());
-        if old.trim_end() == theirs.trim_end() || ours.trim_end() == theirs.trim_end() {
-            ours
-        } else if old.trim_end() == ours.trim_end() {
-            theirs
-        } else {
-            self.notice(NoticeKind::CommentKept, "both sides changed the comment; yours stays");
-            ours
-        }
-    }
-
-    /// Merges the gap behind an entry.
-    fn gap(&mut self, base: Option<Part<'a>>, ours: Part<'a>, theirs: Part<'a>, column: usize) -> String {
-        let at = |part: Part<'a>| part.gap(column);
-        let (mine, upstream) = (at(ours), at(theirs));
-        let old = base.map_or_else(|| mine.clone(), at);
-        if old == upstream || mine == upstream {
-            mine
-        } else if old == mine {
-            upstream
-        } else {
-            if !upstream.trim().is_empty() {
-                self.notice(NoticeKind::CommentKept, "both sides changed the comment behind it; yours stays");
-            }
-            mine
-        }
-    }
-
-    /// Writes ours with merged comments and, if given, another value.
-    fn with_token(
-        &mut self,
-        base: Option<Part<'a>>,
-        ours: Part<'a>,
-        theirs: Part<'a>,
-        (token, column): (Option<&str>, usize),
-    ) -> Piece {
-        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
-        let content = Some((name, ours.hash()));
-        let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
-        if ours.is_inline() {
-            let body = match token {
-                Some(token) => format!("{}{}{token}", ours.key_text(), reindent_between(ours.between(), token)),
-                None => ours.inline(),
-            };
-            return Piece { text: Rope::plain(body), gap: String::new(), content, before: None };
-        }
-        let tail = if ours.is_flat() && theirs.is_flat() && !theirs.is_inline() {
-            let old = base.filter(|base| base.is_flat() && !base.is_inline());
-            self.comment(old.map(|base| base.tail().to_owned()), ours.tail().to_owned(), theirs.tail().to_owned())
-        } else {
-            ours.tail().to_owned()
-        };
-        let own = ours.token(column);
-        let token = token.unwrap_or(&own);
-        let between = reindent_between(ours.between(), token);
-        let text = format!("{}{:column$}{}{between}{token}{tail}", reindent(&lead, 0, column), "", ours.key_text());
-        let text = if ours.node().is_absent() && token.is_empty() { text } else { tidy_line(text) };
-        Piece { text: Rope::plain(text), gap: String::new(), content, before: None }
-    }
-
-    /// Writes theirs' value into ours' entry.
-    fn replaced(&mut self, base: Option<Part<'a>>, ours: Part<'a>, theirs: Part<'a>, column: usize) -> Piece {
-        let content = Some((ours.key().map_or_else(|| item_mark(ours), str::to_owned), theirs.hash()));
-        if ours.is_inline() {
-            let token = if theirs.is_flat() { theirs.token(column) } else { value_inline(theirs) };
-            let piece = self.with_token(base, ours, theirs, (Some(&token), column));
-            return Piece { content, ..piece };
-        }
-        if ours.is_flat() && theirs.is_flat() {
-            let token = theirs.token(column);
-            let piece = self.with_token(base, ours, theirs, (Some(&token), column));
-            return Piece { content, ..piece };
-        }
-        let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
-        let whole = theirs.lines(column);
-        let own = reindent(&theirs.lead(), 0, column);
-        let body = whole.strip_prefix(own.as_str()).unwrap_or(&whole);
-        let text = format!("{}{body}", reindent(&lead, 0, column));
-        Piece { text: Rope::plain(text), gap: String::new(), content, before: None }
-    }
-
-    /// Writes a merged block text into ours' entry.
-    fn with_block(
-        &mut self,
-        base: Option<Part<'a>>,
-        ours: Part<'a>,
-        theirs: Part<'a>,
-        (text, column): (&scalar::BlockText, usize),
-    ) -> Piece {
-        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
-        let own = ours.cst.slice(&ours.node().span);
-        let comment = own.lines().next().and_then(|line| line.split_once(" #")).map(|(_, rest)| format!(" #{rest}"));
-        let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
-        let indent = column + text.indent.saturating_sub(ours.column());
-        let mut lines = String::new();
-        for line in text.lines.split_inclusive('\n') {
-            if line.trim_end_matches(['\n', '\r']).is_empty() {
-                lines.push_str(line);
-            } else {
-                lines.push_str(&format!("{:indent$}{line}", ""));
-            }
-        }
-        let head = format!("{}{:column$}{}", reindent(&lead, 0, column), "", ours.key_text());
-        let text_out = format!("{head} {}{}\n{lines}", text.header, comment.unwrap_or_default());
-        Piece { text: Rope::plain(text_out), gap: String::new(), content: Some((name, text.hash)), before: None }
-    }
-
     /// Opens a conflict about an entry and writes it as decided, or ours.
     fn conflict(&mut self, kind: ConflictKind, why: &str, trio: &Trio<'a>, column: usize) -> Piece {
         let lines = |part: Option<Part<'a>>| part.map(|part| self.written(part, column)).unwrap_or_default();
@@ -766,25 +452,5 @@ fn shown(part: Part<'_>) -> String {
         Kind::Scalar if node.style != Style::BlockText => part.token(part.column()),
         Kind::Alias => part.token(part.column()),
         Kind::Scalar | Kind::Map | Kind::Seq | Kind::Opaque => part.lines(0),
-    }
-}
-
-fn value_inline(part: Part<'_>) -> String {
-    let text = part.inline();
-    text.strip_prefix(part.key_text()).map_or(text.clone(), |rest| rest.trim_start().to_owned())
-}
-
-/// Keeps the blanks between a key and its value; a value where there was none gets one.
-fn reindent_between(between: &str, token: &str) -> String {
-    if between.is_empty() && !token.is_empty() { " ".to_owned() } else { between.to_owned() }
-}
-
-/// Takes blanks off the end of the line of a key that has no value.
-fn tidy_line(text: String) -> String {
-    match text.split_once('\n') {
-        Some((first, rest)) if first.ends_with(": ") || first.ends_with("- ") => {
-            format!("{}\n{rest}", first.trim_end())
-        }
-        Some(_) | None => text,
     }
 }

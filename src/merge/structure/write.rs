@@ -1,0 +1,182 @@
+//! Pure. Writes entries of ours with what changed in them: comments, key or dash, value.
+//!
+//! Not here: what changed (the parent), entries inside of entries (`nested`).
+
+use super::super::conflict::NoticeKind;
+use super::super::part::Part;
+use super::super::piece::{Piece, Rope, reindent};
+use super::super::scalar;
+use super::{Structure, item_mark};
+use crate::yaml::cst::line_start;
+
+/// Returns what stands before the first entry of a collection by indentation: comments, key, marks.
+pub(super) fn header(part: Part<'_>) -> String {
+    let node = part.node();
+    let Some(first) = node.children.first().filter(|_| node.is_block()) else { return String::new() };
+    let own = part.child.own.start;
+    let text = part.cst.slice(&(own..first.own.start));
+    let from = part.column();
+    if own > line_start(part.cst.text(), own) { format!("{:from$}{text}", "") } else { text.to_owned() }
+}
+
+impl<'a> Structure<'a, '_> {
+    /// Merges what stands before the first entry of a collection: the comments above it, then its key or dash.
+    pub(super) fn header(&mut self, base: Option<Part<'a>>, ours: Part<'a>, theirs: Part<'a>, column: usize) -> String {
+        let lead = if theirs.is_inline() {
+            ours.lead()
+        } else {
+            self.comment(base.map(Part::lead), ours.lead(), theirs.lead())
+        };
+        let rest = |part: Part<'a>| {
+            let whole = reindent(&header(part), part.column(), 0);
+            whole.strip_prefix(part.lead().as_str()).map(str::to_owned).unwrap_or(whole)
+        };
+        let (mine, upstream) = (rest(ours), rest(theirs));
+        // A base in brackets has no such line, so theirs is nothing that came since.
+        let old = base.filter(|base| base.node().is_block()).map_or_else(|| upstream.clone(), rest);
+        let taken = if old == upstream || mine == upstream || !theirs.node().is_block() {
+            mine
+        } else if old == mine {
+            upstream
+        } else {
+            self.notice(NoticeKind::CommentKept, "both sides changed the comment; yours stays");
+            mine
+        };
+        reindent(&format!("{lead}{taken}"), 0, column)
+    }
+
+    /// Merges one of the comments of an entry.
+    pub(super) fn comment(&mut self, base: Option<String>, ours: String, theirs: String) -> String {
+        let old = base.unwrap_or_else(|| ours.clone());
+        if old.trim_end() == theirs.trim_end() || ours.trim_end() == theirs.trim_end() {
+            ours
+        } else if old.trim_end() == ours.trim_end() {
+            theirs
+        } else {
+            self.notice(NoticeKind::CommentKept, "both sides changed the comment; yours stays");
+            ours
+        }
+    }
+
+    /// Merges the gap behind an entry.
+    pub(super) fn gap(&mut self, base: Option<Part<'a>>, ours: Part<'a>, theirs: Part<'a>, column: usize) -> String {
+        let at = |part: Part<'a>| part.gap(column);
+        let (mine, upstream) = (at(ours), at(theirs));
+        let old = base.map_or_else(|| mine.clone(), at);
+        if old == upstream || mine == upstream {
+            mine
+        } else if old == mine {
+            upstream
+        } else {
+            if !upstream.trim().is_empty() {
+                self.notice(NoticeKind::CommentKept, "both sides changed the comment behind it; yours stays");
+            }
+            mine
+        }
+    }
+
+    /// Writes ours with merged comments and, if given, another value.
+    pub(super) fn with_token(
+        &mut self,
+        base: Option<Part<'a>>,
+        ours: Part<'a>,
+        theirs: Part<'a>,
+        (token, column): (Option<&str>, usize),
+    ) -> Piece {
+        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
+        let content = Some((name, ours.hash()));
+        let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
+        if ours.is_inline() {
+            let body = match token {
+                Some(token) => format!("{}{}{token}", ours.key_text(), reindent_between(ours.between(), token)),
+                None => ours.inline(),
+            };
+            return Piece { text: Rope::plain(body), gap: String::new(), content, before: None };
+        }
+        let tail = if ours.is_flat() && theirs.is_flat() && !theirs.is_inline() {
+            let old = base.filter(|base| base.is_flat() && !base.is_inline());
+            self.comment(old.map(|base| base.tail().to_owned()), ours.tail().to_owned(), theirs.tail().to_owned())
+        } else {
+            ours.tail().to_owned()
+        };
+        let own = ours.token(column);
+        let token = token.unwrap_or(&own);
+        let between = reindent_between(ours.between(), token);
+        let text = format!("{}{:column$}{}{between}{token}{tail}", reindent(&lead, 0, column), "", ours.key_text());
+        let text = if ours.node().is_absent() && token.is_empty() { text } else { tidy_line(text) };
+        Piece { text: Rope::plain(text), gap: String::new(), content, before: None }
+    }
+
+    /// Writes theirs' value into ours' entry.
+    pub(super) fn replaced(
+        &mut self,
+        base: Option<Part<'a>>,
+        ours: Part<'a>,
+        theirs: Part<'a>,
+        column: usize,
+    ) -> Piece {
+        let content = Some((ours.key().map_or_else(|| item_mark(ours), str::to_owned), theirs.hash()));
+        if ours.is_inline() {
+            let token = if theirs.is_flat() { theirs.token(column) } else { value_inline(theirs) };
+            let piece = self.with_token(base, ours, theirs, (Some(&token), column));
+            return Piece { content, ..piece };
+        }
+        if ours.is_flat() && theirs.is_flat() {
+            let token = theirs.token(column);
+            let piece = self.with_token(base, ours, theirs, (Some(&token), column));
+            return Piece { content, ..piece };
+        }
+        let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
+        let whole = theirs.lines(column);
+        let own = reindent(&theirs.lead(), 0, column);
+        let body = whole.strip_prefix(own.as_str()).unwrap_or(&whole);
+        let text = format!("{}{body}", reindent(&lead, 0, column));
+        Piece { text: Rope::plain(text), gap: String::new(), content, before: None }
+    }
+
+    /// Writes a merged block text into ours' entry.
+    pub(super) fn with_block(
+        &mut self,
+        base: Option<Part<'a>>,
+        ours: Part<'a>,
+        theirs: Part<'a>,
+        (text, column): (&scalar::BlockText, usize),
+    ) -> Piece {
+        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
+        let own = ours.cst.slice(&ours.node().span);
+        let comment = own.lines().next().and_then(|line| line.split_once(" #")).map(|(_, rest)| format!(" #{rest}"));
+        let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
+        let indent = column + text.indent.saturating_sub(ours.column());
+        let mut lines = String::new();
+        for line in text.lines.split_inclusive('\n') {
+            if line.trim_end_matches(['\n', '\r']).is_empty() {
+                lines.push_str(line);
+            } else {
+                lines.push_str(&format!("{:indent$}{line}", ""));
+            }
+        }
+        let head = format!("{}{:column$}{}", reindent(&lead, 0, column), "", ours.key_text());
+        let text_out = format!("{head} {}{}\n{lines}", text.header, comment.unwrap_or_default());
+        Piece { text: Rope::plain(text_out), gap: String::new(), content: Some((name, text.hash)), before: None }
+    }
+}
+
+fn value_inline(part: Part<'_>) -> String {
+    let text = part.inline();
+    text.strip_prefix(part.key_text()).map_or(text.clone(), |rest| rest.trim_start().to_owned())
+}
+
+/// Keeps the blanks between a key and its value; a value where there was none gets one.
+fn reindent_between(between: &str, token: &str) -> String {
+    if between.is_empty() && !token.is_empty() { " ".to_owned() } else { between.to_owned() }
+}
+
+/// Takes blanks off the end of the line of a key that has no value.
+fn tidy_line(text: String) -> String {
+    match text.split_once('\n') {
+        Some((first, rest)) if first.ends_with(": ") || first.ends_with("- ") => {
+            format!("{}\n{rest}", first.trim_end())
+        }
+        Some(_) | None => text,
+    }
+}
