@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::document::read;
+use super::conflict::NoticeKind;
+use super::document::{contents, read};
 use super::file::{FileMerge, merge_file};
+use super::line_diff::{changes, lines};
+use super::present::{MARKER_CHARS, MarkerLabels, MarkerStyle};
 use super::rules::{Prefer, Rules, Take};
 use super::sound::is_sound;
 use super::text::merge_text;
@@ -16,8 +19,9 @@ use crate::base::RepoPath;
 use crate::yaml::cst::{Cst, Source, split};
 
 mod generator;
+mod matrix;
 
-use generator::{Case, case};
+use generator::{Case, apart, case};
 
 fn path() -> RepoPath {
     RepoPath::parse("apps/quarry/all.yaml").unwrap()
@@ -47,12 +51,51 @@ fn shown(case: &Case) -> String {
     format!("--- base\n{}--- ours\n{}--- theirs\n{}", case.base, case.ours, case.theirs)
 }
 
+/// Writes behind each line of a block text which line it is: two sides may write one line at two places of a text.
+fn placed(text: &str) -> String {
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let mut block: Option<(usize, usize)> = None;
+    let mut out = String::new();
+    for line in text.lines() {
+        block = block.filter(|(column, _)| indent(line) > *column).map(|(column, place)| (column, place + 1));
+        match block {
+            Some((_, place)) => out.push_str(&format!("{line} at {place}\n")),
+            None => out.push_str(&format!("{line}\n")),
+        }
+        if line.trim_end().ends_with(": |") {
+            block = Some((indent(line), 0));
+        }
+    }
+    out
+}
+
 fn is_right(made: &Case, result: &str) -> bool {
-    let read = |text: &str| read(text, &rules());
+    let read = |text: &str| read(&placed(text), &rules());
     match (read(&made.base), read(&made.ours), read(&made.theirs), read(result)) {
         (Ok(base), Ok(ours), Ok(theirs), Ok(result)) => is_sound(&Three { base, ours, theirs }, &result, &rules()),
         _ => false,
     }
+}
+
+/// Puts one side, named by the mark in front of it, into every marked place.
+fn put(marked: &str, side: char) -> String {
+    let mut at = None;
+    let mut out = String::new();
+    for line in marked.split_inclusive('\n') {
+        let mark = line.chars().next().filter(|c| line.starts_with(&c.to_string().repeat(MARKER_CHARS)));
+        match mark.filter(|mark| "<|=>".contains(*mark)) {
+            Some('>') => at = None,
+            Some(mark) => at = Some(mark),
+            None if at.is_none_or(|at| at == side) => out.push_str(line),
+            None => {}
+        }
+    }
+    out
+}
+
+/// Returns a line as it is wherever it stands: without indentation, dashes, quotes and line end.
+fn bare(line: &str) -> String {
+    line.trim().trim_start_matches("- ").replace('"', "")
 }
 
 fn rules() -> Rules {
@@ -128,6 +171,61 @@ proptest! {
             if take == Take::Mine {
                 prop_assert_eq!(&settled.text, &open.text, "{}", shown(&made));
             }
+        }
+    }
+
+    #[test]
+    fn a_side_put_into_every_marked_place_reads_as_that_decision(seed in any::<u64>()) {
+        let made = case(seed);
+        let open = merge(&made.base, &made.ours, &made.theirs);
+        let labels = MarkerLabels { base: "base", ours: "mine", theirs: "upstream", size: MARKER_CHARS };
+        let marked = open.with_markers(MarkerStyle::Diff3, labels);
+        for (side, take) in [('<', Take::Mine), ('|', Take::Base), ('=', Take::Upstream)] {
+            let text = put(&marked, side);
+            let found = read(&text, &rules());
+            prop_assert!(found.is_ok(), "{take:?}: {:?}\n{}--- marked\n{marked}", found.err(), shown(&made));
+            if take == Take::Mine {
+                prop_assert_eq!(Some(&text), open.text.as_ref(), "{}", shown(&made));
+            }
+        }
+    }
+
+    #[test]
+    fn edits_of_parts_that_have_nothing_in_common_are_both_made(seed in any::<u64>()) {
+        let (made, both) = apart(seed);
+        let merged = merge(&made.base, &made.ours, &made.theirs);
+        prop_assert!(merged.conflicts.is_empty(), "{:?}\n{}", merged.conflicts, shown(&made));
+        let text = merged.text.unwrap_or_default();
+        let says = |text: &str| contents(&read(text, &rules()).unwrap());
+        prop_assert_eq!(says(&text), says(&both), "{}--- merged\n{}", shown(&made), text);
+    }
+
+    #[test]
+    fn every_line_of_ours_stays_that_no_edit_of_theirs_touches(seed in any::<u64>()) {
+        let made = case(seed);
+        let merged = merge(&made.base, &made.ours, &made.theirs);
+        let text = merged.text.unwrap_or_default();
+        // A comment goes with its entry, and that is said.
+        let takes_comments = merged.notices.iter().any(|notice| notice.kind == NoticeKind::DeletedDespiteComment);
+        let (before, after) = (lines(&made.ours), lines(&text));
+        let theirs: Vec<String> = lines(&made.theirs).into_iter().map(bare).collect();
+        let base: Vec<String> = lines(&made.base).into_iter().map(bare).collect();
+        let (mut gone, mut come) = (Vec::new(), Vec::new());
+        for change in changes(&before, &after) {
+            gone.extend(before.iter().skip(change.old).take(change.old_lines).map(|line| (*line, bare(line))));
+            come.extend(after.iter().skip(change.new).take(change.new_lines).map(|line| bare(line)));
+        }
+        let count = |list: &[String], line: &String| list.iter().filter(|other| *other == line).count();
+        for (line, known) in gone.iter().filter(|(_, known)| !known.is_empty()) {
+            // A collection that lost its last entry is written in brackets.
+            let is_emptied = [" {}", " []"].iter().any(|end| come.contains(&format!("{known}{end}")));
+            let is_moved = come.contains(known) || is_emptied;
+            let is_theirs = count(&theirs, known) < count(&base, known) || takes_comments && known.starts_with('#');
+            prop_assert!(is_moved || is_theirs, "{line:?} went\n{}--- merged\n{text}", shown(&made));
+        }
+        for line in come.iter().filter(|line| !line.is_empty() && !line.ends_with("{}") && !line.ends_with("[]")) {
+            let is_moved = gone.iter().any(|(_, known)| known == line);
+            prop_assert!(is_moved || theirs.contains(line), "{line:?} came\n{}--- merged\n{text}", shown(&made));
         }
     }
 

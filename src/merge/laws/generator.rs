@@ -85,6 +85,32 @@ pub(super) fn case(seed: u64) -> Case {
     Case { base: write(&base, style), ours: ends(write(&ours, mine), crlf), theirs: write(&theirs, upstream) }
 }
 
+/// Makes a case whose sides edit parts of the file that have nothing in common, and the file with the edits of both.
+pub(super) fn apart(seed: u64) -> (Case, String) {
+    let mut dice = Dice(seed | 1);
+    (0..8).for_each(|_| {
+        dice.roll(2);
+    });
+    let count = 1 + dice.roll(2);
+    let base: Vec<Tree> = (0..count).map(|number| document(&mut dice, number)).collect();
+    let style = Style { step: 2, dash: dice.roll(2) * 2, quotes: false, blanks: dice.is(3) };
+    let (mut ours, mut theirs, mut both) = (base.clone(), base.clone(), base.clone());
+    for (side, key) in [(&mut ours, "spec"), (&mut theirs, "data")] {
+        for (made, known) in side.iter_mut().zip(&mut both) {
+            let (made, known) = (part(made, key), part(known, key));
+            (0..=dice.roll(2)).for_each(|_| edit(made, &mut dice, 1));
+            known.clone_from(made);
+        }
+    }
+    let case = Case { base: write(&base, style), ours: write(&ours, style), theirs: write(&theirs, style) };
+    (case, write(&both, style))
+}
+
+fn part<'a>(tree: &'a mut Tree, key: &str) -> &'a mut Tree {
+    let Tree::Map(entries) = tree else { unreachable!("a document is a map") };
+    &mut entries.iter_mut().find(|entry| entry.key == key).unwrap().tree
+}
+
 fn entry(key: &str, tree: Tree) -> Entry {
     Entry { key: key.to_owned(), comment: None, tree }
 }
