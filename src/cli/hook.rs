@@ -1,9 +1,9 @@
 //! `wild hook run`: what git starts when somebody pushes. The check works without a daemon; a push that the daemon does not hear of is seen
-//! at its next look.
+//! at its next look. `wild hook install`: sets up a clone, or the repository that people push to.
 //!
-//! Not here: the checks (`git::hook`), writing the scripts (`git::hook`).
+//! Not here: the checks and the scripts (`git::hook`), what a clone is given (`git::clone`), the merge driver (`merge_file.rs`).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::json;
@@ -11,11 +11,11 @@ use serde_json::json;
 use super::client::{Call, Client};
 use super::error::{CommandError, ExitCode};
 use super::json::{list, text};
-use super::locate::connect;
+use super::locate::{connect, repository_around};
 use super::session::Session;
 use crate::base::chain;
-use crate::git::Repository;
 use crate::git::hook::{Intake, RefUpdate, Rewind, check};
+use crate::git::{self, Repository};
 
 /// Push options that are looked at.
 const MAX_PUSH_OPTIONS: usize = 32;
@@ -29,6 +29,18 @@ const RUN_HELP: &str = "Examples:
 Exit codes:
   0 the push may go on   2 it is refused";
 
+const INSTALL_HELP: &str = "Sets up a clone so that plain git merges files of apps as wild does:
+  git fetch && git merge refs/wild/generated/quillblog
+In a bare repository it writes the hooks that check what people push.
+
+Examples:
+  wild hook install
+  wild hook install my-cloud
+  wild hook install --uninstall
+
+Exit codes:
+  0 set up, or it was   2 error";
+
 /// What can be done with hooks.
 #[derive(Subcommand, Debug)]
 pub(super) enum HookVerb {
@@ -38,6 +50,16 @@ pub(super) enum HookVerb {
         /// The hook.
         #[arg(value_enum, value_name = "NAME")]
         name: Hook,
+    },
+    /// Sets up a clone for merges by plain git, or the hooks of a bare repository.
+    #[command(after_long_help = INSTALL_HELP)]
+    Install {
+        /// The clone; the one around the working directory if it is not named.
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+        /// Takes the setup of a clone back.
+        #[arg(long)]
+        uninstall: bool,
     },
 }
 
@@ -52,11 +74,46 @@ pub(super) enum Hook {
 
 /// Runs a verb.
 pub(super) async fn run(session: &mut Session<'_>, verb: HookVerb) -> Result<ExitCode, CommandError> {
-    let HookVerb::Run { name } = verb;
-    match name {
-        Hook::PreReceive => pre_receive(session).await,
-        Hook::PostReceive => Ok(post_receive(session).await),
+    match verb {
+        HookVerb::Run { name: Hook::PreReceive } => pre_receive(session).await,
+        HookVerb::Run { name: Hook::PostReceive } => Ok(post_receive(session).await),
+        HookVerb::Install { folder, uninstall } => install(session, folder.as_deref(), uninstall).await,
     }
+}
+
+/// Sets up a clone, or the hooks of a bare repository.
+async fn install(session: &mut Session<'_>, folder: Option<&Path>, undo: bool) -> Result<ExitCode, CommandError> {
+    let environment = session.environment;
+    let folder = match folder {
+        Some(folder) => environment.path(folder),
+        None => repository_around(&environment.directory).unwrap_or_else(|| environment.directory.clone()),
+    };
+    let what = format!("set up {}", folder.display());
+    let fail = |error: git::Error| CommandError::new(what.clone(), chain(&error), "wild hook install DIR");
+    let repository = Repository::open(&folder).await.map_err(fail)?;
+    if session.is_dry_run() {
+        session.note(&format!("Would {what}. Nothing was changed."));
+        return Ok(ExitCode::Done);
+    }
+    let changed = match (repository.is_bare(), undo) {
+        (false, false) => git::set_up_clone(&repository, &environment.program).await.map_err(fail)?,
+        (false, true) => git::undo_clone(&repository).await.map_err(fail)?,
+        (true, false) => {
+            let installed = git::hook::install(&repository, &environment.program).await.map_err(fail)?;
+            installed.written.iter().map(|path| format!("wrote {}", path.display())).collect()
+        }
+        (true, true) => {
+            let because = "without its hooks a bare repository takes in pushes that nobody checked";
+            return Err(CommandError::new(what, because, format!("rm {}/hooks/pre-receive", folder.display())));
+        }
+    };
+    for line in &changed {
+        session.note(line);
+    }
+    if changed.is_empty() {
+        session.note("Nothing was to do.");
+    }
+    Ok(ExitCode::Done)
 }
 
 async fn pre_receive(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {

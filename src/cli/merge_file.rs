@@ -89,7 +89,12 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Result<Ex
         CommandError::new(what.clone(), because, "git merge-file").with_code(ExitCode::NothingWritten)
     };
     let read = |path: &Path| read(&session.environment.path(path)).map_err(&refuse);
-    let (base, ours, theirs) = (read(&arguments.base)?, read(&arguments.ours)?, read(&arguments.theirs)?);
+    let sides = [read(&arguments.base)?, read(&arguments.ours)?, read(&arguments.theirs)?];
+    let [Ok(base), Ok(ours), Ok(theirs)] = sides.map(String::from_utf8) else {
+        // As git does it: ours stays, and a person decides.
+        session.note(&format!("{}: both sides changed it, and it is no text; yours stays", arguments.ours.display()));
+        return Ok(ExitCode::Answer);
+    };
     let named = arguments.path.clone().unwrap_or_else(|| arguments.ours.display().to_string());
     let path = RepoPath::parse(named.trim_start_matches(['/', '.'])).map_err(|error| refuse(error.to_string()))?;
     let prefer = match arguments.take {
@@ -123,9 +128,14 @@ fn marked(merged: &FileMerge, arguments: &MergeFile) -> String {
         Style::Diff3 => MarkerStyle::Diff3,
         Style::Zdiff3 => MarkerStyle::Zdiff3,
     };
-    let name =
-        |place: usize, path: &Path| arguments.labels.get(place).cloned().unwrap_or_else(|| path.display().to_string());
-    let (base, ours, theirs) = (name(0, &arguments.base), name(1, &arguments.ours), name(2, &arguments.theirs));
+    let name = |place: usize, path: &Path, word: &str| {
+        // A git that knows no names of the sides leaves their marks as they are.
+        let given = arguments.labels.get(place).filter(|label| !label.starts_with('%'));
+        let own = || if arguments.path.is_some() { word.to_owned() } else { path.display().to_string() };
+        given.cloned().unwrap_or_else(own)
+    };
+    let base = name(0, &arguments.base, "base");
+    let (ours, theirs) = (name(1, &arguments.ours, "mine"), name(2, &arguments.theirs, "upstream"));
     let labels = MarkerLabels { base: &base, ours: &ours, theirs: &theirs, size: arguments.marker_size };
     merged.with_markers(style, labels)
 }
@@ -138,10 +148,10 @@ fn delimiters(arguments: &MergeFile, texts: &[&str]) -> Option<(String, String)>
     }
 }
 
-fn read(path: &Path) -> Result<String, String> {
+fn read(path: &Path) -> Result<Vec<u8>, String> {
     let bytes = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?.len();
     if bytes > MAX_BYTES {
         return Err(format!("{} is larger than 32 MiB", path.display()));
     }
-    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+    std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -10,6 +10,7 @@ mod address;
 mod beneath;
 mod check_tree;
 mod child;
+mod clone;
 mod commit;
 mod error;
 mod history;
@@ -35,6 +36,7 @@ mod fixture;
 
 pub use address::Egress;
 pub use check_tree::{HostileTree, MAX_TREE_ENTRIES, MAX_TREE_PATHS};
+pub use clone::{set_up_clone, undo_clone};
 pub use commit::{CommitContent, NewCommit};
 pub use error::Error;
 pub use history::Commit;
