@@ -18,8 +18,8 @@ use super::update::{Candidate, ConfigRule, Made, Making, is_there, make, value_a
 use super::{RENDERER, edit, record_of};
 use crate::base::RepoPath;
 use crate::base::nearest::nearest;
-use crate::merge::ConfigEdit;
-use crate::model::{AppName, File, GenerationRecord, Upstream};
+use crate::merge::{ConfigEdit, merge_config};
+use crate::model::{AppName, File, FileTree, GenerationRecord, Upstream};
 use crate::package;
 
 /// Keys that say how much of something an app gets; a commit that sets nothing else is of type `scale`.
@@ -65,9 +65,30 @@ pub(super) fn follow(app: &AppName, sources: &Sources) -> Result<Proposal, Refus
     }
     let source = source(app, sources, &record)?;
     let text = sources.files.text(CONFIG).unwrap_or_default().to_owned();
-    let made = compile(app, sources, &source, text)?;
-    let what = if record.renderer == RENDERER { "follow config.yaml" } else { "compile with a newer renderer" };
-    land(app, sources, made, record.wanted, Words { kind: "config", what: what.to_owned() })
+    let merged = merged_by_hand(app, sources)?;
+    let what = match &merged {
+        Some(_) => format!("take the keys of {}, which was merged by hand", record.version),
+        None if record.renderer == RENDERER => "follow config.yaml".to_owned(),
+        None => "compile with a newer renderer".to_owned(),
+    };
+    let made = compile(app, sources, &source, merged.unwrap_or(text))?;
+    land(app, sources, made, record.wanted, Words { kind: "config", what })
+}
+
+/// Returns config.yaml with the keys of an update that a person merged by plain git while it waited: config.yaml is no part of a
+/// generation, so that merge left it as it was.
+fn merged_by_hand(app: &AppName, sources: &Sources) -> Result<Option<String>, Refusal> {
+    let refuse = |findings| Refusal::found(format!("compile {app}"), format!("wild app config {app} get"), findings);
+    let Some(branch) = sources.update.as_ref().filter(|_| land::is_merged(app, sources)) else { return Ok(None) };
+    let record = |files: &FileTree| record_of(files, app).ok().flatten();
+    let (Some(old), Some(new)) = (record(&branch.fork), record(&branch.files)) else { return Ok(None) };
+    let config = config_of(&sources.files).map_err(refuse)?;
+    let section = config.app(app).cloned().unwrap_or_default();
+    let edits = merge_config(&old.defaults, &section, &new.defaults).edits;
+    if edits.is_empty() {
+        return Ok(None);
+    }
+    edit_section(sources.files.text(CONFIG).unwrap_or_default(), app, &edits).map(Some).map_err(refuse)
 }
 
 /// Where the package of an app is taken from when no upstream is asked.
@@ -87,11 +108,7 @@ fn source(app: &AppName, sources: &Sources, record: &GenerationRecord) -> Result
 }
 
 /// Returns a package from a view of it and the record beside that.
-pub(super) fn stored(
-    app: &AppName,
-    record: &GenerationRecord,
-    files: &crate::model::FileTree,
-) -> Result<Source, Refusal> {
+pub(super) fn stored(app: &AppName, record: &GenerationRecord, files: &FileTree) -> Result<Source, Refusal> {
     let package = load(&record.package, files, &format!("compile {app} {}", record.version))?;
     let directory = Upstream {
         name: record.directory.clone(),

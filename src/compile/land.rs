@@ -76,7 +76,7 @@ pub(super) fn land(landing: Landing<'_>) -> Result<Proposal, Refusal> {
     proposal.diagnostics = landing.theirs.diagnostics.clone();
     if trees.theirs == trees.base {
         config_alone(&landing, &mut proposal);
-        if is_merged(&landing) {
+        if is_merged(landing.app, landing.sources) {
             proposal.update_branch = Fate::Drop;
         }
         return Ok(proposal);
@@ -337,8 +337,7 @@ pub(super) fn is_edited(app: &AppName, sources: &Sources) -> bool {
 }
 
 /// Returns whether the update that waits was merged by other means, for example by plain git.
-fn is_merged(landing: &Landing<'_>) -> bool {
-    let (app, sources) = (landing.app, landing.sources);
+pub(super) fn is_merged(app: &AppName, sources: &Sources) -> bool {
     let record = |files: Option<&FileTree>| files.and_then(|files| record_of(files, app).ok().flatten());
     let merged = record(sources.base.as_ref().map(|base| &base.files));
     let waits = record(sources.update.as_ref().map(|branch| &branch.files));

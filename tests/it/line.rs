@@ -2,6 +2,7 @@
 
 mod bent;
 mod drift;
+mod finish;
 mod growth;
 mod order;
 mod presence;
