@@ -12,6 +12,7 @@ mod align;
 mod check;
 mod config;
 mod conflict;
+mod custom;
 mod document;
 mod file;
 mod finding;

@@ -89,14 +89,26 @@ impl From<Side> for Take {
     }
 }
 
-/// A list that the package tells how to merge: names of fields from the document down, and the rule.
-pub type ListKey = (Vec<String>, ListRule);
+/// A list that somebody told how to merge.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListKey {
+    /// API group of the objects that are meant; all if none is said.
+    pub group: Option<String>,
+    /// Their kind; all if none is said.
+    pub kind: Option<String>,
+    /// Names of fields from the document down; `*` is any.
+    pub path: Vec<String>,
+    /// How the list is merged.
+    pub rule: ListRule,
+}
 
 /// What is known before a merge begins.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Lists that the package or custom types describe.
+    /// Lists that the package describes.
     pub lists: Vec<ListKey>,
+    /// Lists that custom types describe; what Kubernetes or our table says of a list comes before.
+    pub custom: Vec<ListKey>,
     /// Which side conflicts take.
     pub prefer: Prefer,
     /// Decisions by conflict.
@@ -131,11 +143,10 @@ impl Rules {
         if let Some(rule) = comment.and_then(ListRule::parse) {
             return Some(rule);
         }
-        let own = self.lists.iter().find(|(known, _)| known.iter().map(String::as_str).eq(path.iter().copied()));
-        if let Some((_, rule)) = own {
-            return Some(rule.clone());
-        }
-        schema::merge_rule(&subject.group, &subject.kind, path)
+        let told = |lists: &[ListKey]| lists.iter().find(|list| list.fits(subject, path)).map(|list| list.rule.clone());
+        told(&self.lists)
+            .or_else(|| schema::merge_rule(&subject.group, &subject.kind, path))
+            .or_else(|| told(&self.custom))
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::{self, Finding};
 use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind, Texts};
+use super::custom;
 use super::file::{How, merge_file};
 use super::links::{self, Withheld};
 use super::moves;
@@ -129,12 +130,26 @@ fn merge_once(trees: Three<&FileTree>, rules: &Rules) -> Merged {
     // A kustomization comes last, because its entries hang on what became of the files.
     let (files, kustomizations): (Vec<Trio>, Vec<Trio>) =
         rename::pair(sides.as_ref()).into_iter().partition(|trio| !links::is_kustomization(trio));
+    if files.iter().chain(&kustomizations).any(|trio| is_open(trio, sides.as_ref())) {
+        rules.lists.extend(custom::from_manifests(sides.as_ref()));
+        rules.custom.extend(custom::from_definitions(sides.as_ref()));
+    }
     for trio in files.iter().chain(&kustomizations) {
         settle(trio, sides.as_ref(), &mut withheld, (&mut rules, &mut merged));
     }
     merged.conflicts.sort_by(|a, b| (&a.path, a.line, &a.key).cmp(&(&b.path, b.line, &b.key)));
     merged.notices.sort();
     merged
+}
+
+/// Returns whether both sides changed a file, to other contents.
+fn is_open(trio: &Trio, sides: Three<&FileTree>) -> bool {
+    let bytes = |path: &Option<RepoPath>, tree: &FileTree| {
+        path.as_ref().and_then(|path| tree.get(path.as_str())).map(|file| file.bytes.clone())
+    };
+    let (base, ours, theirs) =
+        (bytes(&trio.base, sides.base), bytes(&trio.ours, sides.ours), bytes(&trio.theirs, sides.theirs));
+    ours != theirs && base != theirs && base != ours
 }
 
 /// Settles one file.

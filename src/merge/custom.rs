@@ -1,0 +1,146 @@
+//! Pure. How the lists of an app's own types are told apart: by what its custom resource definitions mark, and by `listKeys` of the
+//! package's manifest.
+//!
+//! Definitions of ours and of theirs count together, because either side may hold objects that only its own definition describes.
+//! Not here: the types that Kubernetes brings (`schema`), guesses from the items (`align`).
+
+use serde_json::{Map, Value};
+
+use super::rules::{ListKey, Subject};
+use super::tree::Three;
+use crate::base::RepoPath;
+use crate::model::FileTree;
+use crate::schema::{KeyField, ListForm, ListKeys, ListRule};
+use crate::yaml::{self, Dialect};
+
+/// The kind of a document that describes others.
+const DEFINITION: &str = "CustomResourceDefinition";
+/// The step of a path that stands for any name.
+const ANY: &str = "*";
+/// Lists of one app that are described; further ones are told apart by their items.
+const MAX_LISTS: usize = 20_000;
+
+/// Returns the lists that the definitions in the trees describe.
+pub(super) fn from_definitions(trees: Three<&FileTree>) -> Vec<ListKey> {
+    let mut found = Vec::new();
+    for tree in [trees.ours, trees.theirs, trees.base] {
+        let is_definition = |text: &&str| text.contains(DEFINITION);
+        let files = tree.iter().filter(|(path, _)| path.is_yaml());
+        for (path, text) in files.filter_map(|(path, file)| Some((path, file.as_text().filter(is_definition)?))) {
+            for definition in documents(path, text) {
+                in_definition(&definition, &mut found);
+            }
+        }
+    }
+    found
+}
+
+/// Returns the lists that the manifests of a package describe: a dotted path of fields, behind a kind where only that is meant, and the key.
+pub(super) fn from_manifests(trees: Three<&FileTree>) -> Vec<ListKey> {
+    let mut found = Vec::new();
+    for tree in [trees.ours, trees.theirs] {
+        let is_manifest = |path: &RepoPath| path.name() == "manifest.yaml" && path.as_str().split('/').count() == 3;
+        let files = tree.iter().filter(|(path, _)| is_manifest(path));
+        for (path, text) in files.filter_map(|(path, file)| Some((path, file.as_text()?))) {
+            let lists = documents(path, text).into_iter().filter_map(|it| it.get("listKeys")?.as_object().cloned());
+            for (place, rule) in lists.flatten() {
+                let Some(rule) = rule.as_str().and_then(ListRule::parse) else { continue };
+                let mut path: Vec<String> = place.split('.').map(str::to_owned).collect();
+                let is_kind = path.first().is_some_and(|first| first.starts_with(|c: char| c.is_ascii_uppercase()));
+                let kind = is_kind.then(|| path.remove(0));
+                found.push(ListKey { group: None, kind, path, rule });
+            }
+        }
+    }
+    found
+}
+
+impl ListKey {
+    /// Returns whether a list of a document is meant.
+    pub(super) fn fits(&self, subject: &Subject, path: &[&str]) -> bool {
+        let is_step = |(known, step): (&String, &&str)| known == ANY || known == step;
+        self.group.as_ref().is_none_or(|group| *group == subject.group)
+            && self.kind.as_ref().is_none_or(|kind| *kind == subject.kind)
+            && self.path.len() == path.len()
+            && self.path.iter().zip(path).all(is_step)
+    }
+}
+
+fn documents(path: &RepoPath, text: &str) -> Vec<Value> {
+    let loaded = yaml::load(path.as_str(), text, Dialect::Kube);
+    loaded.map(|loaded| loaded.documents.into_iter().map(|document| document.value).collect()).unwrap_or_default()
+}
+
+fn in_definition(definition: &Value, found: &mut Vec<ListKey>) {
+    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let (Some(DEFINITION), Some(group), Some(kind)) =
+        (definition.get("kind").and_then(Value::as_str), text("/spec/group"), text("/spec/names/kind"))
+    else {
+        return;
+    };
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let is_served = |version: &&Value| version.get("served") != Some(&Value::Bool(false));
+    for schema in versions.filter(is_served).filter_map(|version| version.pointer("/schema/openAPIV3Schema")) {
+        let mut walk = Walk { group: &group, kind: &kind, path: Vec::new(), found: &mut *found };
+        walk.schema(schema);
+    }
+}
+
+struct Walk<'a> {
+    group: &'a str,
+    kind: &'a str,
+    path: Vec<String>,
+    found: &'a mut Vec<ListKey>,
+}
+
+impl Walk<'_> {
+    /// Looks through a schema; how deep it goes is bounded by the loader.
+    fn schema(&mut self, schema: &Value) {
+        if self.found.len() >= MAX_LISTS {
+            return;
+        }
+        if let Some(items) = schema.get("items") {
+            self.list(schema, items);
+            // The items of a list are no step of a path.
+            return self.fields(items);
+        }
+        self.fields(schema);
+    }
+
+    fn fields(&mut self, schema: &Value) {
+        for (name, below) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            self.step(name, below);
+        }
+        if let Some(below) = schema.get("additionalProperties").filter(|below| below.is_object()) {
+            self.step(ANY, below);
+        }
+    }
+
+    fn step(&mut self, name: &str, below: &Value) {
+        self.path.push(name.to_owned());
+        self.schema(below);
+        self.path.pop();
+    }
+
+    fn list(&mut self, schema: &Value, items: &Value) {
+        let form = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
+            Some("map") => ListForm::Keyed(keys(schema, items.get("properties").and_then(Value::as_object))),
+            Some("set") => ListForm::Set,
+            // How the server owns a list does not bind a merge of texts.
+            Some(_) | None => return,
+        };
+        let (group, kind) = (Some(self.group.to_owned()), Some(self.kind.to_owned()));
+        let rule = ListRule { form, is_ordered: false };
+        self.found.push(ListKey { group, kind, path: self.path.clone(), rule });
+    }
+}
+
+fn keys(schema: &Value, fields: Option<&Map<String, Value>>) -> ListKeys {
+    let names = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array).into_iter().flatten();
+    let default = |name: &str| match fields?.get(name)?.get("default")? {
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    };
+    let field = |name: &str| KeyField { path: vec![name.to_owned()], default: default(name) };
+    ListKeys { primary: vec![names.filter_map(Value::as_str).map(field).collect()], alternate: Vec::new() }
+}
