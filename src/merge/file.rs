@@ -198,7 +198,10 @@ impl Merging<'_> {
         let read = if is_clean { document::read(&by_lines.text, self.rules).ok() } else { None };
         if self.found.len() == 0 && !self.found.has_replayed() && is_clean {
             if read.is_some_and(|read| document::contents(&read) == documents.hashes) {
-                return self.finish(Rope::plain(by_lines.text), How::Structural, Some(form));
+                // What brings nothing changes nothing, not even the style: else a merge made twice would differ from one made once.
+                let brings_nothing = texts.ours.is_some_and(|ours| documents.text.ours() == ours);
+                let rope = if brings_nothing { documents.text } else { Rope::plain(by_lines.text) };
+                return self.finish(rope, How::Structural, Some(form));
             }
             let detail = "the merge by structure stands";
             self.found.notice(NoticeKind::LineMergeDiffers, &nobody, "", detail);

@@ -37,3 +37,8 @@ fn texts_that_occur_twice_are_told_apart_by_their_places() {
 fn of_equal_texts_both_sides_lose_the_same_one() {
     check("w:\n- a\n- b\n- b\n", "w:\n- n\n- a\n- b\n- b\n", "w: [a, b]\n", "w:\n- n\n- a\n- b\n");
 }
+
+#[test]
+fn a_merge_that_brings_nothing_leaves_the_style_of_ours() {
+    check("w:\n- a\nx: 1\n", "# why\nw:\n- a\nx: 2\n", "w:\n  - a\nx: 2\n", "# why\nw:\n- a\nx: 2\n");
+}
