@@ -51,7 +51,8 @@ fn shown(case: &Case) -> String {
     format!("--- base\n{}--- ours\n{}--- theirs\n{}", case.base, case.ours, case.theirs)
 }
 
-/// Writes behind each line of a block text which line it is: two sides may write one line at two places of a text.
+/// Writes behind each line of a block text which line it is, because two sides may write one line at two places of a text, and one value
+/// in one spelling, because of two spellings ours stays.
 fn placed(text: &str) -> String {
     let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
     let mut block: Option<(usize, usize)> = None;
@@ -60,7 +61,12 @@ fn placed(text: &str) -> String {
         block = block.filter(|(column, _)| indent(line) > *column).map(|(column, place)| (column, place + 1));
         match block {
             Some((_, place)) => out.push_str(&format!("{line} at {place}\n")),
-            None => out.push_str(&format!("{line}\n")),
+            None => {
+                let is_yes = [": on", "- on"].iter().any(|end| line.trim_end().ends_with(end));
+                let line =
+                    if is_yes { line.trim_end().trim_end_matches("on").to_owned() + "true" } else { line.to_owned() };
+                out.push_str(&format!("{line}\n"));
+            }
         }
         if line.trim_end().ends_with(": |") {
             block = Some((indent(line), 0));
