@@ -228,6 +228,9 @@ fn pair_alternates(keys: &ListKeys, base: Side<'_, '_>, side: Side<'_, '_>, name
 /// Names the items of a sequence: those of base by their number, others by their side.
 fn sequence(lists: &Three<Vec<Part<'_>>>, cells: usize) -> Three<Vec<String>> {
     let base: Vec<String> = (0..lists.base.len()).map(|place| place.to_string()).collect();
+    if let Some((ours, theirs)) = by_occurrence(lists) {
+        return Three { base, ours, theirs };
+    }
     if is_by_place(lists) {
         return Three { base: base.clone(), ours: base.clone(), theirs: base };
     }
@@ -252,22 +255,48 @@ fn sequence(lists: &Three<Vec<Part<'_>>>, cells: usize) -> Three<Vec<String>> {
     Three { base, ours, theirs }
 }
 
-/// Returns whether texts of which some occur twice are told apart by their places: the lists are as long as each other, and at no place
-/// both sides wrote another text.
+/// Names texts of which some occur twice by how many of their like come before them, if both sides only took texts away or moved them: of
+/// equal texts the last ones go.
+fn by_occurrence(lists: &Three<Vec<Part<'_>>>) -> Option<(Vec<String>, Vec<String>)> {
+    let [base, ours, theirs] = texts(lists)?;
+    let mut places: BTreeMap<Digest, Vec<usize>> = BTreeMap::new();
+    for (place, hash) in base.iter().enumerate() {
+        places.entry(*hash).or_default().push(place);
+    }
+    let names = |side: &[Digest]| -> Option<Vec<String>> {
+        let mut seen: BTreeMap<Digest, usize> = BTreeMap::new();
+        let mut name = |hash: &Digest| {
+            let nth = seen.entry(*hash).or_default();
+            *nth += 1;
+            places.get(hash)?.get(*nth - 1).map(ToString::to_string)
+        };
+        side.iter().map(&mut name).collect()
+    };
+    Some((names(&ours)?, names(&theirs)?))
+}
+
+/// Returns whether texts of which some occur twice are told apart by their places: the lists are as long as each other, at no place both
+/// sides wrote another text, and no text comes out more often than a side has it.
 fn is_by_place(lists: &Three<Vec<Part<'_>>>) -> bool {
+    let Some([base, ours, theirs]) = texts(lists) else { return false };
+    let is_open = base.iter().zip(ours.iter().zip(&theirs)).any(|(b, (o, t))| b != o && b != t && o != t);
+    if base.len() != ours.len() || base.len() != theirs.len() || is_open {
+        return false;
+    }
+    let pick = |(old, (mine, upstream)): (&Digest, (&Digest, &Digest))| if old == mine { *upstream } else { *mine };
+    let merged: Vec<Digest> = base.iter().zip(ours.iter().zip(&theirs)).map(pick).collect();
+    let count = |list: &[Digest], hash: &Digest| list.iter().filter(|other| *other == hash).count();
+    merged.iter().all(|hash| count(&merged, hash) <= count(&ours, hash).max(count(&theirs, hash)))
+}
+
+/// Returns the contents of lists of texts, if some text occurs twice on a side.
+fn texts(lists: &Three<Vec<Part<'_>>>) -> Option<[Vec<Digest>; 3]> {
     let sides = [&lists.base, &lists.ours, &lists.theirs];
     let is_text = |part: &Part<'_>| !part.is_control() && part.node().kind == Kind::Scalar;
-    let hashes = |list: &[Part<'_>]| list.iter().map(|part| part.hash()).collect::<Vec<Digest>>();
-    let [base, ours, theirs] = sides.map(|list| hashes(list));
+    let is_plain = sides.into_iter().all(|list| list.iter().all(is_text));
+    let hashes = sides.map(|list| list.iter().map(|part| part.hash()).collect::<Vec<Digest>>());
     let is_doubled = |side: &Vec<Digest>| side.iter().collect::<BTreeSet<_>>().len() < side.len();
-    base.len() == ours.len()
-        && base.len() == theirs.len()
-        && [&base, &ours, &theirs].into_iter().any(is_doubled)
-        && sides.into_iter().all(|list| list.iter().all(is_text))
-        && base
-            .iter()
-            .zip(ours.iter().zip(&theirs))
-            .all(|(old, (mine, upstream))| old == mine || old == upstream || mine == upstream)
+    (is_plain && hashes.iter().any(is_doubled)).then_some(hashes)
 }
 
 /// Reads a text that took the place of another as a deletion and an addition where the other side deleted the old text,

@@ -222,14 +222,15 @@ proptest! {
             come.extend(after.iter().skip(change.new).take(change.new_lines).map(|line| bare(line)));
         }
         let count = |list: &[String], line: &String| list.iter().filter(|other| *other == line).count();
-        for (line, known) in gone.iter().filter(|(_, known)| !known.is_empty()) {
+        let is_entry = |line: &str| !line.is_empty() && !line.ends_with("{}") && !line.ends_with("[]");
+        for (line, known) in gone.iter().filter(|(_, known)| is_entry(known)) {
             // A collection that lost its last entry is written in brackets.
             let is_emptied = [" {}", " []"].iter().any(|end| come.contains(&format!("{known}{end}")));
             let is_moved = come.contains(known) || is_emptied;
             let is_theirs = count(&theirs, known) < count(&base, known) || takes_comments && known.starts_with('#');
             prop_assert!(is_moved || is_theirs, "{line:?} went\n{}--- merged\n{text}", shown(&made));
         }
-        for line in come.iter().filter(|line| !line.is_empty() && !line.ends_with("{}") && !line.ends_with("[]")) {
+        for line in come.iter().filter(|line| is_entry(line)) {
             let is_moved = gone.iter().any(|(_, known)| known == line);
             prop_assert!(is_moved || theirs.contains(line), "{line:?} came\n{}--- merged\n{text}", shown(&made));
         }

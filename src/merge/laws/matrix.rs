@@ -191,8 +191,10 @@ fn check(document: &str) {
         |text| format!("kind: ConfigMap\nmetadata:\n  name: other\n---\n{text}"),
     ];
     let base = written(document, |_, line| edited(line, None, ""));
-    for (ours_at, mine) in &all {
-        for (theirs_at, upstream) in &all {
+    // All pairs in every form where the property tests run at full count; else the further forms for some of them.
+    let is_long = std::env::var("PROPTEST_CASES").is_ok_and(|count| count.len() > 4);
+    for (row, (ours_at, mine)) in all.iter().enumerate() {
+        for (column, (theirs_at, upstream)) in all.iter().enumerate() {
             let side = |at: usize, edit: Edit, name: &str| {
                 written(document, |place, line| edited(line, (place == at).then_some(edit), name))
             };
@@ -207,7 +209,8 @@ fn check(document: &str) {
             if ours_at == theirs_at {
                 kinds.extend(expected("a: b", *mine, *upstream).1);
             }
-            for form in forms {
+            let count = if is_long || (row + column) % 16 == 0 { forms.len() } else { 1 };
+            for form in forms.iter().take(count) {
                 let (base, ours, theirs) = (form(base.clone()), form(ours.clone()), form(theirs.clone()));
                 let texts = Three { base: Some(&*base), ours: Some(&*ours), theirs: Some(&*theirs) };
                 let merged = merge_file(&path(), texts, &Rules::default());

@@ -42,3 +42,8 @@ fn of_equal_texts_both_sides_lose_the_same_one() {
 fn a_merge_that_brings_nothing_leaves_the_style_of_ours() {
     check("w:\n- a\nx: 1\n", "# why\nw:\n- a\nx: 2\n", "w:\n  - a\nx: 2\n", "# why\nw:\n- a\nx: 2\n");
 }
+
+#[test]
+fn of_equal_texts_the_last_ones_go_whoever_moved_the_rest() {
+    check("w: [x, t, x]\n", "w: [x, x, t]\n", "w: [t, x]\n", "w: [t, x]\n");
+}
