@@ -129,7 +129,10 @@ async fn until_is(watch: &mut crate::client::Watch, app: &str, pointer: &str, wa
 /// Makes every app be looked at again although nothing of it changed.
 async fn again(rig: &Rig, home: &Home, daemon: &Daemon, size: &Size) {
     let (before, passes) = (rig.plane.requests().len(), daemon.passes().await.unwrap());
-    home.write(".wild/config.yaml", "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: bench00001\n# again\n");
+    home.write(
+        ".wild/config.yaml",
+        "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: bench00001\nreconcile: {interval: 20m}\n",
+    );
     home.commit("touch the settings");
     home.push();
     let begun = Instant::now();
