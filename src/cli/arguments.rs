@@ -150,8 +150,8 @@ pub(super) enum Verb {
     Version,
     /// Prints a completion script for a shell.
     Completion(completion::Completion),
-    /// What git runs when somebody pushes.
-    #[command(subcommand, hide = true)]
+    /// Sets git up: merges in a clone, checks of pushes in a repository.
+    #[command(subcommand)]
     Hook(hook::HookVerb),
     /// Our kustomize alone.
     #[command(subcommand, hide = true)]

@@ -11,7 +11,7 @@ use crate::machine::{Machine, Ran};
 /// The address that help and README name.
 const PRINTED: &str = "https://git.example.org/wild/directory.git";
 /// Commands that `--help` hides.
-const HIDDEN: [&str; 2] = ["hook", "kustomize"];
+const HIDDEN: [&str; 1] = ["kustomize"];
 
 /// A person changes a line of the blog, a maker the same line upstream.
 const PERSON: &str = "#!/bin/sh -e\ncd $ROOT/work && git pull -q --rebase\n\
@@ -127,6 +127,9 @@ const EXAMPLES: &[Example] = &[
     example("wild operation show", 0, "state"),
     example("wild operation show --app quillblog -o json", 0, "\"kind\": \"Operation\""),
     Example { folder: "work", ..after("git pull -q", "wild kustomize build apps/quillblog", 0, "kind: Deployment") },
+    Example { folder: "work", ..example("wild hook install", 0, "merge.wild.driver = ") },
+    Example { folder: "work", ..example("wild hook install --uninstall", 0, "merge.wild.driver is gone") },
+    outside("wild hook install my-cloud", 0, "merge.wild.driver = "),
     example("wild hook run pre-receive", 0, ""),
     example("wild hook run post-receive", 0, "seen by home"),
     after("person 256Mi", "wild app diff quillblog --mine", 1, "256Mi"),
@@ -135,7 +138,7 @@ const EXAMPLES: &[Example] = &[
     example("wild drift show quillblog", 1, "1 → 5"),
     example("wild drift revert quillblog", 0, "configured"),
     example("wild app suspend quillblog --reason maintenance", 0, "quillblog is suspended"),
-    example("wild app suspend quillblog --reason pictures --until 2027-01-31T00:00:00Z", 0, "quillblog is suspended"),
+    example("wild app suspend quillblog --reason pictures --until 2035-01-31T00:00:00Z", 0, "quillblog is suspended"),
     example("wild app resume quillblog", 0, "quillblog is resumed"),
     after("maker 5.2 128Mi", "wild directory outdated", 1, "5.2"),
     example("wild directory outdated -o name", 1, "app/quillblog"),

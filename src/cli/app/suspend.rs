@@ -13,7 +13,7 @@ use crate::model::AppName;
 
 const SUSPEND_HELP: &str = "Examples:
   wild app suspend quillblog --reason maintenance
-  wild app suspend quillblog --reason pictures --until 2027-01-31T00:00:00Z
+  wild app suspend quillblog --reason pictures --until 2035-01-31T00:00:00Z
 
 Watches, drift and health are shown as ever. The app cannot be deleted until it is resumed.
 
