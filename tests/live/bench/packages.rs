@@ -23,6 +23,8 @@ use crate::parts::{Scratch, command, part};
 const SPAWNED: usize = 40;
 /// Objects of the large kustomization.
 const OBJECTS: usize = 4_000;
+/// Objects of one of its files; a file holds at most 1,000 documents.
+const OBJECTS_PER_FILE: usize = 800;
 /// Builds of the large kustomization.
 const BUILDS: usize = 5;
 /// Bytes of the text whose rendering is timed.
@@ -86,24 +88,32 @@ fn one_text() {
 fn one_large_build(scratch: &Scratch, tool: &Path) {
     let directory = scratch.path().join("large");
     std::fs::create_dir_all(&directory).unwrap();
-    let mut objects = String::new();
-    for number in 0..OBJECTS {
-        write!(
-            objects,
-            "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c{number}\ndata:\n  k: \"{number}\"\n"
-        )
-        .unwrap();
+    let mut files = Vec::new();
+    let mut resources = Vec::new();
+    for first in (0..OBJECTS).step_by(OBJECTS_PER_FILE) {
+        let mut objects = String::new();
+        for number in first..first + OBJECTS_PER_FILE {
+            write!(
+                objects,
+                "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c{number}\ndata:\n  k: \"{number}\"\n"
+            )
+            .unwrap();
+        }
+        resources.push(format!("from-{first}.yaml"));
+        files.push((format!("from-{first}.yaml"), objects));
     }
-    let mut kustomization =
-        "namespace: large\nnamePrefix: p-\nlabels:\n- pairs: {app: large}\nresources:\n- all.yaml\npatches:\n"
-            .to_owned();
+    let mut kustomization = format!(
+        "namespace: large\nnamePrefix: p-\nlabels:\n- pairs: {{app: large}}\nresources: [{}]\npatches:\n",
+        resources.join(", ")
+    );
     for number in 0..20 {
         write!(kustomization, "- patch: |-\n    apiVersion: v1\n    kind: ConfigMap\n    metadata:\n      name: c{number}\n    data:\n      k: patched\n").unwrap();
     }
+    files.push(("kustomization.yaml".to_owned(), kustomization));
     let mut tree = FileTree::new();
-    for (name, text) in [("all.yaml", objects), ("kustomization.yaml", kustomization)] {
-        std::fs::write(directory.join(name), &text).unwrap();
-        tree.insert(RepoPath::parse(name).unwrap(), File::text(&text));
+    for (name, text) in &files {
+        std::fs::write(directory.join(name), text).unwrap();
+        tree.insert(RepoPath::parse(name).unwrap(), File::text(text));
     }
     let (mut ours, mut theirs) = (Samples::default(), Samples::default());
     for _ in 0..BUILDS {
