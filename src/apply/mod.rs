@@ -15,8 +15,8 @@ use crate::base::limits::MAX_MESSAGE_CHARS;
 use crate::model::{Effect, ErrorClass, Object, Outcome, SecretPayloads};
 use crate::plan::{Action, ConflictVerdict, Force, Plan, Propagation, Recreate, Verb, conflict_verdict, without};
 use crate::target::{
-    ApplyRequest, DeleteRequest, Deletion, Dependents, FieldConflict, Kind, Mode, Ownership, Refusal, RefusalKind,
-    Target, Written,
+    ApplyRequest, DeleteRequest, Deletion, Dependents, FieldConflict, FreeRequest, Kind, Mode, Ownership, Refusal,
+    RefusalKind, Target, Written,
 };
 
 /// Calls of one stage that are prepared side by side; the target has a limit of its own over all apps.
@@ -176,6 +176,12 @@ async fn send<'a>(
             let request = delete_request(action, marks, Dependents::Orphaned);
             target.release(&request).await.map(|()| outcome(action, Effect::Configured, "released".to_owned()))
         }
+        Verb::Free { finalizers } => {
+            let namespace = action.object.name.clone();
+            let uid = action.uid.clone().unwrap_or_default();
+            let request = FreeRequest { namespace, uid, finalizers: finalizers.clone() };
+            target.free(&request).await.map(|()| outcome(action, Effect::Deleted, "freed".to_owned()))
+        }
     };
     match answer {
         Ok(outcome) => (action, outcome, None),
@@ -254,8 +260,9 @@ async fn replace(
         }
         Recreate::Ask(interrupted) => {
             let message = format!(
-                "{}; if it is made anew, {interrupted}: allow that by the annotation rewild.dev/recreate: allow",
-                refusal.message
+                "{}; if it is made anew, {interrupted}: allow that by --recreate {}, or for ever by the annotation rewild.dev/recreate: allow",
+                refusal.message,
+                action.object.short()
             );
             return Ok(held(action, "RecreateNeedsApproval", &message));
         }

@@ -2,7 +2,7 @@
 //!
 //! Not here: seeing it (`observe`), judging it (`plan`).
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::error::{CommandError, ExitCode};
@@ -33,6 +33,16 @@ const REVERT_HELP: &str = "Examples:
 Exit codes:
   0 put back, or there was none   2 error   6 blocked";
 
+const IGNORE_HELP: &str = "Examples:
+  wild drift ignore quillblog Deployment/quillblog spec.replicas --reason 'scaled by hand'
+  wild drift ignore quillblog Deployment/quillblog spec.replicas --until 2035-01-31T00:00:00Z
+
+A field is written as drift is shown, or as a JSON pointer in which * stands for any key.
+The rule is committed to .wild/config.yaml; take it out there to end it.
+
+Exit codes:
+  0 left to whoever holds it   2 error";
+
 /// What can be done about drift.
 #[derive(Subcommand, Debug)]
 pub(super) enum DriftVerb {
@@ -53,6 +63,32 @@ pub(super) enum DriftVerb {
         #[arg(value_name = "APP", value_parser = AppName::parse)]
         app: AppName,
     },
+    /// Leaves fields of a live object to whoever holds them.
+    #[command(after_long_help = IGNORE_HELP)]
+    Ignore(Ignore),
+}
+
+/// Arguments of `wild drift ignore`.
+#[derive(Args, Debug)]
+pub(super) struct Ignore {
+    /// App.
+    #[arg(value_name = "APP", value_parser = AppName::parse)]
+    app: AppName,
+    /// Object, as KIND/NAME; * stands for any text.
+    #[arg(value_name = "OBJECT")]
+    object: String,
+    /// Fields.
+    #[arg(value_name = "FIELD", required = true)]
+    fields: Vec<String>,
+    /// Only while this manager holds them; may be given again.
+    #[arg(long = "manager", value_name = "NAME")]
+    managers: Vec<String>,
+    /// When it ends by itself.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Why, for everybody who wonders.
+    #[arg(long, default_value = "")]
+    reason: String,
 }
 
 /// Runs a verb.
@@ -70,7 +106,23 @@ pub(super) async fn run(session: &mut Session<'_>, verb: DriftVerb) -> Result<Ex
                 session.ask(Change { method: "POST", below, body: json!({}), patience: Patience::Wait }).await?;
             Ok(session.report(asked, &Next { done: "", undecided: "" }))
         }
+        DriftVerb::Ignore(arguments) => ignore(session, arguments).await,
     }
+}
+
+async fn ignore(session: &mut Session<'_>, arguments: Ignore) -> Result<ExitCode, CommandError> {
+    let Ignore { app, object, fields, managers, until, reason } = arguments;
+    let Some((kind, name)) = object.split_once('/').filter(|(kind, name)| !kind.is_empty() && !name.is_empty()) else {
+        let because = format!("{object:?} is no object such as Deployment/{app}.");
+        return Err(CommandError::new(format!("fields of {app} were not left to others."), because, "wild drift list"));
+    };
+    let body = json!({
+        "kind": kind, "name": name, "paths": fields, "managers": managers,
+        "until": until.unwrap_or_default(), "reason": reason,
+    });
+    let below = format!("/drift/{app}/ignore");
+    let asked = session.ask(Change { method: "POST", below, body, patience: Patience::Wait }).await?;
+    Ok(session.report(asked, &Next { done: "", undecided: "" }))
 }
 
 async fn show(session: &mut Session<'_>, app: Option<&AppName>) -> Result<ExitCode, CommandError> {
@@ -103,7 +155,7 @@ async fn show(session: &mut Session<'_>, app: Option<&AppName>) -> Result<ExitCo
         table(&["app", "object", "field", "git → live", "by", "since", "weight"], rows, width)
     });
     if some && session.is_for_people() {
-        session.note("Put back: wild drift revert APP");
+        session.note("Put back: wild drift revert APP · leave it: wild drift ignore APP OBJECT FIELD");
     }
     Ok(if some { ExitCode::Answer } else { ExitCode::Done })
 }

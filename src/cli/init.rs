@@ -16,7 +16,7 @@ use super::session::Session;
 use crate::base::{RepoPath, chain};
 use crate::compile;
 use crate::git::{self, Layout, NewCommit, Repository};
-use crate::model::{Author, CommitId, File, FileTree, InstanceId, SETTINGS_VERSION};
+use crate::model::{Author, CommitId, File, FileTree, InstanceId, SETTINGS_PATH, SETTINGS_VERSION};
 use crate::settings;
 use crate::yaml;
 
@@ -88,12 +88,10 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Init) -> Result<Ex
     };
     let head = repository.head(BRANCH).await.map_err(fail)?;
     let there = match &head {
-        Some(head) => {
-            repository.read_tree(head, &["config.yaml", ".wild/config.yaml", ".gitignore"]).await.map_err(fail)?
-        }
+        Some(head) => repository.read_tree(head, &["config.yaml", SETTINGS_PATH, ".gitignore"]).await.map_err(fail)?,
         None => FileTree::new(),
     };
-    if head.is_some() && !there.contains(".wild/config.yaml") {
+    if head.is_some() && !there.contains(SETTINGS_PATH) {
         return Err(CommandError::new(what, "it is a repository of something else", "choose another folder"));
     }
     let (id, missing) = missing_files(&folder, &arguments, &there)?;
@@ -134,14 +132,14 @@ fn missing_files(
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or("home").trim_end_matches(".git");
     let name = instance_name(name)?;
     let mut missing = Vec::new();
-    let id = if there.contains(".wild/config.yaml") {
+    let id = if there.contains(SETTINGS_PATH) {
         let settings = compile::settings_of(there).map_err(|diagnostics| {
             CommandError::of_diagnostics("read .wild/config.yaml", &diagnostics, "correct the file")
         })?;
         settings.instance_id
     } else {
         let id = settings::instance_id().map_err(|error| CommandError::of_settings("name the instance", &error))?;
-        missing.push((".wild/config.yaml", settings_text(&id, arguments.directory.as_deref())));
+        missing.push((SETTINGS_PATH, settings_text(&id, arguments.directory.as_deref())));
         id
     };
     if !there.contains("config.yaml") {

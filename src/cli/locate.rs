@@ -19,7 +19,7 @@ use super::error::CommandError;
 use super::json::{list, text};
 use crate::base::chain;
 use crate::daemon::{Daemon, Start, Work};
-use crate::model::InstanceName;
+use crate::model::{InstanceName, SETTINGS_PATH};
 use crate::pipeline;
 use crate::settings::{self, DaemonSettings, InstanceEntry, StateDirectory};
 use crate::store;
@@ -72,7 +72,7 @@ pub(super) async fn locate(environment: &Surroundings, flags: &Flags) -> Result<
 
 /// Returns the instance that a person's clone was made from: both hold the same identity.
 fn clone_of<'a>(folder: &Path, instances: &'a [Value]) -> Option<&'a Value> {
-    let file = ".wild/config.yaml";
+    let file = SETTINGS_PATH;
     let written = std::fs::read_to_string(folder.join(file)).ok()?;
     let id = yaml::read_typed::<Value>(file, &written).ok()?.get("instanceId")?.as_str()?.to_owned();
     instances.iter().find(|instance| text(instance, "id") == id)
@@ -287,7 +287,7 @@ fn repository_at(folder: &Path) -> Option<PathBuf> {
 /// Returns the instance around a folder: a repository with our settings in it, or a bare one.
 pub(super) fn repository_around(folder: &Path) -> Option<PathBuf> {
     let found = folder.ancestors().take(MAX_FOLDERS).find_map(repository_at)?;
-    let ours = !found.join(".git").exists() || found.join(".wild/config.yaml").exists();
+    let ours = !found.join(".git").exists() || found.join(SETTINGS_PATH).exists();
     ours.then_some(found)
 }
 

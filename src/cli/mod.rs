@@ -88,7 +88,7 @@ async fn dispatch(session: &mut Session<'_>, verb: Verb) -> Result<ExitCode, Com
         Verb::Completion(arguments) => Ok(completion::run(session, &arguments)),
         Verb::Hook(verb) => hook::run(session, verb).await,
         Verb::Kustomize(verb) => kustomize::run(session, verb),
-        Verb::Package(verb) => package::run(session, verb),
+        Verb::Package(verb) => package::run(session, verb).await,
         Verb::MergeFile(arguments) => merge_file::run(session, &arguments),
         Verb::Debug(verb) => debug::run(session, &verb),
     }

@@ -11,6 +11,7 @@ use super::config::{KeyWords, check_keys};
 use super::edit::{app_files, changes, dotted, edit_section, put, scope, section_edits, subject};
 use super::generate::{GenerateInput, Generated, generate};
 use super::land;
+use super::lint::objections;
 use super::proposal::{Join, Proposal, TreeEdit};
 use super::refusal::Refusal;
 use super::sources::{CONFIG, SETTINGS, Sources, apps_of, config_in, settings_of};
@@ -64,6 +65,11 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
         config: &config,
     })
     .map_err(refuse)?;
+    let grants = settings_of(&sources.files).map_err(refuse)?.grants_of(app.as_str());
+    let objections = objections(app, &candidate.package, &generated, &grants);
+    if !objections.is_empty() {
+        return Err(refuse(objections));
+    }
     let mut proposal = Proposal::nothing(app);
     proposal.summary = summary(app, &candidate, &generated, written.keys);
     proposal.generation = land::new_generation(app, sources, &generated);

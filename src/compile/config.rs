@@ -9,16 +9,19 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::add::load;
-use super::edit::{dotted, edit_section};
+use super::decisions::Decisions;
+use super::edit::{dotted, edit_section, keys};
 use super::land::{self, Landing, Waiting};
+use super::learn;
 use super::proposal::{Join, Proposal, TreeEdit};
 use super::refusal::{Refusal, no_such_app};
-use super::sources::{CONFIG, Sources, apps_of, config_of};
+use super::resolve;
+use super::sources::{CONFIG, PastMerge, Sources, apps_of, config_of};
 use super::update::{Candidate, ConfigRule, Made, Making, is_there, make, value_at, view};
 use super::{RENDERER, edit, record_of};
 use crate::base::RepoPath;
 use crate::base::nearest::nearest;
-use crate::merge::{ConfigEdit, merge_config};
+use crate::merge::{ConfigEdit, kept_keys, merge_config};
 use crate::model::{AppName, File, FileTree, GenerationRecord, Upstream};
 use crate::package;
 
@@ -61,34 +64,61 @@ pub(super) fn follow(app: &AppName, sources: &Sources) -> Result<Proposal, Refus
         return Ok(Proposal::nothing(app));
     };
     if sources.base.is_none() {
-        return Ok(land::without_base(app));
+        return Ok(land::without_base(app, sources));
     }
     let source = source(app, sources, &record)?;
     let text = sources.files.text(CONFIG).unwrap_or_default().to_owned();
-    let merged = merged_by_hand(app, sources)?;
-    let what = match &merged {
-        Some(_) => format!("take the keys of {}, which was merged by hand", record.version),
-        None if record.renderer == RENDERER => "follow config.yaml".to_owned(),
-        None => "compile with a newer renderer".to_owned(),
+    let what = match record.renderer == RENDERER {
+        true => "follow config.yaml".to_owned(),
+        false => "compile with a newer renderer".to_owned(),
     };
-    let made = compile(app, sources, &source, merged.unwrap_or(text))?;
-    land(app, sources, made, record.wanted, Words { kind: "config", what })
+    let made = compile(app, sources, &source, text)?;
+    let proposal = land(app, sources, made, record.wanted, Words { kind: "config", what })?;
+    if sources.update.is_none() || !proposal.is_nothing() || !proposal.conflicts.is_empty() {
+        return Ok(proposal);
+    }
+    let waits = match land::is_edited(app, sources) {
+        true => resolve::bring_head(app, sources),
+        false => resolve::again(app, sources),
+    };
+    // The app itself is as it should be, so what speaks against the update that waits is told when somebody asks for it.
+    Ok(waits.unwrap_or(proposal))
 }
 
-/// Returns config.yaml with the keys of an update that a person merged by plain git while it waited: config.yaml is no part of a
-/// generation, so that merge left it as it was.
-fn merged_by_hand(app: &AppName, sources: &Sources) -> Result<Option<String>, Refusal> {
+/// Takes in a merge that a person made with git: what it decided is remembered, and config.yaml, which is no part of a
+/// generation, follows.
+pub(super) fn take_in(app: &AppName, sources: &Sources, past: &PastMerge) -> Result<Proposal, Refusal> {
+    let refuse = |findings| Refusal::found(format!("compile {app}"), format!("wild app show {app}"), findings);
+    let record = record_of(&sources.files, app).map_err(refuse)?;
+    let mut proposal = match (record, merged_by_hand(app, sources, past)?) {
+        (Some(record), Some(text)) => {
+            let source = source(app, sources, &record)?;
+            let what = format!("take the keys of {}, which was merged by hand", record.version);
+            let made = compile(app, sources, &source, text)?;
+            land(app, sources, made, record.wanted, Words { kind: "config", what })?
+        }
+        (Some(_) | None, _) => Proposal::nothing(app),
+    };
+    proposal.remember.extend(learn::new(app, sources, [past]));
+    Ok(proposal)
+}
+
+/// Returns config.yaml with the keys of a version that a person merged. A key that was changed since is left alone.
+fn merged_by_hand(app: &AppName, sources: &Sources, past: &PastMerge) -> Result<Option<String>, Refusal> {
     let refuse = |findings| Refusal::found(format!("compile {app}"), format!("wild app config {app} get"), findings);
-    let Some(branch) = sources.update.as_ref().filter(|_| land::is_merged(app, sources)) else { return Ok(None) };
     let record = |files: &FileTree| record_of(files, app).ok().flatten();
-    let (Some(old), Some(new)) = (record(&branch.fork), record(&branch.files)) else { return Ok(None) };
-    let config = config_of(&sources.files).map_err(refuse)?;
-    let section = config.app(app).cloned().unwrap_or_default();
-    let edits = merge_config(&old.defaults, &section, &new.defaults).edits;
+    let (Some(old), Some(new)) = (record(&past.ours), record(&past.theirs)) else { return Ok(None) };
+    let section =
+        |files: &FileTree| config_of(files).map(|config| config.app(app).cloned().unwrap_or_default()).map_err(refuse);
+    let (now, then) = (section(&sources.files)?, section(&past.files)?);
+    let text = sources.files.text(CONFIG).unwrap_or_default();
+    let kept = kept_keys(text, &keys(app, &[]));
+    let mut edits = merge_config(&old.defaults, &now, &new.defaults, &kept).edits;
+    edits.retain(|edit| value_at(&now, &edit.path) == value_at(&then, &edit.path));
     if edits.is_empty() {
         return Ok(None);
     }
-    edit_section(sources.files.text(CONFIG).unwrap_or_default(), app, &edits).map(Some).map_err(refuse)
+    edit_section(text, app, &edits).map(Some).map_err(refuse)
 }
 
 /// Where the package of an app is taken from when no upstream is asked.
@@ -128,7 +158,8 @@ impl Source {
 
 fn compile(app: &AppName, sources: &Sources, source: &Source, start: String) -> Result<Made, Refusal> {
     let candidate = source.candidate();
-    make(&Making { app, sources, candidate: &candidate, start, decisions: &BTreeMap::new(), config: ConfigRule::Keep })
+    let decisions = Decisions::remembered(sources);
+    make(&Making { app, sources, candidate: &candidate, start, decisions: &decisions, config: ConfigRule::Keep })
 }
 
 fn land(
@@ -146,7 +177,7 @@ fn land(
         theirs: made.theirs,
         config: made.config,
         config_merged: made.config_merged,
-        decisions: BTreeMap::new(),
+        decisions: Decisions::remembered(sources),
         wanted,
         kind,
         what,

@@ -294,6 +294,7 @@ fn record(input: &GenerateInput<'_>, resolved: &Resolved) -> GenerationRecord {
         package: input.package.name.clone(),
         version: input.package.manifest.version.clone(),
         wanted: None,
+        held: None,
         directory: input.directory.name.clone(),
         upstream: without_credentials(&input.directory.url),
         upstream_commit: input.upstream_commit.clone(),

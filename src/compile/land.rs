@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use super::decisions::Decisions;
 use super::edit::{app_files, changes, put, scope, subject};
 use super::generate::Generated;
 use super::proposal::{Fate, Join, NewGeneration, Proposal, TreeEdit};
@@ -16,10 +17,10 @@ use super::{record, record_of, record_path};
 use crate::base::RepoPath;
 use crate::kustomize;
 use crate::merge::{
-    self, ConfigMerged, Conflict, ConflictKind, ConflictsFile, Decided, GenerationMark, Merged, OpenConflict, Rules,
-    Texts, Three,
+    self, ConfigMerged, Conflict, ConflictKind, ConflictsFile, Decided, GenerationMark, Merged, OpenConflict,
+    Resolution, Resolved, Rules, Texts, Three,
 };
-use crate::model::{AppName, Diagnostic, FileTree, GenerationRecord, Side};
+use crate::model::{AppName, Diagnostic, FileTree, GenerationRecord, Take};
 
 /// What is brought onto the branch, and under which words.
 pub(super) struct Landing<'a> {
@@ -33,8 +34,8 @@ pub(super) struct Landing<'a> {
     pub(super) config: String,
     /// What the merge of config.yaml came to; nothing to decide where only a person edited it.
     pub(super) config_merged: ConfigMerged,
-    /// Sides that were taken already, by conflict.
-    pub(super) decisions: BTreeMap<String, Side>,
+    /// What is decided already.
+    pub(super) decisions: Decisions<'a>,
     /// Version that the app is pinned to, as the record shall say.
     pub(super) wanted: Option<String>,
     /// Type of the commit, such as `upgrade`.
@@ -74,6 +75,11 @@ pub(super) fn land(landing: Landing<'_>) -> Result<Proposal, Refusal> {
     let mut proposal = Proposal::nothing(landing.app);
     proposal.needs = landing.theirs.needs.clone();
     proposal.diagnostics = landing.theirs.diagnostics.clone();
+    proposal.diagnostics.extend(landing.sources.remembered.findings.iter().cloned());
+    if is_damaged(&landing) {
+        let path = record_path(landing.app);
+        proposal.notices.push(format!("{path} describes no generation of {}; it is written again", landing.app));
+    }
     if trees.theirs == trees.base {
         config_alone(&landing, &mut proposal);
         if is_merged(landing.app, landing.sources) {
@@ -85,20 +91,50 @@ pub(super) fn land(landing: Landing<'_>) -> Result<Proposal, Refusal> {
     let merged = gate(&landing, &trees, merge::merge(sides, &Rules::default()))?;
     let mut conflicts = landing.config_merged.conflicts.clone();
     conflicts.extend(merged.conflicts.iter().cloned());
-    let resolved = merge::resolve(&merged.files, &conflicts, &landing.decisions, sides).map_err(|unplaced| {
-        let what = format!("decide conflicts of {}", landing.app);
-        Refusal::user(what, unplaced.to_string(), format!("wild app update {}", landing.app))
-    })?;
+    let resolved = decide(&landing, &merged.files, &conflicts, sides)?;
     proposal.generation = new_generation(landing.app, landing.sources, &landing.theirs);
     proposal.notices = merged.notices.iter().chain(&landing.config_merged.notices).map(ToString::to_string).collect();
-    if let Some(finding) = (!resolved.taken.is_empty()).then(|| build(landing.app, &resolved.files).err()).flatten() {
-        let what = format!("{} with the sides that were taken", landing.app);
-        return Err(Refusal::found(what, format!("wild app resolve {} --take mine", landing.app), finding));
-    }
     let finished =
         Finished { files: resolved.files, open: resolved.open, taken: resolved.taken, authors: Authors::OnlyUs };
     commit(&landing, finished, &mut proposal)?;
     Ok(proposal)
+}
+
+/// Returns whether a person edited the record: it does not describe the generation that the branch stands on.
+fn is_damaged(landing: &Landing<'_>) -> bool {
+    let record = |files: &FileTree| record_of(files, landing.app).ok().flatten();
+    let base = landing.sources.base.as_ref().and_then(|base| record(&base.files));
+    let (Some(base), Some(now)) = (base, record(&landing.sources.files)) else { return false };
+    (&base.version, &base.upstream_commit) != (&now.version, &now.upstream_commit)
+}
+
+/// Applies the decisions. Those of an earlier merge count only if all of them can be applied and the result builds.
+fn decide(
+    landing: &Landing<'_>,
+    files: &FileTree,
+    conflicts: &[Conflict],
+    sides: Three<&FileTree>,
+) -> Result<Resolved, Refusal> {
+    let app = landing.app;
+    let built = |resolved: &Resolved| if resolved.taken.is_empty() { Ok(()) } else { build(app, &resolved.files) };
+    let said = landing.decisions.without_memory(conflicts);
+    let all = landing.decisions.over(conflicts);
+    if all != said
+        && let Ok(resolved) = merge::resolve(files, conflicts, &all, sides)
+        && built(&resolved).is_ok()
+    {
+        return Ok(resolved);
+    }
+    let resolved = merge::resolve(files, conflicts, &said, sides).map_err(|unplaced| {
+        Refusal::user(format!("decide conflicts of {app}"), unplaced.to_string(), format!("wild app update {app}"))
+    })?;
+    match built(&resolved) {
+        Ok(()) => Ok(resolved),
+        Err(findings) => {
+            let what = format!("{app} with the sides that were taken");
+            Err(Refusal::found(what, format!("wild app resolve {app} --take mine"), findings))
+        }
+    }
 }
 
 /// What the merge and all decisions came to.
@@ -108,7 +144,7 @@ pub(super) struct Finished {
     /// What is still open.
     pub(super) open: Vec<Conflict>,
     /// What was decided.
-    pub(super) taken: Vec<(Conflict, Side)>,
+    pub(super) taken: Vec<(Conflict, Take)>,
     /// Whose text the files hold beyond the merge.
     pub(super) authors: Authors,
 }
@@ -121,9 +157,9 @@ pub(super) fn commit(landing: &Landing<'_>, finished: Finished, proposal: &mut P
     if !landing.config.is_empty() || sources.files.contains(CONFIG) {
         put(&mut files, CONFIG, &landing.config);
     }
-    let taken: Vec<(&str, Side)> =
-        finished.taken.iter().map(|(conflict, side)| (conflict.id.as_str(), *side)).collect();
+    let taken = finished.taken;
     proposal.summary.push(summary(landing, &files, finished.open.len()));
+    remember(landing, &taken, proposal);
     if finished.open.is_empty() {
         let changes = changes(&scope(&sources.files, app), &files);
         proposal.main = Some(edit(landing, changes, landing.what.clone(), &taken));
@@ -153,18 +189,41 @@ pub(super) fn commit(landing: &Landing<'_>, finished: Finished, proposal: &mut P
     Ok(())
 }
 
+/// Notes what is to be remembered of the decisions, and tells which ones were taken by themselves.
+fn remember(landing: &Landing<'_>, taken: &[(Conflict, Take)], proposal: &mut Proposal) {
+    for (conflict, take) in taken {
+        if landing.decisions.is_earlier(conflict) {
+            let place = if conflict.key.is_empty() { conflict.path.as_str() } else { conflict.key.as_str() };
+            let line = format!("decided earlier: {place}: {}", landing.decisions.source(conflict));
+            proposal.summary.push(line.clone());
+            proposal.notices.push(line);
+            continue;
+        }
+        let resolution = Resolution::new(conflict, take.clone());
+        let always = merge::always_key(conflict).filter(|_| landing.decisions.always.contains(&conflict.id));
+        let always = always.map(|key| (key, Resolution { always: true, ..resolution.clone() }));
+        let exact = merge::is_repeatable(conflict).then(|| (conflict.id.clone(), resolution));
+        for (key, resolution) in always.into_iter().chain(exact) {
+            if landing.sources.remembered.lacks(&key, &resolution.take) {
+                proposal.remember.insert(key, Some(resolution));
+            }
+        }
+    }
+}
+
 fn edit(
     landing: &Landing<'_>,
     changes: BTreeMap<RepoPath, Option<crate::model::File>>,
     what: String,
-    taken: &[(&str, Side)],
+    taken: &[(Conflict, Take)],
 ) -> TreeEdit {
     let app = landing.app;
     let mut trailers = vec![
         ("Wild-App".to_owned(), app.to_string()),
         ("Wild-Upstream".to_owned(), record::upstream_of(&landing.theirs.record)),
     ];
-    trailers.extend(taken.iter().map(|(id, side)| ("Wild-Resolution".to_owned(), format!("{id} {}", word(*side)))));
+    let resolution = |(conflict, take): &(Conflict, Take)| format!("{} {}", conflict.id, take.word());
+    trailers.extend(taken.iter().map(|taken| ("Wild-Resolution".to_owned(), resolution(taken))));
     TreeEdit {
         changes,
         subject: subject(landing.kind, app.as_str(), &what),
@@ -174,18 +233,15 @@ fn edit(
     }
 }
 
-fn word(side: Side) -> &'static str {
-    match side {
-        Side::Base => "base",
-        Side::Mine => "mine",
-        Side::Upstream => "upstream",
-    }
-}
-
 /// Returns the record as it stands on a branch: the generation's, with what steers the app there.
 fn branch_record(landing: &Landing<'_>) -> GenerationRecord {
-    let deployed = record_of(&landing.sources.files, landing.app).ok().flatten().is_none_or(|record| record.deployed);
-    GenerationRecord { deployed, wanted: landing.wanted.clone(), ..landing.theirs.record.clone() }
+    let theirs = &landing.theirs.record;
+    let now = record_of(&landing.sources.files, landing.app).ok().flatten();
+    let deployed = now.as_ref().is_none_or(|record| record.deployed);
+    // What the app went back from is held as long as its package stays where it went.
+    let same = now.filter(|now| now.version == theirs.version && now.upstream_commit == theirs.upstream_commit);
+    let held = same.and_then(|now| now.held);
+    GenerationRecord { deployed, held, wanted: landing.wanted.clone(), ..theirs.clone() }
 }
 
 /// Returns the generation, unless the newest one has the same files.
@@ -222,9 +278,19 @@ fn config_alone(landing: &Landing<'_>, proposal: &mut Proposal) {
 
 /// Returns a proposal to leave an app alone whose history holds no generation to merge from: a clone that brought the
 /// branch without `refs/wild`, or an app that a person copied together with its record.
-pub(super) fn without_base(app: &AppName) -> Proposal {
-    let notice = format!("{app} stays as it is: the history of apps/{app} holds no generation to start from");
+pub(super) fn without_base(app: &AppName, sources: &Sources) -> Proposal {
+    let notice = format!("{app} stays as it is: {}", no_base(app, sources));
     Proposal { notices: vec![notice], ..Proposal::nothing(app) }
+}
+
+/// Says why there is nothing to merge from.
+fn no_base(app: &AppName, sources: &Sources) -> String {
+    match &sources.cut_off {
+        Some(commit) => {
+            format!("the history of apps/{app} is cut off at {}; fetch with --unshallow", commit.short())
+        }
+        None => format!("the history of apps/{app} holds no generation to start from"),
+    }
 }
 
 /// Returns the files of the generation that the branch holds.
@@ -233,8 +299,7 @@ fn base_files(landing: &Landing<'_>) -> Result<FileTree, Refusal> {
         Some(base) => Ok(app_files(&base.files, landing.app)),
         None => {
             let what = format!("merge into {}", landing.app);
-            let because = format!("the history of apps/{} holds no generation to start from", landing.app);
-            Err(Refusal::user(what, because, "git fetch --unshallow"))
+            Err(Refusal::user(what, no_base(landing.app, landing.sources), "git fetch --unshallow"))
         }
     }
 }
@@ -287,7 +352,7 @@ fn gate(landing: &Landing<'_>, trees: &Trees, merged: Merged) -> Result<Merged, 
     Ok(Merged { files: kept, conflicts: conflicts.into_iter().collect(), ..merged })
 }
 
-fn conflicts_file(landing: &Landing<'_>, open: &[Conflict], taken: &[(&str, Side)]) -> ConflictsFile {
+fn conflicts_file(landing: &Landing<'_>, open: &[Conflict], taken: &[(Conflict, Take)]) -> ConflictsFile {
     let base = landing.sources.base.as_ref();
     let record = base.and_then(|base| record_of(&base.files, landing.app).ok().flatten());
     let theirs = &landing.theirs.record;
@@ -301,7 +366,11 @@ fn conflicts_file(landing: &Landing<'_>, open: &[Conflict], taken: &[(&str, Side
         GenerationMark { package: mark(theirs), generated: None },
     );
     file.conflicts = open.iter().map(|conflict| OpenConflict { conflict: conflict.clone(), take: None }).collect();
-    file.decided = taken.iter().map(|(id, take)| Decided { id: (*id).to_owned(), take: *take }).collect();
+    let decided = |(conflict, take): &(Conflict, Take)| {
+        let (id, earlier) = (conflict.id.clone(), landing.decisions.is_earlier(conflict));
+        Decided { id, take: take.clone(), earlier }
+    };
+    file.decided = taken.iter().map(decided).collect();
     file.decided.sort();
     file
 }

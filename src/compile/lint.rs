@@ -5,10 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::generate::{self, GenerateInput, Generated};
-use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, Object, PackageName, Upstream};
-use crate::package::lint::{LintInput, LintPart, judged, lint, sorted};
+use crate::kustomize::BuiltObject;
+use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, Grants, Object, PackageName, Severity, Upstream};
+use crate::package::lint::{LintInput, LintPart, judged, lint, rule_of, sorted};
 use crate::package::{self, LocalEdits, Package, PackageDialect, PackageManifest, ResolveInput, Resolved, VersionSide};
 use crate::template;
+
+/// The rule about what pods may be or use of a node, which the instance can allow.
+const PRIVILEGE: &str = "L018";
 
 /// What came of an examination.
 #[derive(Clone, PartialEq, Debug)]
@@ -41,11 +45,7 @@ pub fn examine(
         Ok(made) => made,
         Err(findings) => return refused(in_package(&app, findings)),
     };
-    let parts: Vec<LintPart> = generated
-        .objects
-        .iter()
-        .map(|built| LintPart { object: built.object.clone(), file: below(&app, &built.file), line: built.line })
-        .collect();
+    let parts = parts(&app, &generated);
     let reads = reads(&app, &package, &resolved);
     let input = LintInput { package: &package, parts: &parts, reads: &reads, others };
     let mut findings = lint(&input);
@@ -53,6 +53,34 @@ pub fn examine(
     let of_build = in_package(&app, generated.diagnostics.clone());
     findings.extend(of_build.iter().map(judged).filter(|finding| !ids.contains(&finding.id)));
     Examined { findings: sorted(findings), generated: Some(generated) }
+}
+
+fn parts(app: &AppName, generated: &Generated) -> Vec<LintPart> {
+    let part = |built: &BuiltObject| LintPart {
+        object: built.object.clone(),
+        file: below(app, &built.file),
+        line: built.line,
+    };
+    generated.objects.iter().map(part).collect()
+}
+
+/// Returns what stands against installing a version of a package: breaches of rules that are errors even for somebody who
+/// did not write it, and that the instance does not grant. An app that has the version already is left alone.
+pub(super) fn objections(app: &AppName, package: &Package, generated: &Generated, grants: &Grants) -> Vec<Diagnostic> {
+    let (parts, reads, others) = (parts(app, generated), BTreeSet::new(), BTreeMap::new());
+    let findings = lint(&LintInput { package, parts: &parts, reads: &reads, others: &others }).into_iter();
+    let stands = |finding: &Diagnostic| {
+        let is_granted = finding.id == PRIVILEGE && grants.pod.contains(&finding.subject);
+        !is_granted && rule_of(&finding.id).is_some_and(|rule| rule.installing == Severity::Error)
+    };
+    let placed = |finding: Diagnostic| {
+        let hint = match finding.id.as_str() {
+            PRIVILEGE => format!("add {} to apps.{app}.grants.pod in .wild/config.yaml if it may", finding.subject),
+            _ => finding.hint,
+        };
+        Diagnostic { file: format!("apps/{app}/{}", finding.file), severity: Severity::Error, hint, ..finding }
+    };
+    findings.filter(stands).map(placed).collect()
 }
 
 /// Returns what breaks between two versions of a package, both built with one config, or why one of them gives nothing.
@@ -153,6 +181,10 @@ fn reads(app: &AppName, package: &Package, resolved: &Resolved) -> BTreeSet<Stri
 
 #[cfg(test)]
 mod converted;
+#[cfg(test)]
+mod refused;
+#[cfg(test)]
+mod rules;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -9,13 +9,18 @@
 //! Not here: reading sources (`git`, `observe`), writing commits (`git`), deciding what is applied (`plan`).
 
 mod add;
+mod adopt;
 mod config;
+mod decisions;
 mod deploy;
 mod directory;
 mod edit;
+mod eject;
 pub mod generate;
+mod ignore;
 mod insertion;
 mod land;
+mod learn;
 mod lint;
 mod proposal;
 mod record;
@@ -24,6 +29,7 @@ mod rejoin;
 mod remove;
 mod resolve;
 mod rollback;
+mod section;
 mod sources;
 mod suspend;
 mod trial;
@@ -40,7 +46,8 @@ pub use record::{read_record, record_path, same_generation};
 pub use refusal::{Explanation, Refusal};
 pub use rejoin::{Bent, rejoin};
 pub use sources::{
-    Authors, PackageVersion, Sources, UpdateBranch, UpstreamPackage, apps_of, config_of, record_of, settings_of,
+    Authors, PackageVersion, PastMerge, Sources, UpdateBranch, UpstreamPackage, apps_of, config_of, record_of,
+    settings_of,
 };
 pub use trial::{Trial, judge};
 
@@ -66,6 +73,12 @@ pub fn propose(app: &AppName, sources: &Sources, cause: Cause<'_>) -> Result<Pro
     }
 }
 
+/// Returns what to commit of a merge that a person made with git: keys of config.yaml that it left as they were, and what it
+/// decided, to be remembered.
+pub fn take_in(app: &AppName, sources: &Sources, past: &PastMerge) -> Result<Proposal, Refusal> {
+    config::take_in(app, sources, past)
+}
+
 fn answer(app: &AppName, sources: &Sources, request: &Request) -> Result<Proposal, Refusal> {
     match request {
         Request::Add { package, app: _, bindings, values, version, deploy } => {
@@ -73,13 +86,18 @@ fn answer(app: &AppName, sources: &Sources, request: &Request) -> Result<Proposa
             add::add(app, sources, &wanted)
         }
         Request::Config { app: _, set, unset } => config::change(app, sources, set, unset),
-        Request::Deploy { app: _, approve } => deploy::deploy(app, sources, approve.as_deref()),
-        Request::Update { app: _, to } => update::update(app, sources, to.as_deref()),
+        Request::Deploy { app: _, approve, recreate: _ } => deploy::deploy(app, sources, approve.as_deref()),
+        Request::Update { app: _, to, take } => update::update(app, sources, to.as_deref(), take.as_ref()),
         Request::Resolve { app: _, decisions } => resolve::resolve(app, sources, decisions),
+        Request::Learn { app: _ } => Ok(learn::learn(app, sources)),
+        Request::Forget { app: _, key } => learn::forget(app, sources, key.as_deref()),
+        Request::Adopt { app: _, package: _ } => adopt::adopt(app, sources),
+        Request::Eject { app: _ } => eject::eject(app, sources),
         Request::Abort { app: _ } => resolve::abort(app, sources),
         Request::Rollback { app: _, to, reason } => rollback::rollback(app, sources, to, reason),
         Request::Delete { app: _, data } => remove::remove(app, sources, *data),
         Request::RevertDrift { app: _ } => deploy::revert_drift(app, sources),
+        Request::IgnoreDrift { app: _, rule } => ignore::ignore(app, sources, rule),
         Request::Suspend { app: _, suspension } => suspend::suspend(app, sources, suspension),
         Request::Resume { app: _ } => suspend::resume(app, sources),
         Request::AddDirectory { name, url, branch } => add_directory(&sources.files, name, url, branch),

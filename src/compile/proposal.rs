@@ -6,15 +6,16 @@
 use std::collections::BTreeMap;
 
 use crate::base::RepoPath;
-use crate::merge::Conflict;
+use crate::merge::{Conflict, Resolution};
 use crate::model::{AppName, CommitId, Diagnostic, File, FileTree};
 use crate::package::SecretNeeds;
 
 /// Trailers of a commit in the order in which they are written; the pipeline adds those that only it knows and sorts.
-pub const TRAILERS: [&str; 10] = [
+pub const TRAILERS: [&str; 11] = [
     "Wild-App",
     "Wild-Operation",
     "Wild-Upstream",
+    "Wild-Fork",
     "Wild-Base",
     "Wild-Generated",
     "Wild-Resolution",
@@ -31,11 +32,16 @@ pub struct Proposal {
     pub generation: Option<NewGeneration>,
     /// The commit on the deployed branch.
     pub main: Option<TreeEdit>,
-    /// The commit on the update branch: parents are the head, the generation and the old tip of the branch, if there is
-    /// one.
+    /// The commit on the update branch: parents are the head, the generation and the old tip of the branch, if there is one;
+    /// where it joins no generation, the old tip and the head.
     pub update: Option<TreeEdit>,
     /// What becomes of the update branch otherwise.
     pub update_branch: Fate,
+    /// What becomes of the ref of the app's generations.
+    pub generations: Fate,
+    /// Decisions about conflicts to remember, by key; nothing where one is forgotten. Who, when and where from is filled in
+    /// with the commit where it is not known.
+    pub remember: BTreeMap<String, Option<Resolution>>,
     /// What a person has to decide.
     pub conflicts: Vec<Conflict>,
     /// What the newer version breaks; warnings ask for a decision.
@@ -58,6 +64,8 @@ impl Proposal {
             main: None,
             update: None,
             update_branch: Fate::Keep,
+            generations: Fate::Keep,
+            remember: BTreeMap::new(),
             conflicts: Vec::new(),
             breaking: Vec::new(),
             notices: Vec::new(),
@@ -69,7 +77,9 @@ impl Proposal {
 
     /// Returns whether no ref would move.
     pub fn is_nothing(&self) -> bool {
-        self.generation.is_none() && self.main.is_none() && self.update.is_none() && self.update_branch == Fate::Keep
+        let Self { generation, main, update, update_branch, generations, remember, .. } = self;
+        let is_kept = *update_branch == Fate::Keep && *generations == Fate::Keep;
+        generation.is_none() && main.is_none() && update.is_none() && is_kept && remember.is_empty()
     }
 }
 

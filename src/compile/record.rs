@@ -2,7 +2,8 @@
 //!
 //! Not here: the fields (`model::GenerationRecord`), filling them (`generate`).
 
-use crate::model::{AppName, Diagnostic, GenerationRecord};
+use crate::base::{Encoder, sha256};
+use crate::model::{AppName, Diagnostic, FileTree, GenerationRecord};
 use crate::yaml::{self, Dialect};
 
 /// First line of the file.
@@ -39,8 +40,18 @@ pub(super) fn write_record(record: &GenerationRecord) -> String {
 
 /// Returns whether two records describe one generation: what only steers the app on its branch is left out.
 pub fn same_generation(a: &GenerationRecord, b: &GenerationRecord) -> bool {
-    let plain = |record: &GenerationRecord| GenerationRecord { wanted: None, deployed: true, ..record.clone() };
+    let plain =
+        |record: &GenerationRecord| GenerationRecord { wanted: None, held: None, deployed: true, ..record.clone() };
     plain(a) == plain(b)
+}
+
+/// Returns a digest of a package's files, by which one that was gone back from is known again.
+pub(super) fn digest_of(package: &FileTree) -> String {
+    let mut encoder = Encoder::new();
+    for (path, file) in package.iter() {
+        encoder.text(path.as_str()).raw(&sha256(&file.bytes).0);
+    }
+    encoder.digest().to_hex()
 }
 
 /// Returns where the package came from, for a trailer.
@@ -75,6 +86,7 @@ mod tests {
             package: PackageName::parse("quillblog").unwrap(),
             version: "5.10".to_owned(),
             wanted: None,
+            held: None,
             directory: "wild-directory".to_owned(),
             upstream: "https://git.example.org/wild-directory".to_owned(),
             upstream_commit: CommitId::parse(&"88ad".repeat(10)).unwrap(),
@@ -100,7 +112,12 @@ mod tests {
 
     #[test]
     fn being_deployed_and_wanted_say_nothing_about_the_generation() {
-        let steered = GenerationRecord { deployed: true, wanted: Some("5.10".to_owned()), ..sample() };
+        let steered = GenerationRecord {
+            deployed: true,
+            wanted: Some("5.10".to_owned()),
+            held: Some("0".repeat(64)),
+            ..sample()
+        };
         assert!(same_generation(&sample(), &steered));
         assert!(!same_generation(&sample(), &GenerationRecord { version: "5.11".to_owned(), ..sample() }));
     }

@@ -6,11 +6,19 @@
 //! which generation they stand on; a commit that has it, or a new generation with its files, as second parent says the
 //! same in git's words. Not here: reading the chain of generations (`pipeline`).
 
+use super::config::stored;
+use super::decisions::Decisions;
 use super::edit::{changes, put, scope, subject};
+use super::generate::Generated;
+use super::land;
 use super::proposal::{Join, NewGeneration, Proposal, TreeEdit};
-use super::sources::Sources;
+use super::sources::{CONFIG, Sources};
+use super::update::{ConfigRule, Making, make, view};
 use super::{record, record_of, record_path};
 use crate::model::{AppName, CommitId, FileTree, Generation, GenerationRecord};
+
+/// The trailer of a generation that was compiled again because it was lost, and of the commit that joins it.
+const APPROXIMATED: &str = "Wild-Base: approximated";
 
 /// How the history was bent.
 #[derive(Clone, PartialEq, Debug)]
@@ -19,10 +27,13 @@ pub enum Bent {
     Forgotten(CommitId),
     /// The files went back to an older generation than the newest that the history holds.
     Undone(Generation),
+    /// No generation is left, neither under its ref nor in the history; this is config.yaml as of the commit that changed the
+    /// record last.
+    Lost(FileTree),
 }
 
-/// Returns the commit that sets the history right.
-pub fn rejoin(app: &AppName, sources: &Sources, bent: &Bent) -> Proposal {
+/// Returns the commit that sets the history right; nothing if what a lost generation was made from does not compile any more.
+pub fn rejoin(app: &AppName, sources: &Sources, bent: &Bent) -> Option<Proposal> {
     let before = scope(&sources.files, app);
     let mut files = before.clone();
     let mut proposal = Proposal::nothing(app);
@@ -38,16 +49,41 @@ pub fn rejoin(app: &AppName, sources: &Sources, bent: &Bent) -> Proposal {
             let what = format!("join generation {} again", generation.commit.short());
             (Join::Generation, what, "The branch went back to its files, as after git revert of an update.")
         }
+        Bent::Lost(config) => {
+            let theirs = made_again(app, sources, config)?;
+            let pinned = GenerationRecord { wanted: Some(theirs.record.version.clone()), ..theirs.record.clone() };
+            put(&mut files, &record_path(app), &record::write_record(&pinned));
+            let what = format!("join a generation of {} made again", theirs.record.version);
+            // The generation says so too: somebody may be faster on the branch, and the next pass finds it alone.
+            let marked = |it: NewGeneration| NewGeneration { message: format!("{}{APPROXIMATED}\n", it.message), ..it };
+            proposal.generation = land::new_generation(app, sources, &theirs).map(marked);
+            let body = "None was left, so this one is compiled from the view of the package. Look at the next update before it is merged.";
+            (Join::Generation, what, body)
+        }
     };
+    let mut trailers = vec![("Wild-App".to_owned(), app.to_string())];
+    if matches!(bent, Bent::Lost(_)) {
+        trailers.extend(APPROXIMATED.split_once(": ").map(|(key, value)| (key.to_owned(), value.to_owned())));
+    }
     proposal.summary = vec![format!("{app}: {what}")];
     proposal.main = Some(TreeEdit {
         changes: changes(&before, &files),
         subject: subject("chore", app.as_str(), &what),
         body: body.to_owned(),
-        trailers: vec![("Wild-App".to_owned(), app.to_string())],
+        trailers,
         join,
     });
-    proposal
+    Some(proposal)
+}
+
+/// Compiles a lost generation again, from the view of its package and the config of then.
+fn made_again(app: &AppName, sources: &Sources, config: &FileTree) -> Option<Generated> {
+    let record = record_of(&sources.files, app).ok().flatten()?;
+    let source = stored(app, &record, &view(&sources.files, app)).ok()?;
+    let (candidate, decisions) = (source.candidate(), Decisions::remembered(sources));
+    let start = config.text(CONFIG).unwrap_or_default().to_owned();
+    let making = Making { app, sources, candidate: &candidate, start, decisions: &decisions, config: ConfigRule::Keep };
+    make(&making).ok().map(|made| made.theirs)
 }
 
 /// Returns a generation with the files of an older one, which makes it the newest.
@@ -56,10 +92,10 @@ fn appended(app: &AppName, generation: &Generation) -> Option<NewGeneration> {
     Some(NewGeneration { files: generation.files.clone(), message: record::message(app, &record) })
 }
 
-/// Pins the app to the version that a person went back to; else the merge bot would bring the newer one again at once.
+/// Holds the package that a person went back from; else the merge bot would bring it again at once.
 fn hold(app: &AppName, sources: &Sources, files: &mut FileTree) {
-    if let Some(now) = record_of(&sources.files, app).ok().flatten() {
-        let pinned = GenerationRecord { wanted: Some(now.version.clone()), ..now };
-        put(files, &record_path(app), &record::write_record(&pinned));
+    if let (Some(now), Some(base)) = (record_of(&sources.files, app).ok().flatten(), &sources.base) {
+        let held = GenerationRecord { held: Some(record::digest_of(&view(&base.files, app))), ..now };
+        put(files, &record_path(app), &record::write_record(&held));
     }
 }

@@ -5,23 +5,25 @@
 //! a person committed to the branch is taken as it is. The last decision becomes the commit on the deployed branch.
 //! Not here: applying a side to a file (`merge::resolve`), the commit (`land`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use super::config::{Source, stored};
-use super::edit::{app_files, dotted, edit_section, section_edits};
+use super::decisions::Decisions;
+use super::edit::{app_files, changes, dotted, edit_section, put, scope, section_edits, subject};
 use super::land::{self, Finished, Landing, Waiting};
-use super::proposal::{Fate, Proposal};
+use super::proposal::{Fate, Join, Proposal, TreeEdit};
 use super::record_of;
 use super::refusal::Refusal;
 use super::sources::{Authors, CONFIG, Sources, UpdateBranch, config_in};
-use super::update::{ConfigRule, Made, Making, make, value_at, view};
+use super::update::{ConfigRule, Made, Making, make, value_at, value_of, view};
 use crate::kustomize;
 use crate::merge::{
     self, ConfigEdit, Conflict, ConflictKind, ConflictsFile, Rules, Three, conflicts_path, has_markers, is_package_view,
 };
-use crate::model::{AppName, Decision, FileTree, GenerationRecord, Side};
+use crate::model::{AppName, Decision, FileTree, GenerationRecord, Take};
+use crate::yaml::{self, Dialect};
 
 /// Applies decisions to the update that waits.
 pub(super) fn resolve(app: &AppName, sources: &Sources, decisions: &[Decision]) -> Result<Proposal, Refusal> {
@@ -38,6 +40,52 @@ pub(super) fn resolve(app: &AppName, sources: &Sources, decisions: &[Decision]) 
             format!("wild app resolve {app}"),
         ));
     }
+    let update = of_branch(
+        app,
+        sources,
+        branch,
+        Decisions { given: taken.takes, always: taken.always, ..Decisions::remembered(sources) },
+    )?;
+    if edited { update.finish_edited(list) } else { update.merge_anew() }
+}
+
+/// Merges an update that waits anew from today's head, with every decision so far. Its branch holds only our commits.
+pub(super) fn again(app: &AppName, sources: &Sources) -> Result<Proposal, Refusal> {
+    let branch = waiting(app, sources, "merge the update of")?;
+    let given = decided(app, sources);
+    of_branch(app, sources, branch, Decisions { given, ..Decisions::remembered(sources) })?.merge_anew()
+}
+
+/// Merges what the deployed branch got since into a branch that a person committed to, on top of what is there. Where both
+/// changed the same, the branch stays until somebody finishes it.
+pub(super) fn bring_head(app: &AppName, sources: &Sources) -> Result<Proposal, Refusal> {
+    let branch = waiting(app, sources, "merge the update of")?;
+    let mut proposal = Proposal::nothing(app);
+    if scope(&branch.fork, app) == scope(&sources.files, app) {
+        return Ok(proposal);
+    }
+    let update = of_branch(app, sources, branch, Decisions::remembered(sources))?;
+    let own = app_files(&branch.files, app);
+    let mut files = scope(&branch.files, app);
+    files.extend(update.with_head(own.clone(), &own)?);
+    put(&mut files, CONFIG, &update.merged_config()?);
+    proposal.update = Some(TreeEdit {
+        changes: changes(&scope(&sources.files, app), &files),
+        subject: subject("chore", app.as_str(), "bring the deployed branch into the update"),
+        body: String::new(),
+        trailers: vec![("Wild-App".to_owned(), app.to_string())],
+        join: Join::None,
+    });
+    Ok(proposal)
+}
+
+/// Returns the update that a branch holds.
+fn of_branch<'a>(
+    app: &'a AppName,
+    sources: &'a Sources,
+    branch: &'a UpdateBranch,
+    decisions: Decisions<'a>,
+) -> Result<Update<'a>, Refusal> {
     let remedy = format!("wild app resolve {app} --abort");
     let record = record_of(&branch.files, app)
         .map_err(|findings| Refusal::found(format!("resolve {app}"), remedy.clone(), findings))?;
@@ -45,8 +93,7 @@ pub(super) fn resolve(app: &AppName, sources: &Sources, decisions: &[Decision]) 
         return Err(Refusal::user(format!("resolve {app}"), "the branch of the update holds no record of it", remedy));
     };
     let source = stored(app, &record, &view(&branch.files, app))?;
-    let update = Update { app, sources, branch, record, source, decisions: taken.sides };
-    if edited { update.finish_edited(list) } else { update.merge_anew() }
+    Ok(Update { app, sources, branch, record, source, decisions })
 }
 
 /// Drops the update that waits.
@@ -74,40 +121,45 @@ fn list(app: &AppName, files: &FileTree) -> Result<Option<ConflictsFile>, Refusa
 }
 
 /// Returns the decisions that the branch of an app holds already.
-pub(super) fn decided(app: &AppName, sources: &Sources) -> BTreeMap<String, Side> {
+pub(super) fn decided(app: &AppName, sources: &Sources) -> BTreeMap<String, Take> {
     let branch = sources.update.as_ref();
     let list = branch.and_then(|branch| list(app, &branch.files).ok().flatten());
     list.as_ref().map(written).unwrap_or_default()
 }
 
-/// Returns what the list says was decided, by an earlier request or by hand.
-fn written(list: &ConflictsFile) -> BTreeMap<String, Side> {
-    let earlier = list.decided.iter().map(|decided| (decided.id.clone(), decided.take));
-    let by_hand = list.conflicts.iter().filter_map(|open| Some((open.conflict.id.clone(), open.take?)));
-    earlier.chain(by_hand).collect()
+/// Returns what the list says was decided, by a request before or by hand.
+fn written(list: &ConflictsFile) -> BTreeMap<String, Take> {
+    // What an earlier merge decided is looked up again: it may be forgotten meanwhile.
+    let before = list.decided.iter().filter(|decided| !decided.earlier);
+    let before = before.map(|decided| (decided.id.clone(), decided.take.clone()));
+    let by_hand = list.conflicts.iter().filter_map(|open| Some((open.conflict.id.clone(), open.take.clone()?)));
+    before.chain(by_hand).collect()
 }
 
 struct Taken {
-    sides: BTreeMap<String, Side>,
+    takes: BTreeMap<String, Take>,
+    /// Those that hold from now on.
+    always: BTreeSet<String>,
     /// Open conflicts among them.
     new: usize,
 }
 
-/// Gathers all decisions: earlier ones, those written by hand, those asked for.
+/// Gathers all decisions: those of requests before, those written by hand, those asked for.
 fn taken(app: &AppName, list: Option<&ConflictsFile>, decisions: &[Decision]) -> Result<Taken, Refusal> {
-    let mut sides = list.map(written).unwrap_or_default();
+    let mut takes = list.map(written).unwrap_or_default();
+    let mut always = BTreeSet::new();
     let known =
         list.map(|list| list.conflicts.iter().map(|open| &open.conflict).collect::<Vec<_>>()).unwrap_or_default();
-    for Decision { conflict, take } in decisions {
-        let meant: Vec<String> = match conflict {
+    let is_decided = |word: &str| list.is_some_and(|list| list.decided.iter().any(|decided| decided.id == word));
+    for decision in decisions {
+        let meant: Vec<String> = match decision.conflict.as_deref() {
             None => known.iter().map(|conflict| conflict.id.clone()).collect(),
-            Some(word) if sides.contains_key(word) => vec![word.clone()],
+            Some(word) if takes.contains_key(word) || is_decided(word) => vec![word.to_owned()],
             Some(word) => {
                 known.iter().filter(|conflict| is_meant(conflict, word)).map(|conflict| conflict.id.clone()).collect()
             }
         };
-        if meant.is_empty() && conflict.is_some() {
-            let word = conflict.as_deref().unwrap_or_default();
+        if let Some(word) = decision.conflict.as_deref().filter(|_| meant.is_empty()) {
             let ids: Vec<&str> = known.iter().map(|conflict| conflict.id.as_str()).collect();
             let because = match ids.as_slice() {
                 [] => format!("there is no conflict {word}; none is open"),
@@ -115,10 +167,57 @@ fn taken(app: &AppName, list: Option<&ConflictsFile>, decisions: &[Decision]) ->
             };
             return Err(Refusal::user(format!("resolve {app}"), because, format!("wild app resolve {app}")));
         }
-        sides.extend(meant.into_iter().map(|id| (id, *take)));
+        if decision.always {
+            let meant = known.iter().filter(|conflict| meant.contains(&conflict.id));
+            if let Some(because) = meant.clone().find_map(|conflict| unfit_for_always(conflict, &decision.take)) {
+                return Err(Refusal::user(format!("resolve {app}"), because, format!("wild app resolve {app}")));
+            }
+            always.extend(meant.map(|conflict| conflict.id.clone()));
+        }
+        takes.extend(meant.into_iter().map(|id| (id, decision.take.clone())));
     }
-    let new = known.iter().filter(|conflict| sides.contains_key(&conflict.id)).count();
-    Ok(Taken { sides, new })
+    let values = known.iter().filter_map(|conflict| Some((conflict, takes.get(&conflict.id)?)));
+    if let Some(because) = values.into_iter().find_map(|(conflict, take)| unfit_value(conflict, take)) {
+        return Err(Refusal::user(format!("resolve {app}"), because, format!("wild app resolve {app}")));
+    }
+    let new = known.iter().filter(|conflict| takes.contains_key(&conflict.id)).count();
+    Ok(Taken { takes, always, new })
+}
+
+/// Returns where a conflict is, in one word.
+fn place(conflict: &Conflict) -> &str {
+    if conflict.key.is_empty() { conflict.path.as_str() } else { &conflict.key }
+}
+
+/// Returns why a decision cannot hold for a place from now on.
+fn unfit_for_always(conflict: &Conflict, take: &Take) -> Option<String> {
+    let is_fit = merge::always_key(conflict).is_some() && matches!(take, Take::Mine | Take::Upstream);
+    let because = "only mine or upstream of a value, an order, lines or an addition can be remembered for always";
+    (!is_fit).then(|| format!("{}: {because}", place(conflict)))
+}
+
+/// Returns why a value cannot take the place of the sides of a conflict.
+fn unfit_value(conflict: &Conflict, take: &Take) -> Option<String> {
+    let Take::Value(value) = take else { return None };
+    let place = place(conflict);
+    if conflict.is_redacted() {
+        return Some(format!("{place}: a value of a Secret does not belong into git"));
+    }
+    let takes_values = matches!(conflict.kind, ConflictKind::Value | ConflictKind::Config)
+        || conflict.kind == ConflictKind::Text && conflict.line > 0;
+    let is_one = if conflict.kind == ConflictKind::Text { !value.contains('\n') } else { is_scalar(value) };
+    match (takes_values, is_one) {
+        (true, true) => None,
+        (true, false) => Some(format!("{place}: {value:?} is no single value")),
+        (false, _) => Some(format!("{place}: it is about more than a value; take a side")),
+    }
+}
+
+/// Returns whether a text reads as one scalar.
+fn is_scalar(text: &str) -> bool {
+    let read = yaml::load_one(CONFIG, &format!("value: {text}\n"), Dialect::Kube);
+    let value = read.ok().flatten().and_then(|document| document.value.get("value").cloned());
+    !text.contains('\n') && value.is_some_and(|value| !value.is_object() && !value.is_array() && !value.is_null())
 }
 
 /// Returns whether a word names a conflict: its id, its file with or without the app's directory, or its key.
@@ -135,7 +234,7 @@ struct Update<'a> {
     /// The record on the branch.
     record: GenerationRecord,
     source: Source,
-    decisions: BTreeMap<String, Side>,
+    decisions: Decisions<'a>,
 }
 
 impl<'a> Update<'a> {
@@ -165,11 +264,10 @@ impl<'a> Update<'a> {
         } else {
             self.make(self.head_config_with_branch_section()?, ConfigRule::Keep)?
         };
-        let decisions = self.decisions.clone();
-        land::land(self.landing(made, decisions))
+        land::land(self.landing(made))
     }
 
-    fn landing(&self, made: Made, decisions: BTreeMap<String, Side>) -> Landing<'a> {
+    fn landing(&self, made: Made) -> Landing<'a> {
         let now = record_of(&self.sources.files, self.app).ok().flatten();
         let (kind, what) = match now {
             Some(now) if now.version != self.record.version => {
@@ -186,7 +284,7 @@ impl<'a> Update<'a> {
             theirs: made.theirs,
             config: made.config,
             config_merged: made.config_merged,
-            decisions,
+            decisions: self.decisions.clone(),
             wanted: self.record.wanted.clone(),
             kind,
             what,
@@ -218,14 +316,16 @@ impl<'a> Update<'a> {
             list.map(|list| list.conflicts.into_iter().map(|open| open.conflict).collect()).unwrap_or_default();
         let open: Vec<Conflict> = open
             .into_iter()
-            .filter(|conflict| self.decisions.contains_key(&conflict.id) || !is_settled(conflict, &branch.files, app))
+            .filter(|conflict| {
+                self.decisions.given.contains_key(&conflict.id) || !is_settled(conflict, &branch.files, app)
+            })
             .collect();
         let config = self.decided_config(&self.merged_config()?, &open)?;
         let made = self.make(config, ConfigRule::Keep)?;
         let base = sources.base.as_ref().map(|base| app_files(&base.files, app)).unwrap_or_default();
         let ours = app_files(&sources.files, app);
         let sides = Three { base: &base, ours: &ours, theirs: &made.theirs.files };
-        let resolved = merge::resolve(&own, &open, &self.decisions, sides).map_err(|unplaced| {
+        let resolved = merge::resolve(&own, &open, &self.decisions.given, sides).map_err(|unplaced| {
             Refusal::user(format!("resolve {app}"), unplaced.to_string(), format!("git log -p -- {}", unplaced.path))
         })?;
         let files = self.with_head(resolved.files, &made.theirs.files)?;
@@ -236,7 +336,7 @@ impl<'a> Update<'a> {
         proposal.needs = made.theirs.needs.clone();
         proposal.diagnostics = made.theirs.diagnostics.clone();
         proposal.generation = land::new_generation(app, sources, &made.theirs);
-        let landing = self.landing(made, BTreeMap::new());
+        let landing = self.landing(made);
         let finished = Finished { files, open: resolved.open, taken: resolved.taken, authors: Authors::People };
         land::commit(&landing, finished, &mut proposal)?;
         Ok(proposal)
@@ -264,10 +364,11 @@ impl<'a> Update<'a> {
     fn decided_config(&self, text: &str, conflicts: &[Conflict]) -> Result<String, Refusal> {
         let about_config = conflicts.iter().filter(|conflict| conflict.kind == ConflictKind::Config);
         let edits = about_config.filter_map(|conflict| {
-            let shown = match self.decisions.get(&conflict.id)? {
-                Side::Mine => return None,
-                Side::Base => conflict.base.as_deref(),
-                Side::Upstream => conflict.upstream.as_deref(),
+            let shown = match self.decisions.given.get(&conflict.id)? {
+                Take::Mine => return None,
+                Take::Base => conflict.base.as_deref(),
+                Take::Upstream => conflict.upstream.as_deref(),
+                Take::Value(value) => Some(value.as_str()),
             };
             Some(ConfigEdit { path: dotted(&conflict.key), value: shown.map(value_of) })
         });
@@ -299,12 +400,6 @@ impl<'a> Update<'a> {
             format!("git switch wild/update/{} && git merge main", self.app),
         )
     }
-}
-
-/// Reads a value that a conflict shows.
-fn value_of(shown: &str) -> Value {
-    let read = config_in(&format!("shown: {shown}"));
-    read.ok().and_then(|config| config.at("shown").cloned()).unwrap_or_else(|| Value::from(shown))
 }
 
 /// Returns whether a person's commit on the branch settled a conflict: what we left there is not there any more.

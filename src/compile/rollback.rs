@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Map;
 
 use super::config::stored;
+use super::decisions::Decisions;
 use super::edit::{app_files, changes, edit_section, put, scope, section_edits, subject};
 use super::land;
 use super::proposal::{Fate, Join, Proposal, TreeEdit};
@@ -42,7 +43,7 @@ pub(super) fn rollback(app: &AppName, sources: &Sources, to: &CommitId, reason: 
         let source = stored(app, then, &view(past, app))?;
         let candidate = source.candidate();
         let start = config.clone();
-        let decisions = BTreeMap::new();
+        let decisions = Decisions::remembered(sources);
         let made = make(&Making {
             app,
             sources,
@@ -57,14 +58,16 @@ pub(super) fn rollback(app: &AppName, sources: &Sources, to: &CommitId, reason: 
         let other_version = now.as_ref().is_some_and(|now| now.version != then.version);
         if let Some(now) = now.as_ref().filter(|now| now.version != then.version) {
             proposal.notices.push(format!(
-                "{app} goes back from {} to {}; data written since may not be readable",
-                now.version, then.version
+                "{app} goes back from {} to {}, and {} is held until it changes; data written since may not be readable",
+                now.version, then.version, now.version
             ));
         }
-        let pinned =
-            if other_version { Some(then.version.clone()) } else { now.as_ref().and_then(|now| now.wanted.clone()) };
+        let (wanted, held) = match other_version {
+            true => (then.wanted.clone(), Some(record::digest_of(&view(&sources.files, app)))),
+            false => now.as_ref().map(|now| (now.wanted.clone(), now.held.clone())).unwrap_or_default(),
+        };
         let deployed = now.as_ref().is_none_or(|now| now.deployed);
-        let record = GenerationRecord { deployed, wanted: pinned, ..made.theirs.record };
+        let record = GenerationRecord { deployed, wanted, held, ..made.theirs.record };
         put(&mut files, &record_path(app), &record::write_record(&record));
     }
     if !config.is_empty() || sources.files.contains(CONFIG) {

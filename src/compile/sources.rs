@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 
 use super::record;
+use crate::base::Timestamp;
+use crate::merge::Remembered;
 use crate::model::{
     AppName, CommitId, Config, DataFate, Diagnostic, FileTree, Generation, GenerationRecord, PackageName,
-    SETTINGS_VERSION, Settings, Upstream,
+    SETTINGS_PATH, SETTINGS_VERSION, Settings, Upstream,
 };
 use crate::package::{self, Installed, MANIFEST};
 use crate::yaml::{self, Dialect};
@@ -15,7 +17,7 @@ use crate::yaml::{self, Dialect};
 /// The user's values.
 pub(super) const CONFIG: &str = "config.yaml";
 /// Our settings for the instance.
-pub(super) const SETTINGS: &str = ".wild/config.yaml";
+pub(super) const SETTINGS: &str = SETTINGS_PATH;
 
 /// Everything that compiling one app reads.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,10 +35,38 @@ pub struct Sources {
     pub packages: Vec<UpstreamPackage>,
     /// The update that waits.
     pub update: Option<UpdateBranch>,
+    /// What people decided about conflicts of the app before.
+    pub remembered: Remembered,
+    /// Where the history of a shallow clone ends.
+    pub cut_off: Option<CommitId>,
+    /// The merge that brought the newest generation onto the branch, if a person made it with git and it was not taken in yet.
+    pub by_hand: Option<PastMerge>,
+    /// For learning from them: the merges of generations into the branch, newest first.
+    pub merges: Vec<PastMerge>,
     /// For a roll-back: the app's paths and `config.yaml` at the commit to go back to.
     pub past: Option<FileTree>,
     /// For a deletion: what was said about its data when the app was removed from the tree; nothing if it is there or never was.
     pub removed: Option<DataFate>,
+}
+
+/// A merge of a generation into the deployed branch. All trees hold `apps/<app>/**`, the record and `config.yaml` where they
+/// are there.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PastMerge {
+    /// Its commit.
+    pub commit: CommitId,
+    /// Who made it.
+    pub who: String,
+    /// When.
+    pub when: Timestamp,
+    /// The generation that both sides started from.
+    pub base: FileTree,
+    /// The branch before it.
+    pub ours: FileTree,
+    /// The generation that was merged.
+    pub theirs: FileTree,
+    /// What it came to.
+    pub files: FileTree,
 }
 
 /// A package in one upstream.

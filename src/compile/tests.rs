@@ -7,6 +7,7 @@ mod adding;
 mod bending;
 mod changing;
 mod ending;
+mod remembering;
 mod samples;
 mod updating;
 
@@ -15,11 +16,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Authors, Cause, Join, Proposal, Refusal, Sources, TreeEdit, UpdateBranch, UpstreamPackage, propose};
-use super::{Fate, PackageVersion};
+use super::{Fate, PackageVersion, PastMerge};
 use crate::base::RepoPath;
-use crate::merge::has_markers;
+use crate::merge::{Remembered, has_markers};
 use crate::model::{
-    AppName, CommitId, DataFate, Decision, Deploy, File, FileTree, Generation, PackageName, Request, Side, Upstream,
+    AppName, CommitId, DataFate, Decision, Deploy, File, FileTree, Generation, PackageName, Request, Take, Upstream,
 };
 
 const SETTINGS: &str = "apiVersion: rewild.dev/v1\ninstanceId: k3f7q2m5xd\nupdates: {policy: all}\n";
@@ -70,6 +71,10 @@ pub(super) struct World {
     pub(super) updates: BTreeMap<AppName, UpdateBranch>,
     pub(super) packages: Vec<UpstreamPackage>,
     pub(super) past: Option<FileTree>,
+    /// What is remembered of decisions, by app.
+    pub(super) remembered: BTreeMap<AppName, Remembered>,
+    /// A merge that a person made with git.
+    pub(super) by_hand: Option<PastMerge>,
 }
 
 /// The generations of an app, and how many of them the deployed branch holds.
@@ -95,6 +100,8 @@ impl World {
             updates: BTreeMap::new(),
             packages: Vec::new(),
             past: None,
+            remembered: BTreeMap::new(),
+            by_hand: None,
         };
         world.publish("blog", blog("1.0", plain));
         world
@@ -168,6 +175,10 @@ impl World {
             tip: chain.generations.last().cloned(),
             packages: self.packages.clone(),
             update: self.updates.get(app).cloned(),
+            remembered: self.remembered.get(app).cloned().unwrap_or_default(),
+            cut_off: None,
+            by_hand: self.by_hand.clone(),
+            merges: self.by_hand.clone().into_iter().collect(),
             past: self.past.clone(),
             removed: None,
         }
@@ -177,11 +188,23 @@ impl World {
     pub(super) fn run(&mut self, app: &AppName, cause: Cause<'_>) -> Result<Proposal, Refusal> {
         let proposal = propose(app, &self.sources(app), cause)?;
         self.commit(app, &proposal);
+        // An update that waits is merged again after the branch moved; that is once.
+        if self.updates.contains_key(app) {
+            let moved = propose(app, &self.sources(app), Cause::Changed)?;
+            self.commit(app, &moved);
+        }
         for cause in [Cause::Changed, cause] {
             let repeats = !matches!(
                 cause,
                 Cause::Request(
-                    Request::Add { .. } | Request::Delete { .. } | Request::Abort { .. } | Request::Resolve { .. }
+                    Request::Add { .. }
+                        | Request::Delete { .. }
+                        | Request::Abort { .. }
+                        | Request::Resolve { .. }
+                        | Request::Learn { .. }
+                        | Request::Forget { .. }
+                        | Request::Adopt { .. }
+                        | Request::Eject { .. }
                 )
             );
             if repeats && self.head().paths().any(|path| path.is_within(&format!("apps/{app}"))) {
@@ -220,10 +243,14 @@ impl World {
         if let Some(edit) = &proposal.update {
             let files = applied(&fork, edit);
             let authors = self.updates.get(app).map_or(Authors::OnlyUs, |branch| branch.authors);
-            self.updates.insert(app.clone(), UpdateBranch { tip: commit(0xb0), files, fork, authors });
+            self.updates.insert(app.clone(), UpdateBranch { tip: commit(0xb0), files, fork: fork.clone(), authors });
         }
         if proposal.update_branch == Fate::Drop {
             self.updates.remove(app);
+        }
+        let remembered = self.remembered.entry(app.clone()).or_default();
+        for (key, resolution) in &proposal.remember {
+            remembered.put(key, resolution.clone());
         }
     }
 }
@@ -276,12 +303,11 @@ pub(super) fn set(key: &str, value: Value) -> Request {
 }
 
 pub(super) fn update(to: Option<&str>) -> Request {
-    Request::Update { app: app("blog"), to: to.map(str::to_owned) }
+    Request::Update { app: app("blog"), to: to.map(str::to_owned), take: None }
 }
 
-pub(super) fn take(conflict: Option<&str>, take: Side) -> Request {
-    let decision = Decision { conflict: conflict.map(str::to_owned), take };
-    Request::Resolve { app: app("blog"), decisions: vec![decision] }
+pub(super) fn take(conflict: Option<&str>, take: Take) -> Request {
+    Request::Resolve { app: app("blog"), decisions: vec![Decision::new(conflict, take)] }
 }
 
 pub(super) fn delete(name: &str) -> Request {

@@ -9,18 +9,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::add::load;
-use super::edit::{dotted, edit_section};
+use super::decisions::Decisions;
+use super::edit::{dotted, edit_section, keys};
 use super::generate::{GenerateInput, Generated, generate};
 use super::land::{self, Landing, Waiting};
+use super::lint::objections;
 use super::proposal::Proposal;
+use super::record::digest_of;
 use super::record_of;
 use super::refusal::{Refusal, no_such_app};
 use super::resolve::decided;
-use super::sources::{CONFIG, Sources, UpstreamPackage, apps_of, config_in, settings_of};
+use super::sources::{CONFIG, PackageVersion, Sources, UpstreamPackage, apps_of, config_in, settings_of};
 use crate::kustomize::{self, BuiltObject};
-use crate::merge::{ConfigEdit, ConfigMerged, ConflictKind, merge_config};
-use crate::model::{AppName, CommitId, Diagnostic, FileTree, GenerationRecord, Object, Side, UpdatePolicy, Upstream};
-use crate::package::{self, LocalEdits, Package, ResolveInput, VersionSide, compare_versions, satisfies};
+use crate::merge::{ConfigEdit, ConfigMerged, ConflictKind, kept_keys, merge_config};
+use crate::model::{AppName, CommitId, Diagnostic, FileTree, GenerationRecord, Object, Take, UpdatePolicy, Upstream};
+use crate::package::{self, LocalEdits, Package, PackageManifest, ResolveInput, Stop, VersionSide, compare_versions};
 
 /// A version of a package that an app may be brought to.
 pub(super) struct Candidate<'a> {
@@ -29,8 +32,13 @@ pub(super) struct Candidate<'a> {
     pub(super) package: Package,
 }
 
-/// Brings the app to the version that was asked for, or to the newest.
-pub(super) fn update(app: &AppName, sources: &Sources, to: Option<&str>) -> Result<Proposal, Refusal> {
+/// Brings the app to the version that was asked for, or to the newest; `take` wins every conflict, so that none waits.
+pub(super) fn update(
+    app: &AppName,
+    sources: &Sources,
+    to: Option<&str>,
+    take: Option<&Take>,
+) -> Result<Proposal, Refusal> {
     let record = managed(app, sources, "update")?;
     if land::is_edited(app, sources) {
         let because = "an update waits on its branch, and a person committed to it";
@@ -42,8 +50,8 @@ pub(super) fn update(app: &AppName, sources: &Sources, to: Option<&str>) -> Resu
         let because = format!("{version} is older than {}, which is installed", record.version);
         return Err(Refusal::user(format!("update {app}"), because, format!("wild app history {app}")));
     }
-    check_path(app, &record, &candidate)?;
-    bring(app, sources, &record, &candidate, to.map(str::to_owned))
+    check_path(app, &record, &candidate, &known(sources, &record))?;
+    bring(app, sources, &record, &candidate, Wish { wanted: to.map(str::to_owned), take: take.cloned() })
 }
 
 /// Brings the app to the newest version if nobody pinned it and its policy says so.
@@ -58,17 +66,21 @@ pub(super) fn follow(app: &AppName, sources: &Sources) -> Result<Proposal, Refus
         return Ok(Proposal::nothing(app));
     }
     if sources.base.is_none() {
-        return Ok(land::without_base(app));
+        return Ok(land::without_base(app, sources));
     }
     let Some(upstream) = upstream_of(sources, &record) else {
         return Ok(Proposal::nothing(app));
     };
     let candidate = newest(app, upstream)?;
     let order = compare_versions(&candidate.package.manifest.version, &record.version);
-    if !matches!(order, Some(Ordering::Greater | Ordering::Equal)) || check_path(app, &record, &candidate).is_err() {
+    if !matches!(order, Some(Ordering::Greater | Ordering::Equal)) || check_path(app, &record, &candidate, &[]).is_err()
+    {
         return Ok(Proposal::nothing(app));
     }
-    bring(app, sources, &record, &candidate, None)
+    if record.held.as_ref().is_some_and(|held| *held == digest_of(&candidate.package.files)) {
+        return Ok(Proposal::nothing(app));
+    }
+    bring(app, sources, &record, &candidate, Wish::default())
 }
 
 /// Returns the record of an app that is made from a package.
@@ -138,21 +150,49 @@ pub(super) fn older<'a>(app: &AppName, upstream: &'a UpstreamPackage, version: &
 }
 
 /// Refuses a step that the package does not allow from the installed version.
-fn check_path(app: &AppName, record: &GenerationRecord, candidate: &Candidate<'_>) -> Result<(), Refusal> {
-    let manifest = &candidate.package.manifest;
-    let steps = manifest.upgrade_path.iter().filter(|step| step.to.as_ref().is_none_or(|to| *to == manifest.version));
-    let ranges: Vec<&str> = steps.map(|step| step.from.as_str()).collect();
-    let allowed = ranges.iter().any(|range| satisfies(&record.version, range) == Some(true));
-    if manifest.upgrade_path.is_empty() || allowed || manifest.version == record.version {
+fn check_path(
+    app: &AppName,
+    record: &GenerationRecord,
+    candidate: &Candidate<'_>,
+    between: &[Stop],
+) -> Result<(), Refusal> {
+    let stop = stop(&candidate.package.manifest);
+    let (version, installed) = (&stop.version, &record.version);
+    if version == installed || stop.is_reached_from(installed) {
         return Ok(());
     }
-    let because = format!(
-        "{} is reached from {} only, and {} is installed",
-        manifest.version,
-        ranges.join(" or "),
-        record.version
-    );
-    Err(Refusal::blocked(format!("update {app}"), because, format!("wild app update {app} --to VERSION")))
+    let steps = stop.path.iter().filter(|step| step.to.as_ref().is_none_or(|to| to == version));
+    let ranges: Vec<&str> = steps.map(|step| step.from.as_str()).collect();
+    let because = format!("{version} is reached from {} only, and {installed} is installed", ranges.join(" or "));
+    let (because, next) = match package::upgrade_way(installed, &stop, between) {
+        Some(way) => (format!("{because}; the way is {}", way.join(", ")), way.into_iter().next()),
+        None => (because, None),
+    };
+    let next = next.unwrap_or_else(|| "VERSION".to_owned());
+    Err(Refusal::blocked(format!("update {app}"), because, format!("wild app update {app} --to {next}")))
+}
+
+/// Returns the older versions that were read of an app's package.
+fn known(sources: &Sources, record: &GenerationRecord) -> Vec<Stop> {
+    let versions = upstream_of(sources, record).map(|upstream| upstream.versions.as_slice()).unwrap_or_default();
+    let manifest = |known: &PackageVersion| {
+        let path = package::manifest_of(&known.files);
+        package::read_manifest(path, &record.package, known.files.text(path)?).ok()
+    };
+    versions.iter().filter_map(manifest).map(|read| stop(&read.manifest)).collect()
+}
+
+fn stop(manifest: &PackageManifest) -> Stop {
+    Stop { version: manifest.version.clone(), path: manifest.upgrade_path.clone() }
+}
+
+/// What a person said about an update.
+#[derive(Default)]
+struct Wish {
+    /// The version.
+    wanted: Option<String>,
+    /// What wins every conflict.
+    take: Option<Take>,
 }
 
 fn bring(
@@ -160,11 +200,13 @@ fn bring(
     sources: &Sources,
     record: &GenerationRecord,
     candidate: &Candidate<'_>,
-    wanted: Option<String>,
+    wish: Wish,
 ) -> Result<Proposal, Refusal> {
     let start = sources.files.text(CONFIG).unwrap_or_default().to_owned();
-    let decisions = decided(app, sources);
+    let Wish { wanted, take } = wish;
+    let decisions = Decisions { given: decided(app, sources), rest: take, ..Decisions::remembered(sources) };
     let made = make(&Making { app, sources, candidate, start, decisions: &decisions, config: ConfigRule::Merge })?;
+    check_rules(app, sources, candidate, &made)?;
     let breaking = breaking(app, sources, record, candidate, &made);
     let version = &candidate.package.manifest.version;
     let what = if *version == record.version {
@@ -190,6 +232,17 @@ fn bring(
         proposal.summary = vec![format!("{app} is at {version}, and nothing of it changed")];
     }
     Ok(proposal)
+}
+
+/// Refuses a package that breaks a rule; one that is installed already stays what it is.
+fn check_rules(app: &AppName, sources: &Sources, candidate: &Candidate<'_>, made: &Made) -> Result<(), Refusal> {
+    if sources.base.as_ref().is_some_and(|base| view(&base.files, app) == candidate.package.files) {
+        return Ok(());
+    }
+    let refuse = |findings| Refusal::found(format!("update {app}"), format!("wild app history {app}"), findings);
+    let grants = settings_of(&sources.files).map_err(refuse)?.grants_of(app.as_str());
+    let objections = objections(app, &candidate.package, &made.theirs, &grants);
+    if objections.is_empty() { Ok(()) } else { Err(refuse(objections)) }
 }
 
 /// Returns what the newer version breaks for this app: both built with its config, and only keys that it changed count.
@@ -249,8 +302,8 @@ pub(super) struct Making<'a> {
     pub(super) candidate: &'a Candidate<'a>,
     /// Text of config.yaml to start from.
     pub(super) start: String,
-    /// Sides that were taken, by conflict.
-    pub(super) decisions: &'a BTreeMap<String, Side>,
+    /// What is decided already.
+    pub(super) decisions: &'a Decisions<'a>,
     pub(super) config: ConfigRule,
 }
 
@@ -277,7 +330,8 @@ pub(super) fn make(making: &Making<'_>) -> Result<Made, Refusal> {
         let section = config.app(app).cloned().unwrap_or_default();
         let moved = old.as_ref().map_or_else(|| new.clone(), |old| unmoved(&old.then, &old.today, &new));
         let then = old.map(|old| old.then).unwrap_or_default();
-        config_merged = merge_config(&then, &section, &moved);
+        let kept = kept_keys(&text, &keys(app, &[]));
+        config_merged = merge_config(&then, &section, &moved, &kept);
         text = edit_section(&text, app, &config_merged.edits).map_err(refuse)?;
         let decided = decided_edits(&config_merged, making.decisions, &then, &new);
         text = edit_section(&text, app, &decided).map_err(refuse)?;
@@ -369,21 +423,28 @@ fn unmoved(then: &Map<String, Value>, today: &Map<String, Value>, new: &Map<Stri
 /// Returns the edits that decisions about keys of config.yaml ask for.
 fn decided_edits(
     merged: &ConfigMerged,
-    decisions: &BTreeMap<String, Side>,
+    decisions: &Decisions<'_>,
     old: &Map<String, Value>,
     new: &Map<String, Value>,
 ) -> Vec<ConfigEdit> {
     let keys = merged.conflicts.iter().filter(|conflict| conflict.kind == ConflictKind::Config);
     keys.filter_map(|conflict| {
-        let defaults = match decisions.get(&conflict.id)? {
-            Side::Mine => return None,
-            Side::Base => old,
-            Side::Upstream => new,
-        };
         let path = dotted(&conflict.key);
-        Some(ConfigEdit { value: value_at(defaults, &path).cloned(), path })
+        let value = match decisions.of(conflict)? {
+            Take::Mine => return None,
+            Take::Base => value_at(old, &path).cloned(),
+            Take::Upstream => value_at(new, &path).cloned(),
+            Take::Value(written) => Some(value_of(&written)),
+        };
+        Some(ConfigEdit { value, path })
     })
     .collect()
+}
+
+/// Reads a value as it would stand in a file.
+pub(super) fn value_of(written: &str) -> Value {
+    let read = config_in(&format!("shown: {written}"));
+    read.ok().and_then(|config| config.at("shown").cloned()).unwrap_or_else(|| Value::from(written))
 }
 
 /// Returns the value at a path of keys.

@@ -17,7 +17,7 @@ use super::queue::{Next, Queue};
 use super::{Metrics, Schedule, Work};
 use crate::base::chain;
 use crate::git;
-use crate::model::{AppName, ErrorClass, Operation, OperationState, Reason, Trigger};
+use crate::model::{AppName, ErrorClass, Operation, OperationState, Reason, SETTINGS_PATH, Trigger};
 use crate::pipeline::{self, Error, Instance, Overview, Passed};
 use crate::plan::WakeOn;
 use crate::settings::{DaemonSettings, Intervals, StateDirectory, parse_duration};
@@ -520,7 +520,7 @@ impl Worker {
         let settings_changed = self
             .known
             .as_ref()
-            .is_some_and(|known| known.files.get(".wild/config.yaml") != overview.files.get(".wild/config.yaml"));
+            .is_some_and(|known| known.files.get(SETTINGS_PATH) != overview.files.get(SETTINGS_PATH));
         self.known = Some(overview);
         // A commit that changes no app is judged at once, because no pass will.
         if changed.is_empty()

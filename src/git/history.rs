@@ -89,6 +89,16 @@ impl Repository {
         self.read(attempt, move |repository, _| is_ancestor(repository, oid(&ancestor)?, oid(&commit)?)).await
     }
 
+    /// Returns where the history of a commit ends in a shallow clone; nothing if all of it is there.
+    pub async fn cut_off(&self, from: &CommitId) -> Result<Option<CommitId>, Error> {
+        let attempt = format!("look for the end of the history of {}", from.short());
+        if !self.read(attempt, |repository, _| Ok(repository.is_shallow())).await? {
+            return Ok(None);
+        }
+        let log = self.first_parent_log(from, MAX_WALK, &[]).await?;
+        Ok(log.last().map(|commit| commit.id.clone()))
+    }
+
     /// Returns the newest commits first, over all parents. With a path only those where it differs from every parent.
     pub async fn log(&self, from: &CommitId, limit: usize, path: Option<&str>) -> Result<Vec<Commit>, Error> {
         self.walk(from, limit, path.as_slice(), Follow::All).await

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::answer::{Answered, app_name, json as answer, value};
 use super::instances::silence;
 use super::problem::Problem;
-use super::{Host, instance};
+use super::{Host, instance, live};
 use crate::compile;
 use crate::git::Commit;
 use crate::model::{AppName, AppState};
@@ -194,14 +194,58 @@ pub(super) async fn update(State(daemon): Host, Path((name, app)): Path<(String,
     let handle = instance(&daemon, &name)?;
     let app = app_name(&app)?;
     let state = state(handle.instance(), &app).await?;
-    let conflicts = pipeline::conflicts(handle.instance(), &app).await?;
+    let shown = handle.instance();
+    let list = pipeline::conflicts_file(shown, &app).await?;
+    let mut conflicts = Vec::new();
+    for open in list.iter().flat_map(|list| &list.conflicts) {
+        let mut document = value(&open.conflict)?;
+        if let Some(fields) = document.as_object_mut() {
+            fields.insert("live".to_owned(), json!(live::value(shown, &state, &open.conflict).await));
+            fields.insert("changed".to_owned(), last_change(shown, open.conflict.path.as_str()).await?);
+        }
+        conflicts.push(document);
+    }
+    let remembered = pipeline::remembered(shown, &app).await?;
+    let decided = list.iter().flat_map(|list| &list.decided).map(|decided| {
+        let known = remembered.all().get(&decided.id);
+        let place = known.map(|known| if known.path.is_empty() { &known.file } else { &known.path });
+        json!({"id": decided.id, "take": decided.take, "earlier": decided.earlier, "place": place, "who": known.map(|it| &it.who)})
+    });
     Ok(answer(&json!({
         "app": app,
         "version": state.version,
         "available": state.available,
+        "base": list.as_ref().map(|list| list.base.package.as_str()),
+        "upstream": list.as_ref().map(|list| list.upstream.package.as_str()),
         "branch": format!("wild/update/{app}"),
-        "conflicts": value(&conflicts)?,
+        "conflicts": conflicts,
+        "decided": decided.collect::<Vec<_>>(),
     })))
+}
+
+/// Returns the commit of the deployed branch that changed a file last.
+async fn last_change(instance: &Instance, path: &str) -> Result<Value, Problem> {
+    let head = pipeline::overview(instance).await?.head.clone();
+    let log = instance.repository.first_parent_log(&head, 1, &[path]).await?;
+    let change = |commit: &Commit| json!({"commit": commit.id, "author": commit.author.name, "time": commit.time});
+    Ok(log.first().map_or(Value::Null, change))
+}
+
+/// `GET /updates/{app}/remembered`: what people decided about conflicts, which is applied by itself when they appear again.
+pub(super) async fn remembered(State(daemon): Host, Path((name, app)): Path<(String, String)>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let app = app_name(&app)?;
+    let remembered = pipeline::remembered(handle.instance(), &app).await?;
+    let mut decisions = Vec::new();
+    for (key, resolution) in remembered.all() {
+        let mut document = value(resolution)?;
+        if let Some(fields) = document.as_object_mut() {
+            fields.shift_insert(0, "id".to_owned(), json!(key));
+        }
+        decisions.push(document);
+    }
+    let findings: Vec<String> = remembered.findings.iter().map(ToString::to_string).collect();
+    Ok(answer(&json!({"app": app, "decisions": decisions, "findings": findings})))
 }
 
 /// `GET /drift`: every live difference from git, with the policy of its app.

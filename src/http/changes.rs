@@ -21,8 +21,11 @@ use super::plans;
 use super::problem::Problem;
 use crate::compile;
 use crate::daemon::{Daemon, Handle};
-use crate::model::{AppName, CommitId, DataFate, Decision, Deploy, PackageName, Request, Suspension};
+use crate::model::{AppName, CommitId, DataFate, Decision, Deploy, IgnoreRule, PackageName, Request, Suspension, Take};
 use crate::pipeline;
+
+/// Commits of an app that are searched for a version to go back to.
+const MAX_ROLLBACK_WALK: usize = 500;
 
 /// Query of every change.
 #[derive(Deserialize)]
@@ -163,12 +166,14 @@ pub(super) async fn config(change: Change) -> Answered {
 struct DeployNow {
     #[serde(default)]
     approve: Option<String>,
+    #[serde(default)]
+    recreate: Vec<String>,
 }
 
 /// `POST /apps/{app}/deploy`: one pass, now.
 pub(super) async fn deploy(change: Change) -> Answered {
-    let DeployNow { approve } = change.body()?;
-    change.ask(Request::Deploy { app: change.app()?, approve }).await
+    let DeployNow { approve, recreate } = change.body()?;
+    change.ask(Request::Deploy { app: change.app()?, approve, recreate }).await
 }
 
 /// Body of `POST /updates/{app}`.
@@ -176,12 +181,14 @@ pub(super) async fn deploy(change: Change) -> Answered {
 struct UpdateTo {
     #[serde(default)]
     to: Option<String>,
+    #[serde(default)]
+    take: Option<Take>,
 }
 
 /// `POST /updates/{app}`: merges a newer package version.
 pub(super) async fn update(change: Change) -> Answered {
-    let UpdateTo { to } = change.body()?;
-    change.ask(Request::Update { app: change.app()?, to }).await
+    let UpdateTo { to, take } = change.body()?;
+    change.ask(Request::Update { app: change.app()?, to, take }).await
 }
 
 /// Body of `POST /updates/{app}/resolve`.
@@ -195,6 +202,42 @@ struct Decisions {
 pub(super) async fn resolve(change: Change) -> Answered {
     let Decisions { decisions } = change.body()?;
     change.ask(Request::Resolve { app: change.app()?, decisions }).await
+}
+
+/// `POST /updates/{app}/learn`: remembers what people chose in the merges so far.
+pub(super) async fn learn(change: Change) -> Answered {
+    change.ask(Request::Learn { app: change.app()? }).await
+}
+
+/// Body of `POST /updates/{app}/forget`.
+#[derive(Deserialize)]
+struct Forgotten {
+    #[serde(default)]
+    key: Option<String>,
+}
+
+/// `POST /updates/{app}/forget`: forgets a decision, so that its conflict is asked again.
+pub(super) async fn forget(change: Change) -> Answered {
+    let Forgotten { key } = change.body()?;
+    change.ask(Request::Forget { app: change.app()?, key }).await
+}
+
+/// Body of `POST /apps/{app}/adopt`.
+#[derive(Deserialize)]
+struct AdoptAs {
+    #[serde(default)]
+    package: Option<PackageName>,
+}
+
+/// `POST /apps/{app}/adopt`: takes an app that is kept by hand under the care of a package.
+pub(super) async fn adopt(change: Change) -> Answered {
+    let AdoptAs { package } = change.body()?;
+    change.ask(Request::Adopt { app: change.app()?, package }).await
+}
+
+/// `POST /apps/{app}/eject`: parts an app from its package.
+pub(super) async fn eject(change: Change) -> Answered {
+    change.ask(Request::Eject { app: change.app()? }).await
 }
 
 /// `POST /updates/{app}/abort`: drops a waiting update.
@@ -218,7 +261,7 @@ pub(super) async fn rollback(change: Change) -> Answered {
     change.ask(Request::Rollback { app, to, reason }).await
 }
 
-/// Returns the commit of the deployed branch's history that a text names.
+/// Returns the commit of the deployed branch's history that a text names, or the newest at which the app had that version.
 async fn past(handle: &Handle, app: &AppName, wanted: &str) -> Result<CommitId, Problem> {
     let repository = &handle.instance().repository;
     let head = pipeline::overview(handle.instance()).await?.head.clone();
@@ -227,8 +270,16 @@ async fn past(handle: &Handle, app: &AppName, wanted: &str) -> Result<CommitId, 
     {
         return Ok(found);
     }
+    let (own, record) = (format!("apps/{app}"), compile::record_path(app));
+    for commit in repository.first_parent_log(&head, MAX_ROLLBACK_WALK, &[&own, &record]).await? {
+        let files = repository.read_tree(&commit.id, &[&record]).await?;
+        if compile::record_of(&files, app).ok().flatten().is_some_and(|record| record.version == wanted) {
+            return Ok(commit.id);
+        }
+    }
     let what = format!("roll {app} back to {wanted}");
-    Err(Problem::new(404, what, "no commit of the deployed branch begins like this", format!("wild app history {app}")))
+    let because = "no commit of the deployed branch begins like this, and the app never had such a version";
+    Err(Problem::new(404, what, because, format!("wild app history {app}")))
 }
 
 /// `DELETE /apps/{app}`: removes an app; volumes and namespace stay unless `data=delete`.
@@ -249,6 +300,12 @@ pub(super) async fn delete(change: Change) -> Answered {
 /// `POST /drift/{app}/revert`: puts the committed values back.
 pub(super) async fn revert_drift(change: Change) -> Answered {
     change.ask(Request::RevertDrift { app: change.app()? }).await
+}
+
+/// `POST /drift/{app}/ignore`: leaves fields of live objects to whoever holds them.
+pub(super) async fn ignore_drift(change: Change) -> Answered {
+    let rule: IgnoreRule = change.body()?;
+    change.ask(Request::IgnoreDrift { app: change.app()?, rule }).await
 }
 
 /// `POST /apps/{app}/suspend`: nothing of the app is written until it is resumed.

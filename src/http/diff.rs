@@ -101,7 +101,7 @@ async fn mine(instance: &Instance, app: &AppName) -> Result<Vec<Value>, Problem>
 
 /// What an update would commit.
 async fn upstream(instance: &Instance, app: &AppName, to: Option<String>) -> Result<Vec<Value>, Problem> {
-    let request = Request::Update { app: app.clone(), to };
+    let request = Request::Update { app: app.clone(), to, take: None };
     let Preview { proposal, plan: _ } = pipeline::preview(instance, app, Some(&request)).await?;
     let Some(edit) = proposal.main.as_ref().or(proposal.update.as_ref()) else { return Ok(Vec::new()) };
     let head = pipeline::overview(instance).await?.head.clone();
@@ -135,6 +135,7 @@ async fn live(instance: &Instance, app: &AppName) -> Result<Vec<Value>, Problem>
             Verb::Apply { payload, .. } => applied(target.as_ref(), action, payload).await?,
             Verb::Delete { .. } => format!("- {name}  would be deleted: {}\n", action.reason),
             Verb::Release => format!("o {name}  would be released: {}\n", action.reason),
+            Verb::Free { .. } => format!("- {name}  would be freed: {}\n", action.reason),
         };
         if !text.is_empty() {
             diffs.push(json!({"name": name, "text": text}));

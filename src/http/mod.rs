@@ -14,6 +14,7 @@ mod directories;
 mod health;
 mod instances;
 mod listen;
+mod live;
 mod metrics;
 mod operations;
 mod page;
@@ -55,6 +56,8 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/apps/{app}/suspend", post(changes::suspend))
         .route("/apps/{app}/resume", post(changes::resume))
         .route("/apps/{app}/rollback", post(changes::rollback))
+        .route("/apps/{app}/adopt", post(changes::adopt))
+        .route("/apps/{app}/eject", post(changes::eject))
         .route("/apps/{app}/plan", get(plans::of_app))
         .route("/apps/{app}/diff", get(diff::diff))
         .route("/apps/{app}/history", get(apps::history))
@@ -62,10 +65,14 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/apps/{app}/tree", get(tree::tree))
         .route("/updates/{app}", get(apps::update).post(changes::update))
         .route("/updates/{app}/resolve", post(changes::resolve))
+        .route("/updates/{app}/learn", post(changes::learn))
+        .route("/updates/{app}/forget", post(changes::forget))
+        .route("/updates/{app}/remembered", get(apps::remembered))
         .route("/updates/{app}/abort", post(changes::abort))
         .route("/plan", get(plans::all))
         .route("/drift", get(apps::drift))
         .route("/drift/{app}/revert", post(changes::revert_drift))
+        .route("/drift/{app}/ignore", post(changes::ignore_drift))
         .route("/operations", get(operations::list))
         .route("/operations/{id}", get(operations::show))
         .route("/directories", get(directories::list).post(changes::add_directory))

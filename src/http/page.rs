@@ -7,15 +7,15 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
-use super::Host;
 use super::instances::silence;
 use super::problem::Problem;
+use super::{Host, live};
 use crate::base::Timestamp;
 use crate::base::chain;
 use crate::daemon::Handle;
 use crate::merge::Conflict;
 use crate::model::{AppState, DriftState, Operation, OperationOutcome, OperationState};
-use crate::pipeline;
+use crate::pipeline::{self, Instance};
 use crate::store::{OperationFilter, StoredStatus};
 
 /// Operations that are shown.
@@ -87,6 +87,8 @@ struct UpdateRow {
     version: String,
     available: String,
     conflicts: Vec<ConflictRow>,
+    /// What is decided already, in lines.
+    decided: Vec<String>,
 }
 
 /// One conflict with its three sides.
@@ -155,13 +157,7 @@ async fn section(handle: &Handle, now: Timestamp) -> Result<Section, Problem> {
     };
     let mut updates = Vec::new();
     for state in states.iter().filter(|state| state.conflicts > 0) {
-        let conflicts = pipeline::conflicts(shown, &state.name).await?;
-        updates.push(UpdateRow {
-            app: state.name.to_string(),
-            version: state.version.clone(),
-            available: state.available.clone(),
-            conflicts: conflicts.iter().map(conflict).collect(),
-        });
+        updates.push(update(shown, state).await?);
     }
     let filter = OperationFilter { app: None, limit: Some(LAST_OPERATIONS) };
     let operations = shown.store.operations(&shown.id, &filter).await?;
@@ -188,6 +184,31 @@ async fn section(handle: &Handle, now: Timestamp) -> Result<Section, Problem> {
         apps: states.iter().map(|state| app(state, now)).collect(),
         updates,
         operations: operations.iter().map(|row| operation(row, now)).collect(),
+    })
+}
+
+async fn update(shown: &Instance, state: &AppState) -> Result<UpdateRow, Problem> {
+    let list = pipeline::conflicts_file(shown, &state.name).await?;
+    let remembered = pipeline::remembered(shown, &state.name).await?;
+    let mut conflicts = Vec::new();
+    for open in list.iter().flat_map(|list| &list.conflicts) {
+        let mut row = conflict(&open.conflict);
+        let live = live::value(shown, state, &open.conflict).await;
+        row.sides.extend(live.map(|value| ("live", cut(&value))));
+        conflicts.push(row);
+    }
+    let decided = list.iter().flat_map(|list| &list.decided).map(|decided| {
+        let when = if decided.earlier { "decided earlier" } else { "decided" };
+        let known = remembered.all().get(&decided.id);
+        let place = known.map_or(&decided.id, |known| if known.path.is_empty() { &known.file } else { &known.path });
+        format!("{place}: {when}, {} wins", decided.take.word())
+    });
+    Ok(UpdateRow {
+        app: state.name.to_string(),
+        version: state.version.clone(),
+        available: state.available.clone(),
+        conflicts,
+        decided: decided.collect(),
     })
 }
 
@@ -319,7 +340,13 @@ mod tests {
             vec![("base", cut("    a: 1\n      b: 2\n")), ("mine", "2".to_owned()), ("upstream", "3".to_owned())];
         let conflicts =
             vec![ConflictRow { place: "x.yaml:3".into(), why: "both changed".into(), id: "ab".into(), sides }];
-        let update = UpdateRow { app: "ghost".into(), version: "5.2.1".into(), available: "5.3.0".into(), conflicts };
+        let update = UpdateRow {
+            app: "ghost".into(),
+            version: "5.2.1".into(),
+            available: "5.3.0".into(),
+            conflicts,
+            decided: vec!["spec.replicas: decided earlier, mine wins".into()],
+        };
         let section = Section {
             name: "home".into(),
             branch: "main".into(),
@@ -347,6 +374,7 @@ mod tests {
             "<dt>base</dt><dd><pre>a: 1\n  b: 2</pre>",
             "<dt>mine</dt>",
             "<dt>upstream</dt>",
+            "spec.replicas: decided earlier, mine wins",
             "Nothing was asked for",
         ] {
             assert!(text.contains(part), "{part} is missing in {text}");

@@ -108,6 +108,7 @@ fn action(action: &Action) -> Value {
         (Verb::Apply { .. }, Some(_)) => "configure",
         (Verb::Delete { .. }, _) => "delete",
         (Verb::Release, _) => "release",
+        (Verb::Free { .. }, _) => "free",
     };
     json!({
         "id": id,

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::item::{Behavior, Item, append};
+use super::item::{Behavior, Item};
 use super::kustomization::{Generator, Kustomization};
 use super::layer::Builder;
 use super::{Refusal, child_map, refuse};
@@ -169,9 +169,12 @@ fn packed(bytes: &[u8]) -> String {
 fn absorb(items: &mut Vec<Item>, mut item: Item) -> Result<(), Refusal> {
     let id = item.id();
     let matching: Vec<usize> =
-        items.iter().enumerate().filter(|(_, old)| old.is_or_was(|other| *other == id)).map(|(at, _)| at).collect();
+        items.iter().enumerate().filter(|(_, old)| old.is_or_was_called(&id)).map(|(at, _)| at).collect();
     match (matching.as_slice(), item.behavior) {
-        ([], Behavior::Create) => append(items, item),
+        ([], Behavior::Create) => {
+            items.push(item);
+            Ok(())
+        }
         ([], Behavior::Merge | Behavior::Replace) => {
             refuse("K153", &item.file, item.line, format!("{id} does not exist, it cannot be merged or replaced"))
         }

@@ -2,11 +2,15 @@
 //!
 //! Not here: the changes themselves.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use serde_json::{Map, Value};
 
 use super::{Refusal, refuse};
 use crate::model::Object;
 use crate::schema::{self, Scope};
+use crate::yaml::plain_numbers;
 
 /// Stands for the namespace of an object that lies in none.
 const NO_NAMESPACE: &str = "_non_namespaceable_";
@@ -33,7 +37,7 @@ pub(super) struct Former {
 }
 
 /// Identity of an object inside a build. Unlike the identity on a target it holds the version.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Id<'a> {
     pub(super) group: &'a str,
     pub(super) version: &'a str,
@@ -126,6 +130,13 @@ impl Item {
         self.former_ids().chain([self.id()]).any(|id| matches(&id))
     }
 
+    /// Returns whether the object is or was called exactly so.
+    pub(super) fn is_or_was_called(&self, wanted: &Id<'_>) -> bool {
+        // Names differ nearly always and cost the least, so they are looked at first.
+        let was = self.former.iter().any(|former| former.name == wanted.name);
+        was && self.former_ids().any(|id| id == *wanted) || self.object.name() == wanted.name && self.id() == *wanted
+    }
+
     /// Keeps today's identity as a former one, before a change of it.
     pub(super) fn remember(&mut self) {
         let id = self.id();
@@ -160,13 +171,27 @@ pub(super) fn is_cluster_scoped(group: &str, kind: &str) -> bool {
     schema::scope(group, kind) == Scope::Cluster || (group, kind) == ("policy", "PodSecurityPolicy")
 }
 
-/// Adds an object, unless one of its identity is there.
-pub(super) fn append(items: &mut Vec<Item>, item: Item) -> Result<(), Refusal> {
-    let id = item.id();
-    if let Some(other) = items.iter().find(|other| other.id() == id) {
-        let message = format!("{id} is already there, from {}:{}", other.file, other.line);
-        return refuse("K110", &item.file, item.line, message);
-    }
-    items.push(item);
-    Ok(())
+/// Returns an object whose numbers are written as JSON writes them.
+pub(super) fn with_plain_numbers(mut object: Object) -> Object {
+    object.0.values_mut().for_each(|value| *value = plain_numbers(std::mem::take(value)));
+    object
+}
+
+/// Refuses objects from a position on whose identity an object before them has.
+pub(super) fn check_distinct(items: &[Item], from: usize) -> Result<(), Refusal> {
+    let Some((other, item)) = twins(items, from) else { return Ok(()) };
+    let message = format!("{} is already there, from {}:{}", item.id(), other.file, other.line);
+    refuse("K110", &item.file, item.line, message)
+}
+
+/// Returns the first two objects of one identity, of which the second stands at a position or behind it.
+pub(super) fn twins(items: &[Item], from: usize) -> Option<(&Item, &Item)> {
+    let mut known: BTreeMap<Id<'_>, &Item> = BTreeMap::new();
+    items.iter().enumerate().find_map(|(position, item)| match known.entry(item.id()) {
+        Entry::Occupied(other) => (position >= from).then(|| (*other.get(), item)),
+        Entry::Vacant(slot) => {
+            slot.insert(item);
+            None
+        }
+    })
 }

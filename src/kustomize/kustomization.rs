@@ -12,7 +12,7 @@ use super::{Refusal, refuse, replacements};
 use crate::yaml::{Dialect, load_one};
 
 /// Fields that need programs, the network or other builds; with id and what to do instead.
-const REFUSED: [(&str, &str, &str); 11] = [
+pub(super) const REFUSED: [(&str, &str, &str); 11] = [
     ("helmCharts", "K133", "render the chart once and list its output under resources"),
     ("helmGlobals", "K133", "render the chart once and list its output under resources"),
     ("helmChartInflationGenerator", "K133", "render the chart once and list its output under resources"),
@@ -27,7 +27,7 @@ const REFUSED: [(&str, &str, &str); 11] = [
 ];
 
 /// Fields that are built.
-const KNOWN: [&str; 23] = [
+pub(super) const KNOWN: [&str; 23] = [
     "apiVersion",
     "kind",
     "metadata",

@@ -4,12 +4,12 @@
 
 use serde_json::Value;
 
-use super::item::{Item, append};
+use super::item::{Item, check_distinct, with_plain_numbers};
 use super::kustomization::{Kustomization, Role, read};
 use super::order::Order;
 use super::{Refusal, fields, generate, images, labels, patches, refuse, rename, replacements};
 use crate::model::{Diagnostic, FileTree};
-use crate::yaml::{load_resources, objects_of, plain_numbers};
+use crate::yaml::{load_resources, objects_of};
 
 /// Objects of one build.
 const MAX_OBJECTS: usize = 5_000;
@@ -70,12 +70,14 @@ impl<'a> Builder<'a> {
             let message = "more than 16 directories inside each other, or more than 1,000 in all";
             return refuse("K132", &kustomization.file, 1, message);
         }
+        let before = items.len();
         for (path, line) in &kustomization.resources {
             self.resource(directory, &kustomization.file, (path, *line), items)?;
             if items.len() > MAX_OBJECTS {
                 return refuse("K120", &kustomization.file, *line, "the build holds more than 5,000 objects");
             }
         }
+        check_distinct(items, before)?;
         generate::run(self, directory, kustomization, items)?;
         for (path, line) in &kustomization.components {
             self.component(directory, &kustomization.file, (path, *line), items)?;
@@ -108,15 +110,12 @@ impl<'a> Builder<'a> {
     ) -> Result<(), Refusal> {
         match self.find(directory, file, (path, line))? {
             Found::File(found) => {
-                for item in self.objects(&found)? {
-                    append(items, item)?;
-                }
+                let found = self.objects(&found)?;
+                items.extend(found);
             }
             Found::Directory(found) => {
                 self.check_cycle(&found, file, line)?;
-                for item in self.directory(&found)?.items {
-                    append(items, item)?;
-                }
+                items.extend(self.directory(&found)?.items);
             }
         }
         Ok(())
@@ -146,10 +145,7 @@ impl<'a> Builder<'a> {
         let loaded = load_resources(path, text)?;
         self.diagnostics.extend(loaded.diagnostics);
         let objects = objects_of(path, loaded.documents)?;
-        let item = |loaded: crate::yaml::LoadedObject| {
-            let object = loaded.object.0.into_iter().map(|(key, value)| (key, plain_numbers(value))).collect();
-            Item::new(crate::model::Object(object), path, loaded.line)
-        };
+        let item = |loaded: crate::yaml::LoadedObject| Item::new(with_plain_numbers(loaded.object), path, loaded.line);
         Ok(objects.into_iter().map(item).collect())
     }
 
@@ -228,8 +224,7 @@ impl<'a> Builder<'a> {
             }
             return Ok(Found::File(found));
         }
-        let is_directory = found.is_empty() || self.tree.paths().any(|path| path.below(&found).is_some());
-        if is_directory {
+        if found.is_empty() || self.tree.holds_below(&found) {
             return Ok(Found::Directory(found));
         }
         // A host as first step is how kustomize writes a remote directory without a scheme.

@@ -78,7 +78,7 @@ pub fn build(tree: &FileTree, directory: &str) -> Result<Built, Vec<Diagnostic>>
 
 /// Prints a build as `kustomize build` does, byte for byte.
 pub fn render(built: &Built) -> String {
-    let documents = built.objects.iter().map(|built| crate::yaml::write_sorted(&built.object.to_value()));
+    let documents = built.objects.iter().map(|built| crate::yaml::write_sorted_map(&built.object.0));
     documents.collect::<Vec<_>>().join("---\n")
 }
 

@@ -4,7 +4,8 @@
 
 use std::cmp::Ordering;
 
-use super::item::{Id, Item};
+use super::item::Item;
+use crate::model::Object;
 
 /// Kinds that come first, in this order.
 const FIRST: [&str; 22] = [
@@ -52,24 +53,43 @@ impl Default for Order {
 
 impl Order {
     /// Sorts objects.
-    pub(super) fn sort(&self, items: &mut [Item]) {
-        match self {
-            Self::Fifo => {}
-            Self::Legacy { first, last } => items.sort_by(|a, b| compare(a, b, first, last)),
-        }
+    pub(super) fn sort(&self, items: &mut Vec<Item>) {
+        let Self::Legacy { first, last } = self else { return };
+        let mut keyed: Vec<(Key, Item)> =
+            std::mem::take(items).into_iter().map(|item| (Key::of(&item.object, first, last), item)).collect();
+        keyed.sort_by(|(a, _), (b, _)| a.compare(b));
+        items.extend(keyed.into_iter().map(|(_, item)| item));
     }
 }
 
-fn compare(a: &Item, b: &Item, first: &[String], last: &[String]) -> Ordering {
-    let (a_id, b_id) = (a.id(), b.id());
-    rank(a_id.kind, first, last).cmp(&rank(b_id.kind, first, last)).then_with(|| {
-        let by_type = type_key(&a_id).cmp(&type_key(&b_id));
+/// What decides on the place of an object, taken once.
+struct Key {
+    rank: (usize, usize),
+    by_type: String,
+    by_place: String,
+    is_namespace: bool,
+    is_core: bool,
+}
+
+impl Key {
+    fn of(object: &Object, first: &[String], last: &[String]) -> Self {
+        let (group, kind) = (object.group(), object.kind());
+        Self {
+            rank: rank(kind, first, last),
+            by_type: format!("{}_{}_{}", or(group, "~G"), or(object.version(), "~V"), or(kind, "~K")),
+            by_place: format!("{}|{}", or(object.namespace(), "~X"), or(object.name(), "~N")),
+            is_namespace: kind == "Namespace",
+            is_core: group.is_empty(),
+        }
+    }
+
+    fn compare(&self, other: &Self) -> Ordering {
+        let by_type = self.by_type.cmp(&other.by_type);
         // A Namespace of another group stands behind the one of the core group, against the order of their texts.
-        let namespaces = a_id.kind == "Namespace" && b_id.kind == "Namespace";
-        let core = a_id.group.is_empty() || b_id.group.is_empty();
-        let by_type = if namespaces && core { by_type.reverse() } else { by_type };
-        by_type.then_with(|| place_key(a).cmp(&place_key(b)))
-    })
+        let namespaces = self.is_namespace && other.is_namespace && (self.is_core || other.is_core);
+        let by_type = if namespaces { by_type.reverse() } else { by_type };
+        self.rank.cmp(&other.rank).then(by_type).then_with(|| self.by_place.cmp(&other.by_place))
+    }
 }
 
 /// Returns a group number and the place inside it.
@@ -78,14 +98,6 @@ fn rank(kind: &str, first: &[String], last: &[String]) -> (usize, usize) {
         return (2, at);
     }
     first.iter().rposition(|it| it == kind).map_or((1, 0), |at| (0, at))
-}
-
-fn type_key(id: &Id<'_>) -> String {
-    format!("{}_{}_{}", or(id.group, "~G"), or(id.version, "~V"), or(id.kind, "~K"))
-}
-
-fn place_key(item: &Item) -> String {
-    format!("{}|{}", or(item.object.namespace(), "~X"), or(item.object.name(), "~N"))
 }
 
 fn or<'a>(text: &'a str, other: &'a str) -> &'a str {

@@ -2,9 +2,11 @@
 //!
 //! Not here: how a patch changes an object (`strategic.rs`, `json_patch.rs`).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
-use super::item::Item;
+use super::item::{Item, with_plain_numbers};
 use super::json_patch::{self, Operation};
 use super::kustomization::{Allowed, Kustomization, Patch, Target};
 use super::layer::Builder;
@@ -12,7 +14,7 @@ use super::selector::{Selector, Site};
 use super::strategic::{Misfit, merge};
 use super::{Refusal, refuse};
 use crate::model::{Diagnostic, Object};
-use crate::yaml::{Dialect, LoadedObject, load, load_resources, objects_of, plain_numbers};
+use crate::yaml::{Dialect, LoadedObject, load, load_resources, objects_of};
 
 /// Applies `patchesStrategicMerge`: each entry is a patch if it parses as objects, else the path of one.
 pub(super) fn apply_strategic(
@@ -143,15 +145,17 @@ fn apply_objects(
     };
     let positions = selected(builder, site, target, items)?;
     let object = with_plain_metadata(builder, site, &object.object);
-    let mut kept = Vec::with_capacity(items.len());
-    for (position, item) in std::mem::take(items).into_iter().enumerate() {
-        if positions.contains(&position) {
-            kept.extend(patched(site, item, &object, patch.allowed)?);
-        } else {
-            kept.push(item);
+    let mut gone = BTreeSet::new();
+    for position in positions {
+        let Some(item) = items.get_mut(position) else { continue };
+        if patch_item(site, item, &object, patch.allowed)? == Fate::Deleted {
+            gone.insert(position);
         }
     }
-    *items = kept;
+    if !gone.is_empty() {
+        let mut position = 0..;
+        items.retain(|_| position.next().is_none_or(|position| !gone.contains(&position)));
+    }
     Ok(())
 }
 
@@ -192,7 +196,7 @@ fn apply_to_named(
     let wanted = Item::new(patch.object.clone(), &patch.file, patch.line);
     let id = wanted.id();
     let positions: Vec<usize> =
-        items.iter().enumerate().filter(|(_, item)| item.is_or_was(|other| *other == id)).map(|(at, _)| at).collect();
+        items.iter().enumerate().filter(|(_, item)| item.is_or_was_called(&id)).map(|(at, _)| at).collect();
     let [position] = positions.as_slice() else {
         let message = if positions.is_empty() {
             format!("the patch changes {id}, and no object is called so")
@@ -201,49 +205,60 @@ fn apply_to_named(
         };
         return refuse("K142", site.file, site.line, message);
     };
-    let mut item = items.remove(*position);
+    let Some(item) = items.get_mut(*position) else { return Ok(()) };
     if patch.object.at(&["metadata", "annotations"]).is_some_and(Value::is_null) {
         item.forget();
     }
-    if let Some(item) = patched(site, item, &patch.object, allowed)? {
-        items.insert(*position, item);
+    if patch_item(site, item, &patch.object, allowed)? == Fate::Deleted {
+        items.remove(*position);
     }
     Ok(())
 }
 
+/// What a patch leaves of an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Kept,
+    Deleted,
+}
+
 /// Merges a patch into an object, whose kind, name and namespace stay unless the patch may change them.
-fn patched(site: &Site<'_>, mut item: Item, patch: &Object, allowed: Allowed) -> Result<Option<Item>, Refusal> {
+fn patch_item(site: &Site<'_>, item: &mut Item, patch: &Object, allowed: Allowed) -> Result<Fate, Refusal> {
     if allowed.name || allowed.kind {
         item.remember();
     }
-    let before = item.object.clone();
+    let (kind, name) = (item.object.kind().to_owned(), item.object.name().to_owned());
+    let namespace = item.object.at(&["metadata", "namespace"]).cloned();
     let mut patch = patch.clone();
-    patch.0.insert("apiVersion".to_owned(), Value::from(before.api_version()));
+    patch.0.insert("apiVersion".to_owned(), Value::from(item.object.api_version()));
     let merged = match merge(std::mem::take(&mut item.object), &patch) {
         Ok(merged) => merged,
         Err(Misfit::Directive(name)) => {
             return refuse("K144", site.file, site.line, format!("the directive {name} is not supported"));
         }
         Err(Misfit::Shape(path)) => {
-            let id = before.id().short();
-            return refuse("K146", site.file, site.line, format!("the patch does not fit {id} at {path}"));
+            return refuse("K146", site.file, site.line, format!("the patch does not fit {kind}/{name} at {path}"));
+        }
+        Err(Misfit::Length(path)) => {
+            let message = format!("the list {path} of {kind}/{name} is too long to be merged item by item");
+            return refuse("K120", site.file, site.line, message);
         }
     };
-    let Some(object) = merged else { return Ok(None) };
-    item.object = Object(object.0.into_iter().map(|(key, value)| (key, plain_numbers(value))).collect());
+    let Some(object) = merged else { return Ok(Fate::Deleted) };
+    item.object = with_plain_numbers(object);
     if !allowed.kind {
-        item.object.0.insert("kind".to_owned(), Value::from(before.kind()));
+        item.object.0.insert("kind".to_owned(), Value::from(kind));
     }
     if !allowed.name {
-        item.set_name(before.name());
+        item.set_name(&name);
     }
     let metadata = item.object.metadata_mut();
-    match before.at(&["metadata", "namespace"]) {
-        Some(namespace) => metadata.insert("namespace".to_owned(), namespace.clone()),
+    match namespace {
+        Some(namespace) => metadata.insert("namespace".to_owned(), namespace),
         None => metadata.shift_remove("namespace"),
     };
     item.drop_empty_annotations();
-    Ok(Some(item))
+    Ok(Fate::Kept)
 }
 
 fn apply_operations(site: &Site<'_>, item: &mut Item, operations: &[Operation]) -> Result<(), Refusal> {

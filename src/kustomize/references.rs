@@ -192,30 +192,40 @@ pub(super) fn follow(items: &mut [Item]) -> Result<(), Refusal> {
     if former.is_empty() {
         return Ok(());
     }
+    let mut spaces: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (position, candidate) in candidates.iter().enumerate() {
+        spaces.entry(candidate.first_namespace.clone()).or_default().push(position);
+    }
     let table = table();
+    // Most objects refer to nothing, so the fields are looked up by kind.
+    let mut fields: BTreeMap<&str, Vec<(&Named, &Referrer)>> = BTreeMap::new();
+    for named in &table {
+        for referrer in &named.referrers {
+            fields.entry(referrer.kind).or_default().push((named, referrer));
+        }
+    }
     for item in items.iter_mut() {
+        let Some(fields) = fields.get(item.original().kind) else { continue };
         let scope = Scope::of(item);
-        for named in &table {
-            for referrer in &named.referrers {
-                if !referrer.is(item) {
-                    continue;
-                }
-                let lookup = Lookup { candidates: &candidates, former: &former, scope: &scope, named, referrer };
-                let mut failure = None;
-                visit(&mut item.object, &referrer.path, Missing::Skip, &mut |value| {
-                    if let Err(names) = lookup.update(value) {
-                        failure = Some(names);
-                    }
-                });
-                if let Some(names) = failure {
-                    let path = referrer.path.join(".");
-                    let message = format!("{path} of {} could mean {names}", item.id());
-                    return refuse("K160", &item.file, item.line, message);
-                }
-            }
+        for (named, referrer) in fields.iter().copied().filter(|(_, referrer)| referrer.is(item)).collect::<Vec<_>>() {
+            let known = Known { candidates: &candidates, former: &former, spaces: &spaces };
+            follow_field(item, &Lookup { known, scope: &scope, named, referrer })?;
         }
     }
     Ok(())
+}
+
+/// Lets one field of an object follow what it names.
+fn follow_field(item: &mut Item, lookup: &Lookup<'_>) -> Result<(), Refusal> {
+    let mut failure = None;
+    visit(&mut item.object, &lookup.referrer.path, Missing::Skip, &mut |value| {
+        if let Err(names) = lookup.update(value) {
+            failure = Some(names);
+        }
+    });
+    let Some(names) = failure else { return Ok(()) };
+    let path = lookup.referrer.path.join(".");
+    refuse("K160", &item.file, item.line, format!("{path} of {} could mean {names}", item.id()))
 }
 
 fn candidate(item: &Item) -> Candidate {
@@ -272,9 +282,18 @@ impl Scope {
     }
 }
 
-struct Lookup<'a> {
+/// All objects, and which were called or lay where.
+#[derive(Clone, Copy)]
+struct Known<'a> {
     candidates: &'a [Candidate],
+    /// Positions by each former name.
     former: &'a BTreeMap<String, Vec<usize>>,
+    /// Positions by the first namespace.
+    spaces: &'a BTreeMap<String, Vec<usize>>,
+}
+
+struct Lookup<'a> {
+    known: Known<'a>,
     scope: &'a Scope,
     named: &'a Named,
     referrer: &'a Referrer,
@@ -302,7 +321,8 @@ impl Lookup<'_> {
         let Some(name) = map.get("name").and_then(Value::as_str).map(str::to_owned) else { return Ok(()) };
         let namespace = map.get("namespace").and_then(Value::as_str).map(str::to_owned);
         let was_there = namespace.as_ref().is_some_and(|namespace| {
-            self.candidates.iter().any(|it| self.is_visible(it) && it.first_namespace == *namespace)
+            let there = self.known.spaces.get(namespace).map(Vec::as_slice).unwrap_or_default();
+            there.iter().filter_map(|at| self.known.candidates.get(*at)).any(|it| self.is_visible(it))
         });
         let in_namespace = |candidate: &Candidate| match &namespace {
             None => true,
@@ -324,12 +344,12 @@ impl Lookup<'_> {
         extra: &dyn Fn(&Candidate) -> bool,
         same: &dyn Fn(&Candidate, &Candidate) -> bool,
     ) -> Result<Option<&Candidate>, String> {
-        let positions = self.former.get(name).map(Vec::as_slice).unwrap_or_default();
+        let positions = self.known.former.get(name).map(Vec::as_slice).unwrap_or_default();
         let fits = |it: &&Candidate| {
             self.is_visible(it) && extra(it) && self.is_wanted_kind(it) && self.is_wanted_role(it) && self.is_near(it)
         };
         let mut found: Vec<&Candidate> =
-            positions.iter().filter_map(|at| self.candidates.get(*at)).filter(fits).collect();
+            positions.iter().filter_map(|at| self.known.candidates.get(*at)).filter(fits).collect();
         if let [one] = found.as_slice() {
             return Ok(Some(one));
         }

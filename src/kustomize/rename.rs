@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::fields::{Missing, visit};
-use super::item::{Id, Item};
+use super::item::{Id, Item, twins};
 use super::kustomization::Kustomization;
 use super::{Refusal, refuse};
 
@@ -15,19 +15,14 @@ pub(super) fn set_namespace(kustomization: &Kustomization, items: &mut [Item]) -
     if namespace.is_empty() {
         return Ok(());
     }
-    for position in 0..items.len() {
-        if let Some(item) = items.get_mut(position) {
-            item.remember();
-            put(item, namespace);
-        }
-        let Some(item) = items.get(position) else { continue };
-        let id = item.id();
-        if let Some(other) = items.iter().enumerate().find(|(at, other)| *at != position && other.id() == id) {
-            let message = format!("in namespace {namespace} there are two of {id}, also from {}", other.1.file);
-            return refuse("K111", &item.file, item.line, message);
-        }
+    for item in items.iter_mut() {
+        item.remember();
+        put(item, namespace);
     }
-    Ok(())
+    // All are placed before any is compared: an object that is placed stays where it is, so no clash is missed.
+    let Some((other, item)) = twins(items, 0) else { return Ok(()) };
+    let message = format!("in namespace {namespace} there are two of {}, also from {}", item.id(), other.file);
+    refuse("K111", &item.file, item.line, message)
 }
 
 fn put(item: &mut Item, namespace: &str) {

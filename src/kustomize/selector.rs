@@ -16,21 +16,20 @@ pub(super) struct Site<'a> {
 
 /// A target ready to be asked.
 pub(super) struct Selector {
-    group: Option<Regex>,
-    version: Option<Regex>,
-    kind: Option<Regex>,
-    name: Option<Regex>,
-    namespace: Option<Regex>,
+    group: Pattern,
+    version: Pattern,
+    kind: Pattern,
+    name: Pattern,
+    namespace: Pattern,
     labels: Vec<Demand>,
     annotations: Vec<Demand>,
 }
 
 impl Selector {
     pub(super) fn read(site: &Site<'_>, target: &Target) -> Result<Self, Refusal> {
-        let pattern = |text: &str| match (text.is_empty(), Regex::new(&format!("^(?:{text})$"))) {
-            (true, _) => Ok(None),
-            (false, Ok(pattern)) => Ok(Some(pattern)),
-            (false, Err(_)) => refuse("K109", site.file, site.line, format!("{text:?} is no regular expression")),
+        let pattern = |text: &str| match Pattern::read(text) {
+            Some(pattern) => Ok(pattern),
+            None => refuse("K109", site.file, site.line, format!("{text:?} is no regular expression")),
         };
         let demands = |text: &str| match demands(text) {
             Some(demands) => Ok(demands),
@@ -50,12 +49,11 @@ impl Selector {
     /// Returns whether a patch changes this object: name and namespace may be the first or the present ones.
     pub(super) fn selects(&self, item: &Item) -> bool {
         let (first, now) = (item.original(), item.id());
-        let either = |pattern, of: fn(&Id<'_>) -> String| fits(pattern, &of(&first)) || fits(pattern, &of(&now));
-        either(&self.namespace, |id| id.namespace.to_owned())
-            && either(&self.name, |id| id.name.to_owned())
-            && fits(&self.group, now.group)
-            && fits(&self.version, now.version)
-            && fits(&self.kind, now.kind)
+        (self.namespace.fits(first.namespace) || self.namespace.fits(now.namespace))
+            && (self.name.fits(first.name) || self.name.fits(now.name))
+            && self.group.fits(now.group)
+            && self.version.fits(now.version)
+            && self.kind.fits(now.kind)
             && self.accepts_marks(item)
     }
 
@@ -64,11 +62,11 @@ impl Selector {
         // Unlike in patches an object without namespace is in none as long as it has its present name.
         let now = Id { namespace: item.object.namespace(), ..item.id() };
         item.former_ids().chain([now]).any(|id| {
-            fits(&self.group, id.group)
-                && fits(&self.version, id.version)
-                && fits(&self.kind, id.kind)
-                && fits(&self.name, id.name)
-                && fits(&self.namespace, id.namespace)
+            self.group.fits(id.group)
+                && self.version.fits(id.version)
+                && self.kind.fits(id.kind)
+                && self.name.fits(id.name)
+                && self.namespace.fits(id.namespace)
         })
     }
 
@@ -80,7 +78,8 @@ impl Selector {
 
     /// Returns whether it asks for a kind or name at all.
     pub(super) fn asks_for_names(&self) -> bool {
-        [&self.group, &self.version, &self.kind, &self.name, &self.namespace].iter().any(|pattern| pattern.is_some())
+        let patterns = [&self.group, &self.version, &self.kind, &self.name, &self.namespace];
+        patterns.iter().any(|pattern| !matches!(pattern, Pattern::Any))
     }
 
     /// Returns whether it asks for labels or annotations at all.
@@ -89,8 +88,32 @@ impl Selector {
     }
 }
 
-fn fits(pattern: &Option<Regex>, text: &str) -> bool {
-    pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
+/// What a text in a target asks of a name: a regular expression, to be met by the whole of it.
+enum Pattern {
+    Any,
+    /// One without any sign of its own, which means itself and is far cheaper to compare.
+    Exactly(String),
+    Like(Box<Regex>),
+}
+
+impl Pattern {
+    fn read(text: &str) -> Option<Self> {
+        if text.is_empty() {
+            return Some(Self::Any);
+        }
+        if text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | ':')) {
+            return Some(Self::Exactly(text.to_owned()));
+        }
+        Regex::new(&format!("^(?:{text})$")).ok().map(|pattern| Self::Like(Box::new(pattern)))
+    }
+
+    fn fits(&self, text: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Exactly(wanted) => wanted == text,
+            Self::Like(pattern) => pattern.is_match(text),
+        }
+    }
 }
 
 /// One part of a label selector.

@@ -5,6 +5,8 @@
 //!
 //! Not here: which objects a patch changes (`patches.rs`).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use crate::model::Object;
@@ -15,6 +17,9 @@ const FOREIGN: [&str; 3] = ["$retainKeys", "$setElementOrder", "$deleteFromPrimi
 /// The key of a directive inside a patch.
 const DIRECTIVE: &str = "$patch";
 
+/// Items of a list that is merged by keys. Each is compared with each, as in kustomize, so a longer list would take seconds.
+const MAX_KEYED_ITEMS: usize = 4_000;
+
 /// Why a patch does not fit, with the path at fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Misfit {
@@ -22,12 +27,14 @@ pub(super) enum Misfit {
     Directive(String),
     /// A map, list or scalar meets something else.
     Shape(String),
+    /// A list is too long to be merged by keys.
+    Length(String),
 }
 
 /// Merges a patch into an object; nothing is left of an object that the patch deletes.
 pub(super) fn merge(object: Object, patch: &Object) -> Result<Option<Object>, Misfit> {
     let mut merger = Merger { group: object.group().to_owned(), kind: object.kind().to_owned(), path: Vec::new() };
-    let merged = merger.value(Some(Value::Object(object.0)), Some(&Value::Object(patch.0.clone())))?;
+    let merged = merger.map(object.0, &patch.0)?;
     Ok(merged.and_then(Object::from_value).filter(|object| !object.0.is_empty()))
 }
 
@@ -79,7 +86,8 @@ impl Merger {
                 continue;
             }
             self.path.push(key.clone());
-            let merged = self.value(mine.get(key).cloned(), Some(value))?;
+            // What is there is taken out and put back at its place, so nothing is copied.
+            let merged = self.value(mine.get_mut(key).map(std::mem::take), Some(value))?;
             self.path.pop();
             match merged {
                 Some(merged) => {
@@ -119,6 +127,9 @@ impl Merger {
     }
 
     fn keyed_list(&mut self, mine: Vec<Value>, patch: &[Value], keys: &[&str]) -> Result<Option<Value>, Misfit> {
+        if mine.len() + patch.len() > MAX_KEYED_ITEMS {
+            return Err(Misfit::Length(self.path.join(".")));
+        }
         let (mut mine, mut patch) = (mine, patch.to_vec());
         if let Some(at) = patch.iter().position(is_list_directive) {
             let directive = patch.remove(at);
@@ -179,17 +190,25 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// Returns whether a key's value has this text.
+fn reads(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(own) => own == text,
+        other => text_of(other) == text,
+    }
+}
+
 /// Returns whether an item has every part of a name that is not empty.
 fn is_called(item: &Value, keys: &[&str], name: &[String]) -> bool {
     let mut parts = keys.iter().zip(name).filter(|(_, part)| !part.is_empty()).peekable();
-    parts.peek().is_some() && parts.all(|(key, part)| item.get(key).is_some_and(|value| text_of(value) == *part))
+    parts.peek().is_some() && parts.all(|(key, part)| item.get(key).is_some_and(|value| reads(value, part)))
 }
 
 /// Returns whether an item has the keys that a name gives, an empty part meaning any value; further keys do not count.
 fn has_keys(item: &Value, keys: &[&str], name: &[String]) -> bool {
     let mut parts = keys.iter().zip(name);
     !name.is_empty()
-        && parts.all(|(key, part)| item.get(key).is_some_and(|value| part.is_empty() || text_of(value) == *part))
+        && parts.all(|(key, part)| item.get(key).is_some_and(|value| part.is_empty() || reads(value, part)))
 }
 
 /// Replaces the items of a name, or appends one.
@@ -223,10 +242,11 @@ fn united(mine: Vec<Value>, patch: &[Value]) -> Vec<Value> {
 /// Returns the distinct key values of items. Names that contradict each other in no part become one.
 fn names<'a>(items: impl Iterator<Item = &'a Value>, keys: &[&str]) -> Vec<Vec<String>> {
     let mut names: Vec<Vec<String>> = Vec::new();
+    let mut seen: BTreeSet<Vec<String>> = BTreeSet::new();
     for item in items {
         let part = |key: &&str| item.get(*key).map(text_of).unwrap_or_default();
         let name: Vec<String> = keys.iter().map(part).collect();
-        if name.iter().any(|part| !part.is_empty()) && !names.contains(&name) {
+        if name.iter().any(|part| !part.is_empty()) && seen.insert(name.clone()) {
             names.push(name);
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Not here: tests of the YAML printer (`yaml::tests`).
 
+mod catalogue;
+
 use std::fs;
 use std::path::Path;
 
@@ -167,11 +169,14 @@ fn a_kustomization_is_found_and_read_or_refused_with_its_place() {
 fn what_needs_programs_or_the_network_is_refused_by_name() {
     for (field, id) in [
         ("helmCharts", "K133"),
+        ("helmGlobals", "K133"),
+        ("helmChartInflationGenerator", "K133"),
         ("generators", "K134"),
         ("transformers", "K134"),
         ("validators", "K134"),
         ("configurations", "K135"),
         ("crds", "K136"),
+        ("openapi", "K136"),
         ("vars", "K137"),
         ("buildMetadata", "K138"),
     ] {

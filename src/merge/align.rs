@@ -28,6 +28,8 @@ pub(super) struct Aligned {
     pub(super) is_positional: bool,
     /// Whether keys would tell the items apart if none occurred twice.
     pub(super) is_doubled: bool,
+    /// Whether a key is a number on one side and the same digits as a text on another, which is another key.
+    pub(super) has_other_types: bool,
 }
 
 /// Names the items of a list on all three sides.
@@ -39,23 +41,33 @@ pub(super) fn align(rule: Option<&ListRule>, lists: &Three<Vec<Part<'_>>>, cells
     match rule.map(|rule| &rule.form) {
         Some(ListForm::Keyed(keys)) => {
             if let Some(names) = keyed(keys, lists) {
-                return Aligned { names, is_ordered, is_positional: false, is_doubled };
+                let has_other_types = has_other_types(&names);
+                return Aligned { names, is_ordered, is_positional: false, is_doubled, has_other_types };
             }
             is_doubled = true;
         }
         Some(ListForm::Set) => {
             let names = lists.as_ref().map(|list| list.iter().map(|part| value_name(*part)).collect::<Vec<_>>());
             if [&names.base, &names.ours, &names.theirs].into_iter().all(|names| is_unique(names)) {
-                return Aligned { names, is_ordered, is_positional: false, is_doubled };
+                return Aligned { names, is_ordered, is_positional: false, is_doubled, has_other_types: false };
             }
         }
         Some(ListForm::Sequence | ListForm::Positional) | None => {}
     }
     let is_positional = matches!(rule.map(|rule| &rule.form), Some(ListForm::Positional));
-    Aligned { names: sequence(lists, cells), is_ordered: true, is_positional, is_doubled }
+    let names = sequence(lists, cells);
+    Aligned { names, is_ordered: true, is_positional, is_doubled, has_other_types: false }
 }
 
-fn is_unique(names: &[String]) -> bool {
+/// Returns whether two names differ in nothing but the quotes around a key.
+fn has_other_types(names: &Three<Vec<String>>) -> bool {
+    let mut known: BTreeMap<String, &String> = BTreeMap::new();
+    let mut all = [&names.base, &names.ours, &names.theirs].into_iter().flatten();
+    all.any(|name| known.insert(name.replace('"', ""), name).is_some_and(|other| other != name))
+}
+
+/// Returns whether no name occurs twice.
+pub(super) fn is_unique(names: &[String]) -> bool {
     names.iter().collect::<BTreeSet<_>>().len() == names.len()
 }
 
@@ -71,6 +83,9 @@ fn value_name(part: Part<'_>) -> String {
 /// Finds a field that is present, scalar and unique in every item of every side.
 fn guess(lists: &Three<Vec<Part<'_>>>) -> Option<ListRule> {
     let sides = [&lists.base, &lists.ours, &lists.theirs];
+    let is_scalar = |part: &Part<'_>, choice: &[KeyField]| {
+        choice.iter().all(|key| field(*part, &key.path).is_some_and(|node| node.kind == Kind::Scalar))
+    };
     let is_map = |part: &Part<'_>| part.is_control() || part.node().kind == Kind::Map;
     if sides.iter().all(|list| list.is_empty()) || !sides.iter().all(|list| list.iter().all(is_map)) {
         return None;
@@ -80,9 +95,9 @@ fn guess(lists: &Three<Vec<Part<'_>>>) -> Option<ListRule> {
         let ListForm::Keyed(keys) = &rule.form else { return None };
         let choice = keys.primary.first()?;
         let fits = sides.iter().all(|list| {
-            let names: Vec<_> =
-                list.iter().filter(|part| !part.is_control()).map(|part| key_name(*part, choice)).collect();
-            names.iter().all(Option::is_some) && names.iter().collect::<BTreeSet<_>>().len() == names.len()
+            let items = || list.iter().filter(|part| !part.is_control());
+            let names: Vec<_> = items().map(|part| key_name(*part, choice)).collect();
+            items().all(|part| is_scalar(part, choice)) && names.iter().collect::<BTreeSet<_>>().len() == names.len()
         });
         fits.then_some(rule)
     })
@@ -140,7 +155,11 @@ fn set_name(part: Part<'_>, node: &Node) -> String {
 /// Names items by keys, or returns nothing if a key occurs twice on a side.
 fn keyed(keys: &ListKeys, lists: &Three<Vec<Part<'_>>>) -> Option<Three<Vec<String>>> {
     let name = |part: &Part<'_>| {
-        let found = keys.primary.iter().find_map(|choice| key_name(*part, choice));
+        // Where one of several keys is meant, the first field of each says whether it is that one.
+        let is_meant = |choice: &&Vec<KeyField>| {
+            keys.primary.len() == 1 || choice.first().is_some_and(|key| field(*part, &key.path).is_some())
+        };
+        let found = keys.primary.iter().filter(is_meant).find_map(|choice| key_name(*part, choice));
         found.unwrap_or_else(|| value_name(*part))
     };
     let mut names = lists.as_ref().map(|list| list.iter().map(name).collect::<Vec<_>>());
@@ -183,6 +202,7 @@ fn leftovers<'b>(side: Side<'_, 'b>, other: &[String]) -> Vec<(usize, Part<'b>)>
 /// Pairs items that found no partner by their alternate key, then by likeness, and gives them base's name.
 fn pair_leftovers(keys: &ListKeys, base: Side<'_, '_>, side: Side<'_, '_>, names: &mut [String]) {
     pair_alternates(keys, base, side, names);
+    pair_partial(keys, base, side, names);
     let current = names.to_vec();
     let gone = leftovers(base, &current);
     let come = leftovers((side.0, &current), base.1);
@@ -205,6 +225,34 @@ fn pair_leftovers(keys: &ListKeys, base: Side<'_, '_>, side: Side<'_, '_>, names
     }
 }
 
+/// Pairs an item with the only one of base's whose key it has as far as both say something: one of them lacks a part of it.
+fn pair_partial(keys: &ListKeys, base: Side<'_, '_>, side: Side<'_, '_>, names: &mut [String]) {
+    let is_like = |a: Part<'_>, b: Part<'_>| keys.primary.iter().any(|choice| has_part_of_key(a, b, choice));
+    let current = names.to_vec();
+    let (gone, come) = (leftovers(base, &current), leftovers((side.0, &current), base.1));
+    for (new, after) in &come {
+        let mut old = gone.iter().filter(|(_, before)| is_like(*before, *after));
+        let (Some((place, before)), None) = (old.next(), old.next()) else { continue };
+        let is_only = come.iter().filter(|(_, other)| is_like(*before, *other)).count() == 1;
+        if let (true, Some(slot), Some(name)) = (is_only, names.get_mut(*new), base.1.get(*place)) {
+            slot.clone_from(name);
+        }
+    }
+}
+
+/// Returns whether two items agree in every field of a key that both have, and have one in common.
+fn has_part_of_key(a: Part<'_>, b: Part<'_>, choice: &[KeyField]) -> bool {
+    let mut shared = 0;
+    for key in choice {
+        match (field(a, &key.path), field(b, &key.path)) {
+            (Some(a), Some(b)) if a.hash == b.hash => shared += 1,
+            (Some(_), Some(_)) => return false,
+            (None, _) | (_, None) => {}
+        }
+    }
+    choice.len() > 1 && shared > 0
+}
+
 fn pair_alternates(keys: &ListKeys, base: Side<'_, '_>, side: Side<'_, '_>, names: &mut [String]) {
     if keys.alternate.is_empty() {
         return;
@@ -216,10 +264,14 @@ fn pair_alternates(keys: &ListKeys, base: Side<'_, '_>, side: Side<'_, '_>, name
             known.entry(name).or_default().push(place);
         }
     }
-    for (place, part) in leftovers(side, base.1) {
-        let partner = name(part).and_then(|name| known.get(&name)).filter(|places| places.len() == 1);
+    let come = leftovers(side, base.1).into_iter().filter_map(|(place, part)| Some((name(part)?, place)));
+    let mut new: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    come.for_each(|(name, place)| new.entry(name).or_default().push(place));
+    // Two items that share the name, on whichever side, are not one.
+    for (name, places) in new.iter().filter(|(_, places)| places.len() == 1) {
+        let partner = known.get(name).filter(|places| places.len() == 1);
         let old = partner.and_then(|places| places.first()).and_then(|old| base.1.get(*old));
-        if let (Some(slot), Some(name)) = (names.get_mut(place), old) {
+        if let (Some(slot), Some(name)) = (places.first().and_then(|place| names.get_mut(*place)), old) {
             slot.clone_from(name);
         }
     }

@@ -8,10 +8,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Encoder, RepoPath};
+use super::tree::Three;
+use crate::base::{Digest, Encoder, RepoPath};
 
 /// Characters of a conflict's id.
 const ID_CHARS: usize = 16;
+/// What stands for the value of a Secret.
+pub(super) const REDACTED: &str = "redacted, differs";
 
 /// What kind of collision a conflict is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -79,6 +82,21 @@ pub struct Conflict {
     /// Why no rule decides, in one sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// Other objects, fields and files that have a part in it; they move together with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub linked: Vec<String>,
+    /// An edit that would settle it, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<Suggestion>,
+}
+
+/// An edit that would settle a conflict.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Suggestion {
+    /// Dotted path of the field, or of the key of config.yaml.
+    pub path: String,
+    /// The value to set.
+    pub value: String,
 }
 
 /// The three texts of a collision.
@@ -107,9 +125,24 @@ impl Conflict {
             mine,
             upstream,
             why: why.into(),
+            linked: Vec::new(),
+            suggestion: None,
         };
         conflict.id = conflict.digest(0);
         conflict
+    }
+
+    /// Returns the conflict with an id by what its sides hold, where no text of it is shown.
+    pub(super) fn of_contents(self, contents: Three<Option<Digest>>) -> Self {
+        let text = |digest: Option<Digest>| digest.map(|digest| digest.to_hex());
+        let Three { base, ours, theirs } = contents;
+        let texts = Self { base: text(base), mine: text(ours), upstream: text(theirs), ..self.clone() };
+        Self { id: texts.digest(0), ..self }
+    }
+
+    /// Returns whether its sides are values of a Secret, which nobody is shown.
+    pub fn is_redacted(&self) -> bool {
+        [&self.base, &self.mine, &self.upstream].into_iter().flatten().any(|side| side == REDACTED)
     }
 
     /// Returns the id of the conflict as the `nth` of its like in one merge. The line is left out: edits elsewhere must
@@ -163,6 +196,10 @@ pub enum NoticeKind {
     OrderKept,
     /// A list is not told apart by its key, because the key occurs twice.
     ListKeyDiffers,
+    /// A key of a list is a number on one side and a text on another.
+    KeyTypeDiffers,
+    /// A map in which a key stands twice was merged by lines and still has it twice.
+    DuplicateKept,
     /// An entry went although its comment had changed on the other side.
     DeletedDespiteComment,
     /// A new key of config.yaml.
@@ -175,6 +212,10 @@ pub enum NoticeKind {
     ConfigRemoved,
     /// An edited key of config.yaml that no default has any more.
     ConfigUnused,
+    /// A change that is fine and still worth a look, such as one of a field that cannot be changed in place.
+    Caution,
+    /// Something that does not hold in upstream's files whatever ours changed.
+    PackageFinding,
 }
 
 /// Something a person should know and need not decide.
@@ -198,17 +239,22 @@ impl fmt::Display for Notice {
             NoticeKind::AttributeKept => write!(f, "{subject} keeps its mode; both sides changed it"),
             NoticeKind::Renamed => write!(f, "{subject} is now {detail}; your changes went along"),
             NoticeKind::LineMergeDiffers => write!(f, "{subject}: a merge by lines would give other data; {detail}"),
-            NoticeKind::ByLines | NoticeKind::Limit | NoticeKind::Unparsable => {
+            NoticeKind::ByLines | NoticeKind::Unparsable => {
                 write!(f, "{subject} was merged by lines: {detail}")
             }
+            NoticeKind::Limit => write!(f, "{subject} was not merged by structure: {detail}"),
             NoticeKind::CommentKept
             | NoticeKind::OrderKept
             | NoticeKind::ListKeyDiffers
+            | NoticeKind::KeyTypeDiffers
+            | NoticeKind::DuplicateKept
             | NoticeKind::DeletedDespiteComment => write!(f, "{subject}: {detail}"),
             NoticeKind::ConfigAdded => write!(f, "config key {subject} added: {detail}"),
             NoticeKind::ConfigFollowed => write!(f, "config key {subject} follows its default: {detail}"),
             NoticeKind::ConfigKept => write!(f, "config key {subject} keeps your value; its default moved: {detail}"),
             NoticeKind::ConfigRemoved => write!(f, "config key {subject} removed with its default"),
+            NoticeKind::Caution => write!(f, "{subject} {detail}"),
+            NoticeKind::PackageFinding => write!(f, "{subject} comes like this from upstream: {detail}"),
             NoticeKind::ConfigUnused => {
                 write!(f, "config key {subject} keeps your value, but the package has no such key")
             }

@@ -6,24 +6,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::conflict::ConflictKind;
+use super::conflict::{ConflictKind, NoticeKind};
 use super::finding::{Findings, Sides};
 use super::likeness::{alike, leaves};
 use super::piece::{Piece, Rope, assemble};
 use super::place::{Frame, order};
 use super::rules::{Rules, Subject, Take};
-use super::structure::{Impossible, Structure, absent, brackets};
+use super::structure::{Impossible, Structure, TOO_MUCH, absent, brackets};
 use super::template::{self, Mask};
+use super::text::merge_text;
 use super::tree::Three;
 use crate::base::{Digest, RepoPath};
 use crate::yaml::cst::{Cst, Kind, Node, Source, split};
 
+/// Bytes that are read for one unit of work.
+const FUEL_BYTES: usize = 64;
 /// Share of equal leaves, in percent, from which two objects of one kind in one order are one.
 const IN_ORDER_PERCENT: usize = 30;
 /// Share of equal leaves, in percent, from which two objects of one kind are one.
 const ALIKE_PERCENT: usize = 60;
-/// Comparisons by likeness in one file; documents beyond it are deletions and additions.
-const MAX_COMPARISONS: usize = 4_096;
 
 /// One document of a side.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ pub(super) enum Refused {
     Unparsable(String),
     /// One object stands twice on a side.
     Doubled(String),
+    /// It is too much work.
+    Limit(String),
     /// Another reason.
     Impossible(String),
 }
@@ -127,7 +130,7 @@ fn names(documents: &[Rc<Document>]) -> Vec<String> {
 }
 
 /// Names the documents of three sides so that partners share a name.
-fn paired(sides: &Three<Vec<Rc<Document>>>) -> Result<Three<Vec<String>>, Refused> {
+fn paired(sides: &Three<Vec<Rc<Document>>>, comparisons: usize) -> Result<Three<Vec<String>>, Refused> {
     let mut found = sides.as_ref().map(|side| names(side));
     let count = |names: &[String], name: &String| names.iter().filter(|other| *other == name).count();
     let doubled: BTreeSet<String> = [&found.base, &found.ours, &found.theirs]
@@ -146,13 +149,17 @@ fn paired(sides: &Three<Vec<Rc<Document>>>) -> Result<Three<Vec<String>>, Refuse
         }
     }
     let base = found.base.clone();
-    pair_rest((&sides.base, &base), &sides.ours, &mut found.ours);
-    pair_rest((&sides.base, &base), &sides.theirs, &mut found.theirs);
+    pair_rest((&sides.base, &base), (&sides.ours, &mut found.ours), comparisons);
+    pair_rest((&sides.base, &base), (&sides.theirs, &mut found.theirs), comparisons);
     Ok(found)
 }
 
 /// Gives documents without a partner of their name the name of base's document that they were.
-fn pair_rest((base, known): (&[Rc<Document>], &[String]), side: &[Rc<Document>], names: &mut [String]) {
+fn pair_rest(
+    (base, known): (&[Rc<Document>], &[String]),
+    (side, names): (&[Rc<Document>], &mut [String]),
+    comparisons: usize,
+) {
     type Left<'a> = Vec<(usize, &'a Rc<Document>)>;
     fn left<'a>(documents: &'a [Rc<Document>], own: &[String], other: &[String]) -> Left<'a> {
         let is_left = |(place, document): &(usize, &Rc<Document>)| {
@@ -170,22 +177,26 @@ fn pair_rest((base, known): (&[Rc<Document>], &[String]), side: &[Rc<Document>],
     let (gone, come) = (left(base, known, names), left(side, names, known));
     for (new, after) in &come {
         let mut partners = gone.iter().filter(|(_, before)| same_name(before, after));
-        if let (Some((old, _)), None) = (partners.next(), partners.next()) {
+        // Two that were made of one are not that one.
+        let is_only = come.iter().filter(|(_, other)| same_name(other, after)).count() == 1;
+        if let (Some((old, _)), None, true) = (partners.next(), partners.next(), is_only) {
             give(names, *new, *old);
         }
     }
     let (gone, come) = (left(base, known, names), left(side, names, known));
     let leaves_of =
         |document: &Document| document.cst.root().map(|root| leaves(&document.cst, root)).unwrap_or_default();
-    if gone.len().saturating_mul(come.len()) > MAX_COMPARISONS {
+    if gone.len().saturating_mul(come.len()) > comparisons {
         return;
     }
     let leaves_of =
         |left: &Left<'_>| left.iter().map(|(place, document)| (*place, leaves_of(document))).collect::<Vec<_>>();
     let mut scores = Vec::new();
     let after = leaves_of(&come);
+    let kind = |documents: &[Rc<Document>], place: usize| documents.get(place).map(|it| it.subject.kind.clone());
     for (old, before) in leaves_of(&gone) {
-        scores.extend(after.iter().map(|(new, after)| (alike(&before, after), old, *new)));
+        let same = after.iter().filter(|(new, _)| kind(side, *new) == kind(base, old));
+        scores.extend(same.map(|(new, after)| (alike(&before, after), old, *new)));
     }
     let in_order = gone.len() == come.len()
         && gone.iter().zip(&come).all(|((old, before), (new, after))| {
@@ -205,6 +216,12 @@ fn pair_rest((base, known): (&[Rc<Document>], &[String]), side: &[Rc<Document>],
 
 /// Merges the documents of a file by structure.
 pub(super) fn merge(texts: &Three<Option<&str>>, rules: &Rules, found: &mut Findings) -> Result<Documents, Refused> {
+    let most = [texts.base, texts.ours, texts.theirs].into_iter().flatten().map(|text| split(text).len()).max();
+    if let Some(count) = most.filter(|count| *count > rules.limits.documents) {
+        return Err(Refused::Limit(format!("it holds {count} documents")));
+    }
+    let bytes: usize = [texts.base, texts.ours, texts.theirs].into_iter().flatten().map(str::len).sum();
+    found.burn(bytes / FUEL_BYTES).map_err(|()| Refused::Limit(TOO_MUCH.to_owned()))?;
     let read = |text: Option<&str>, side: &str| {
         read(text.unwrap_or(""), rules).map_err(|reason| Refused::Unparsable(format!("{side} {reason}")))
     };
@@ -213,7 +230,7 @@ pub(super) fn merge(texts: &Three<Option<&str>>, rules: &Rules, found: &mut Find
         ours: read(texts.ours, "yours,")?,
         theirs: read(texts.theirs, "upstream,")?,
     };
-    let names = paired(&sides)?;
+    let names = paired(&sides, rules.limits.comparisons)?;
     let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
     let ordered = order(&slices, Frame::Merged).names;
     let index = |side: &Vec<Rc<Document>>, names: &Vec<String>| -> BTreeMap<String, Rc<Document>> {
@@ -232,7 +249,7 @@ pub(super) fn merge(texts: &Three<Option<&str>>, rules: &Rules, found: &mut Find
             theirs: theirs.get(name).map(Rc::as_ref),
         };
         found.document.clone_from(name);
-        let piece = one(&trio, &nothing, rules, found).map_err(|Impossible(why)| Refused::Impossible(why))?;
+        let piece = one(&trio, &nothing, rules, found).map_err(refused)?;
         if let Some((_, hash)) = &piece.content
             && trio.ours.or(trio.theirs).is_some_and(|document| !document.is_empty())
         {
@@ -241,6 +258,13 @@ pub(super) fn merge(texts: &Three<Option<&str>>, rules: &Rules, found: &mut Find
         append(&mut text, piece.text);
     }
     Ok(Documents { text, hashes, sides })
+}
+
+fn refused(impossible: Impossible) -> Refused {
+    match impossible {
+        Impossible::Limit(why) => Refused::Limit(why),
+        Impossible::Here(why) | Impossible::File(why) => Refused::Impossible(why),
+    }
 }
 
 fn impossible(why: &str) -> Refused {
@@ -286,11 +310,14 @@ fn one(trio: &Sided<'_>, nothing: &Cst, rules: &Rules, found: &mut Findings) -> 
         (None, None) => true,
         (Some(_), None) | (None, Some(_)) => false,
     };
-    let Three { base, ours, theirs } = *trio;
+    let Three { base, ours, mut theirs } = *trio;
+    let object = ours.or(theirs).map_or("", |document| document.subject.object.as_str());
+    if !object.is_empty() && rules.withholds(object, "") {
+        theirs = base;
+    }
     if same(ours, theirs) || same(base, theirs) {
         return Ok(kept(ours));
     }
-    let object = ours.or(theirs).map_or("", |document| document.subject.object.as_str());
     if same(base, ours) && !rules.withholds_in(object) {
         return Ok(kept(theirs));
     }
@@ -359,10 +386,10 @@ fn both(
     (nothing, rules, found): (&Cst, &Rules, &mut Findings),
 ) -> Result<Option<Piece>, Impossible> {
     let roots = (ours.root(), theirs.root());
-    let (Some(mine), Some(upstream)) = roots else { return Ok(both_empty(base, ours, theirs)) };
+    let (Some(mine), Some(upstream)) = roots else { return Ok(both_empty(base, ours, theirs, found)) };
     let is_plain = |node: &Node| !matches!(node.kind, Kind::Map | Kind::Seq);
     if is_plain(mine) && is_plain(upstream) {
-        return Err(Impossible("a document is neither a map nor a list".to_owned()));
+        return Err(Impossible::File("a document is neither a map nor a list".to_owned()));
     }
     if mine.kind != upstream.kind || !matches!(mine.kind, Kind::Map | Kind::Seq) || mine.children.is_empty() {
         return Ok(None);
@@ -395,31 +422,53 @@ fn both(
         return Ok(piece(Rope::open(numbers, sides)));
     }
     if !collected.pieces.iter().any(|piece| !piece.text.is_empty()) || !collected.whole.is_empty() {
-        return Err(Impossible("nothing is left of a document, or its top is disputed".to_owned()));
+        return Err(Impossible::File("nothing is left of a document, or its top is disputed".to_owned()));
     }
-    let mut text = Rope::plain(preamble(base, ours, theirs));
+    let mut text = Rope::plain(preamble(base, ours, theirs, structure.found));
     let (entries, gap) = assemble(collected.pieces);
     text.push(entries);
     text.push_str(&gap);
     Ok(piece(text))
 }
 
-/// Merges documents of which one holds nothing but comments.
-fn both_empty(base: Option<&Document>, ours: &Document, theirs: &Document) -> Option<Piece> {
+/// Merges documents that hold nothing but comments, by lines; nothing if one of them holds more.
+fn both_empty(base: Option<&Document>, ours: &Document, theirs: &Document, found: &mut Findings) -> Option<Piece> {
     let is_empty = |document: &Document| document.is_empty();
-    (is_empty(ours) && is_empty(theirs) && base.is_none_or(is_empty)).then(|| kept(Some(ours)))
+    if !is_empty(ours) || !is_empty(theirs) || !base.is_none_or(is_empty) {
+        return None;
+    }
+    let merged = merge_text(base.map_or("", |base| base.cst.text()), ours.cst.text(), theirs.cst.text());
+    if !merged.conflicts.is_empty() {
+        let nobody = Subject::default();
+        found.notice(NoticeKind::CommentKept, &nobody, "", "both sides changed the comments; yours stay");
+    }
+    Some(Piece { text: Rope::plain(merged.text), ..kept(Some(ours)) })
 }
 
 /// Returns what stands before the first entry: separator, comments; the side that changed it decides.
-fn preamble(base: Option<&Document>, ours: &Document, theirs: &Document) -> String {
+fn preamble(base: Option<&Document>, ours: &Document, theirs: &Document, found: &mut Findings) -> String {
     let of = |document: &Document| {
         let first = document.root().and_then(|root| root.children.first());
         first.map_or(String::new(), |first| document.cst.slice(&(0..first.own.start)).to_owned())
     };
     let (mine, upstream) = (of(ours), of(theirs));
-    let old = base.map_or_else(|| mine.clone(), of);
-    let is_block = theirs.root().is_some_and(Node::is_block);
-    if old == mine && is_block { upstream } else { mine }
+    let old = base.filter(|base| base.root().is_some_and(Node::is_block)).map(of);
+    if mine == upstream || old.as_ref() == Some(&upstream) || !theirs.root().is_some_and(Node::is_block) {
+        return mine;
+    }
+    if old.as_ref() == Some(&mine) {
+        return upstream;
+    }
+    let says_something = upstream.lines().any(|line| !line.trim().is_empty() && line.trim() != "---");
+    if says_something {
+        found.notice(
+            NoticeKind::CommentKept,
+            &ours.subject,
+            "",
+            "both sides changed what stands above it; yours stays",
+        );
+    }
+    mine
 }
 
 /// Returns the content of the documents that hold something.

@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind};
 use super::document::{self, Documents, Refused};
 use super::finding::{Findings, Sides};
-use super::line_diff::lines;
 use super::piece::{Rope, Strand};
 use super::present::{MarkerLabels, MarkerStyle, with_markers};
 use super::rules::{Rules, Subject, Take};
 use super::sound::{doubles_more, is_sound};
-use super::text::{TextMerge, has_markers, merge_text};
+use super::template;
+use super::text::{Hunk, TextMerge, has_markers, merge_text, merge_text_marked};
 use super::tree::Three;
+use super::variables;
 use crate::base::{RepoPath, sha256};
 
 /// In which way a file was merged.
@@ -48,12 +49,17 @@ pub struct FileMerge {
     /// Work that is left for further files.
     pub fuel: u64,
     rope: Rope,
+    /// The three texts of a file without structure in which all conflicts are open.
+    plain: Option<Three<String>>,
 }
 
 impl FileMerge {
-    /// Writes the text with conflict markers.
+    /// Writes the text with conflict markers; where a file has no structure they stand where git puts them.
     pub fn with_markers(&self, style: MarkerStyle, labels: MarkerLabels<'_>) -> String {
-        with_markers(&self.rope, style, labels)
+        match &self.plain {
+            Some(texts) => merge_text_marked(texts.as_ref().map(String::as_str), style, labels).0,
+            None => with_markers(&self.rope, style, labels),
+        }
     }
 }
 
@@ -69,6 +75,7 @@ pub fn merge_file(path: &RepoPath, texts: Three<Option<&str>>, rules: &Rules) ->
         guard: None,
         fuel: rules.limits.fuel,
         rope: Rope::plain(side.unwrap_or_default()),
+        plain: None,
     };
     if base == theirs || ours == theirs {
         return trivial(ours);
@@ -92,6 +99,8 @@ pub fn merge_file(path: &RepoPath, texts: Three<Option<&str>>, rules: &Rules) ->
 enum Fault {
     /// An alias lost its anchor.
     Anchor(String),
+    /// The actions of a template do not come out as both sides have them.
+    Template(String),
     /// The text does not say what it must.
     Guard(String),
 }
@@ -114,17 +123,55 @@ impl Merging<'_> {
         let is_structured = self.path.is_yaml() || self.path.as_str().ends_with(".json");
         let bytes = [self.texts.base, self.texts.ours, self.texts.theirs].into_iter().flatten().map(str::len).max();
         let is_large = bytes.unwrap_or(0) > self.rules.limits.file_bytes;
-        if is_mixed || !is_structured {
-            let texts = self.texts.map(|text| text.map(str::to_owned));
-            return self.by_lines(texts, None, None);
+        if bytes.unwrap_or(0) > self.rules.limits.text_bytes {
+            return self.whole(ConflictKind::FileKind, "both sides changed the file, which is too large for a merge");
+        }
+        let has_variables = variables::is_called_so(self.path.name());
+        if is_mixed || !is_structured && !has_variables {
+            return self.unstructured();
         }
         let form = Form::merge(&forms.map(Option::flatten));
         let normal = self.texts.map(|text| text.map(Form::plain));
         if is_large {
-            let why = (NoticeKind::Limit, "it is larger than what is merged by structure".to_owned());
+            let why = format!("its {} bytes are more than what is merged by structure", bytes.unwrap_or(0));
+            let why = (NoticeKind::Limit, why);
             return self.by_lines(normal, Some(form), Some(why));
         }
-        self.structured(normal, form)
+        if has_variables { self.of_variables(normal, form) } else { self.structured(normal, form) }
+    }
+
+    /// Merges a file of variables, by name where that can be done.
+    fn of_variables(mut self, normal: Three<Option<String>>, form: Form) -> FileMerge {
+        let (Some(ours), Some(theirs)) = (&normal.ours, &normal.theirs) else {
+            return self.by_lines(normal, Some(form), None);
+        };
+        let base = normal.base.as_deref().unwrap_or_default();
+        let subject = Subject { object: self.path.to_string(), ..Subject::default() };
+        let texts = Three { base, ours: ours.as_str(), theirs: theirs.as_str() };
+        let Some(rope) = variables::merge(&texts, &subject, self.rules, &mut self.found) else {
+            self.reset();
+            return self.by_lines(normal, Some(form), None);
+        };
+        let by_lines = merge_text(base, ours, theirs);
+        let is_git = by_lines.conflicts.is_empty() && self.found.len() == 0 && !self.found.has_replayed();
+        let rope = match is_git && variables::says(&by_lines.text) == variables::says(&rope.ours()) {
+            true => Rope::plain(by_lines.text),
+            false => rope,
+        };
+        self.finish(rope, How::Structural, Some(form))
+    }
+
+    /// Merges a file of which nothing but its lines is known.
+    fn unstructured(self) -> FileMerge {
+        let texts = self.texts.map(|text| text.map(str::to_owned));
+        let Three { base, ours, theirs } = texts.clone();
+        let merged = self.by_lines(texts, None, None);
+        let is_open = !merged.conflicts.is_empty() && merged.replayed.is_empty();
+        let plain = match (ours, theirs) {
+            (Some(ours), Some(theirs)) if is_open => Some(Three { base: base.unwrap_or_default(), ours, theirs }),
+            (Some(_) | None, Some(_) | None) => None,
+        };
+        FileMerge { plain, ..merged }
     }
 
     fn structured(mut self, normal: Three<Option<String>>, form: Form) -> FileMerge {
@@ -136,6 +183,10 @@ impl Merging<'_> {
                     self.reset();
                     self.whole(ConflictKind::Anchor, &why)
                 }
+                Err(Fault::Template(why)) => {
+                    self.reset();
+                    self.by_lines(normal, Some(form), Some((NoticeKind::ByLines, why)))
+                }
                 Err(Fault::Guard(why)) => {
                     self.guard = Some(why.clone());
                     self.reset();
@@ -145,6 +196,10 @@ impl Merging<'_> {
             Err(Refused::Doubled(name)) => {
                 self.reset();
                 self.whole(ConflictKind::DuplicateIdentity, &format!("{name} stands twice in the file"))
+            }
+            Err(Refused::Limit(why)) => {
+                self.reset();
+                self.by_lines(normal, Some(form), Some((NoticeKind::Limit, why)))
             }
             Err(Refused::Unparsable(why)) => {
                 self.reset();
@@ -170,10 +225,19 @@ impl Merging<'_> {
             Err(why) if why.contains("anchor") || why.contains("alias") => {
                 return Err(Fault::Anchor(format!("an alias of the merge names nothing: {why}")));
             }
+            Err(why) if self.rules.templates.is_some() && why.contains("control block") => {
+                return Err(Fault::Template(why));
+            }
             Err(why) => return guard(&format!("the merge reads no more: {why}")),
         };
         if document::contents(&found) != documents.hashes {
             return guard("the merge does not say what it must");
+        }
+        if let Some(delimiters) = self.rules.templates.as_ref().filter(|_| self.found.len() == 0)
+            && !self.found.has_replayed()
+            && !template::has_right_actions(&self.texts.map(Option::unwrap_or_default), &text, delimiters)
+        {
+            return Err(Fault::Template("the actions of both sides do not come out as they must".to_owned()));
         }
         if doubles_more(&documents.sides, &found, self.rules) {
             return guard("the merge holds an item twice");
@@ -250,7 +314,7 @@ impl Merging<'_> {
             }
             self.found.notice(notice, &Subject::default(), "", &why);
         }
-        let rope = self.hunks(kind, merged);
+        let rope = self.hunks(kind, &merged);
         self.finish(rope, How::Lines, form)
     }
 
@@ -263,16 +327,12 @@ impl Merging<'_> {
     }
 
     /// Makes a rope of a merge by lines.
-    fn hunks(&mut self, kind: ConflictKind, merged: TextMerge) -> Rope {
+    fn hunks(&mut self, kind: ConflictKind, merged: &TextMerge) -> Rope {
         let mut rope = Rope::default();
-        let mut rest = lines(&merged.text).into_iter();
-        let mut line = 1;
-        for hunk in merged.conflicts {
-            let before: String = rest.by_ref().take(hunk.line - line).collect();
+        for (before, hunk) in merged.parts() {
             rope.push_str(&before);
-            let own = lines(&hunk.ours).len();
-            line = hunk.line + rest.by_ref().take(own).count();
-            let sides = Three { base: hunk.base, ours: hunk.ours, theirs: hunk.theirs };
+            let Some(Hunk { line: _, base, ours, theirs }) = hunk.cloned() else { continue };
+            let sides = Three { base, ours, theirs };
             let why = match kind {
                 ConflictKind::BothAdded => "both sides added the file, with other lines here",
                 _ => "both sides changed these lines",
@@ -286,7 +346,6 @@ impl Merging<'_> {
                 (None, Some(Take::Mine) | None) => rope.push_str(&sides.ours),
             }
         }
-        rope.push_str(&rest.collect::<String>());
         rope
     }
 
@@ -351,6 +410,7 @@ impl Merging<'_> {
             guard: self.guard,
             fuel: self.found.fuel,
             rope,
+            plain: None,
         }
     }
 }

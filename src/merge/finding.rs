@@ -4,16 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind, Texts};
+use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind, REDACTED, Suggestion, Texts};
 use super::rules::{Prefer, Rules, Subject, Take};
 use super::tree::Three;
 use crate::base::{Digest, Encoder, RepoPath};
 
 /// Characters of a conflict's id.
 const ID_CHARS: usize = 16;
-/// What stands for the value of a Secret.
-const REDACTED: &str = "redacted, differs";
-
 /// The three sides of a conflict.
 pub(super) struct Sides {
     /// As people see them.
@@ -31,6 +28,8 @@ pub(super) struct Found {
     object: String,
     path: String,
     shown: Three<Option<String>>,
+    /// A value that would have the edits of both sides.
+    suggestion: Option<String>,
 }
 
 impl Found {
@@ -40,7 +39,8 @@ impl Found {
         let conflict = Conflict::new(self.kind, file, texts, self.why.clone());
         // A conflict about lines or the whole file names the file in place of an object.
         let object = if self.object == file.as_str() { String::new() } else { self.object.clone() };
-        Conflict { id: self.id.clone(), line, object, key: self.path.clone(), ..conflict }
+        let suggestion = self.suggestion.clone().map(|value| Suggestion { path: self.path.clone(), value });
+        Conflict { id: self.id.clone(), line, object, key: self.path.clone(), suggestion, ..conflict }
     }
 }
 
@@ -111,7 +111,7 @@ impl Findings {
         let is_secret = subject.kind == "Secret" && (path.starts_with("data") || path.starts_with("stringData"));
         let shown = if is_secret { sides.shown.map(|side| side.map(|_| REDACTED.to_owned())) } else { sides.shown };
         let object = subject.object.clone();
-        let found = Found { id, kind, why: why.to_owned(), object, path: path.to_owned(), shown };
+        let found = Found { id, kind, why: why.to_owned(), object, path: path.to_owned(), shown, suggestion: None };
         if let Some(take) = rules.decided.get(&found.id) {
             self.replayed.push((found, take.clone()));
             return (None, Some(take.clone()));
@@ -143,6 +143,13 @@ impl Findings {
                 return id;
             }
             nth += 1;
+        }
+    }
+
+    /// Adds to a conflict a value that would have the edits of both sides.
+    pub(super) fn suggest(&mut self, number: usize, value: Option<String>) {
+        if let Some(found) = self.conflicts.get_mut(number) {
+            found.suggestion = value;
         }
     }
 

@@ -12,7 +12,7 @@ use crate::base::RepoPath;
 use crate::model::{File, FileTree};
 
 /// Names under which kustomize looks for its file.
-const KUSTOMIZATIONS: [&str; 2] = ["kustomization.yaml", "kustomization.yml"];
+pub(super) const KUSTOMIZATIONS: [&str; 2] = ["kustomization.yaml", "kustomization.yml"];
 
 /// Entries that a merge must leave as ours has them, by kustomization.
 #[derive(Debug, Default)]

@@ -9,13 +9,17 @@
 //! Not here: compiling theirs, building the result, committing it (`compile`, `git`).
 
 mod align;
+mod caution;
 mod check;
+mod collisions;
 mod config;
 mod conflict;
 mod custom;
+mod distance;
 mod document;
 mod file;
 mod finding;
+mod learn;
 mod likeness;
 mod line_diff;
 mod links;
@@ -25,6 +29,7 @@ mod part;
 mod piece;
 mod place;
 mod present;
+mod remembered;
 mod rename;
 mod resolve;
 mod rules;
@@ -34,19 +39,24 @@ mod structure;
 mod template;
 mod text;
 mod tree;
+mod variables;
+mod withdraw;
 
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod tests;
 
-pub use config::{ConfigEdit, ConfigMerged, merge_config, shown};
-pub use conflict::{Conflict, ConflictKind, Notice, NoticeKind, Texts};
+pub use config::{ConfigEdit, ConfigMerged, KeyPath, kept_keys, merge_config, shown};
+pub use conflict::{Conflict, ConflictKind, Notice, NoticeKind, Suggestion, Texts};
+pub use distance::{Distance, distance};
 pub use file::{FileMerge, How, merge_file};
-pub use open::{ConflictsFile, Decided, GenerationMark, OpenConflict, conflicts_path, read_conflicts};
+pub use learn::learn;
+pub use open::{ConflictsFile, Decided, GenerationMark, OpenConflict, conflicts_path};
 pub use present::{MARKER_CHARS, MarkerLabels, MarkerStyle};
+pub use remembered::{RESOLUTIONS_REF, Remembered, Resolution, always_key, is_repeatable, resolution_path, unite};
 pub use resolve::{Resolved, Unplaced, resolve};
-pub use rules::{Limits, ListKey, Prefer, Rules, Take};
+pub use rules::{Limits, ListKey, Prefer, Rules};
 pub use template::templates_in;
-pub use text::{Hunk, Labels, TextMerge, has_markers, merge_text, with_markers};
+pub use text::{Hunk, TextMerge, has_markers, merge_text, merge_text_marked};
 pub use tree::{Merged, Three, is_package_view, merge};

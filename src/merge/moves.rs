@@ -171,10 +171,12 @@ fn relocate(tree: &mut FileTree, name: &str, from: &RepoPath, to: &RepoPath, rul
         }
     }
     let put = |text: &str| File { bytes: text.as_bytes().into(), mode: source.mode };
-    let present = tree.get(to.as_str()).and_then(text_of).map(str::to_owned);
-    let whole = match present {
+    let whole = match tree.get(to.as_str()).map(text_of) {
         None => taken,
-        Some(mut text) => {
+        // Nothing can stand behind what is no text.
+        Some(None) => return,
+        Some(Some(text)) => {
+            let mut text = text.to_owned();
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }

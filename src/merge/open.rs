@@ -1,14 +1,14 @@
 //! Format. `.wild/conflicts/<app>.yaml`, version 1: what is still to be decided of an update that waits, on its branch
 //! only.
 //!
-//! Pure. A person may write `take: mine`, `upstream` or `base` behind a conflict with any editor; the next pass applies
-//! it. Decisions that were taken stay below `decided`, so that the finishing commit can name them and a newer merge can
+//! Pure. A person may write `take: mine`, `upstream`, `base` or `{value: …}` behind a conflict with any editor; the next
+//! pass applies it. Decisions that were taken stay below `decided`, so that the finishing commit can name them and a newer merge can
 //! repeat them. A file of a newer version is refused by name. Not here: applying decisions (`resolve`).
 
 use serde::{Deserialize, Serialize};
 
 use super::conflict::Conflict;
-use crate::model::{AppName, CommitId, Diagnostic, Side};
+use crate::model::{AppName, CommitId, Diagnostic, Take};
 use crate::yaml::{self, Dialect};
 
 /// Version of the format that this build writes and reads.
@@ -51,9 +51,9 @@ pub struct OpenConflict {
     /// The conflict.
     #[serde(flatten)]
     pub conflict: Conflict,
-    /// The side to take.
+    /// What to take.
     #[serde(default)]
-    pub take: Option<Side>,
+    pub take: Option<Take>,
 }
 
 /// A decision that was taken.
@@ -61,19 +61,16 @@ pub struct OpenConflict {
 pub struct Decided {
     /// Id of the conflict.
     pub id: String,
-    /// The side that was taken.
-    pub take: Side,
+    /// What was taken.
+    pub take: Take,
+    /// Whether it was taken because of an earlier decision, which is looked up again whenever the update is merged anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub earlier: bool,
 }
 
 /// Returns where the open conflicts of an app stand.
 pub fn conflicts_path(app: &AppName) -> String {
     format!(".wild/conflicts/{app}.yaml")
-}
-
-/// Reads what is still open from the text of the file.
-pub fn read_conflicts(path: &str, text: &str) -> Result<Vec<Conflict>, Vec<Diagnostic>> {
-    let file = ConflictsFile::read(path, text)?;
-    Ok(file.conflicts.into_iter().map(|open| open.conflict).collect())
 }
 
 impl ConflictsFile {
@@ -118,7 +115,7 @@ mod tests {
     use super::{ConflictsFile, Decided, GenerationMark, OpenConflict};
     use crate::base::RepoPath;
     use crate::merge::{Conflict, ConflictKind, Texts};
-    use crate::model::{AppName, CommitId, Side};
+    use crate::model::{AppName, CommitId, Take};
 
     const GOLDEN: &str = include_str!("../../fixtures/merge/conflicts.yaml");
 
@@ -142,8 +139,8 @@ mod tests {
         let service = RepoPath::parse("apps/ghost/service.yaml").unwrap();
         let gone =
             Conflict::new(ConflictKind::DeleteEdit, &service, gone, "you deleted the file and upstream changed it");
-        file.conflicts.push(OpenConflict { conflict: gone, take: Some(Side::Upstream) });
-        file.decided.push(Decided { id: "3fa9c1e07b2d4c55".to_owned(), take: Side::Mine });
+        file.conflicts.push(OpenConflict { conflict: gone, take: Some(Take::Upstream) });
+        file.decided.push(Decided { id: "3fa9c1e07b2d4c55".to_owned(), take: Take::Mine, earlier: false });
         file
     }
 

@@ -13,8 +13,6 @@ use crate::model::{File, FileTree};
 
 /// Share of equal lines, in percent, from which two files count as one.
 const ALIKE_PERCENT: usize = 60;
-/// Comparisons of one merge; files beyond it are deletions and additions.
-const MAX_COMPARISONS: usize = 4_096;
 
 /// One file as it is called on each side.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -24,10 +22,11 @@ pub(super) struct Trio {
     pub(super) theirs: Option<RepoPath>,
 }
 
-/// Pairs the files of three trees, each file in exactly one trio, in path order.
-pub(super) fn pair(sides: Three<&FileTree>) -> Vec<Trio> {
-    let mut ours = renames(sides.base, sides.ours);
-    let mut theirs = renames(sides.base, sides.theirs);
+/// Pairs the files of three trees, each file in exactly one trio, in path order. With more than some comparisons, files are
+/// paired by their path alone.
+pub(super) fn pair(sides: Three<&FileTree>, comparisons: usize) -> Vec<Trio> {
+    let mut ours = renames(sides.base, sides.ours, comparisons);
+    let mut theirs = renames(sides.base, sides.theirs, comparisons);
     // A target that the other side fills with another file of its own is no rename but two files.
     let free = |target: &RepoPath, other: &FileTree, of_other: Option<&RepoPath>| {
         !other.contains(target.as_str()) || of_other == Some(target)
@@ -66,11 +65,11 @@ pub(super) fn pair(sides: Three<&FileTree>) -> Vec<Trio> {
 }
 
 /// Returns new names by old names.
-fn renames(base: &FileTree, side: &FileTree) -> BTreeMap<RepoPath, RepoPath> {
+fn renames(base: &FileTree, side: &FileTree, comparisons: usize) -> BTreeMap<RepoPath, RepoPath> {
     let gone: Vec<_> = base.iter().filter(|(path, _)| !side.contains(path.as_str())).collect();
     let come: Vec<_> = side.iter().filter(|(path, _)| !base.contains(path.as_str())).collect();
     let mut found = BTreeMap::new();
-    if gone.is_empty() || come.is_empty() || gone.len().saturating_mul(come.len()) > MAX_COMPARISONS {
+    if gone.is_empty() || come.is_empty() || gone.len().saturating_mul(come.len()) > comparisons {
         return found;
     }
     let mut scores: Vec<(usize, &RepoPath, &RepoPath)> = Vec::new();
@@ -143,7 +142,7 @@ mod tests {
     fn check(base: &[(&str, &str)], ours: &[(&str, &str)], theirs: &[(&str, &str)], expected: &[&str]) {
         let (base, ours, theirs) = (tree(base), tree(ours), tree(theirs));
         let name = |path: Option<RepoPath>| path.map_or("-".to_owned(), |path| path.to_string());
-        let found: Vec<String> = pair(Three { base: &base, ours: &ours, theirs: &theirs })
+        let found: Vec<String> = pair(Three { base: &base, ours: &ours, theirs: &theirs }, 100)
             .into_iter()
             .map(|trio| format!("{} {} {}", name(trio.base), name(trio.ours), name(trio.theirs)))
             .collect();

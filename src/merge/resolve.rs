@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 
+use super::collisions;
 use super::conflict::{Conflict, ConflictKind};
 use super::line_diff::lines;
 use super::links;
-use super::rules::{Rules, Take};
+use super::rules::Rules;
 use super::tree::{Three, merge};
 use crate::base::RepoPath;
-use crate::model::{File, FileTree, Side};
+use crate::model::{File, FileTree, Take};
 
 /// What is left after decisions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -22,7 +23,7 @@ pub struct Resolved {
     /// What is still open, with lines as they are now.
     pub open: Vec<Conflict>,
     /// What was decided and how.
-    pub taken: Vec<(Conflict, Side)>,
+    pub taken: Vec<(Conflict, Take)>,
 }
 
 /// A decision that could not be applied because its lines are not in the file any more.
@@ -35,11 +36,11 @@ pub struct Unplaced {
     pub path: RepoPath,
 }
 
-/// Takes a side in each conflict that `decisions` names by id; the three trees are those that were merged.
+/// Takes a side, or a value, in each conflict that `decisions` names by id; the three trees are those that were merged.
 pub fn resolve(
     files: &FileTree,
     conflicts: &[Conflict],
-    decisions: &BTreeMap<String, Side>,
+    decisions: &BTreeMap<String, Take>,
     sides: Three<&FileTree>,
 ) -> Result<Resolved, Unplaced> {
     let mut resolved = Resolved { files: files.clone(), ..Resolved::default() };
@@ -53,18 +54,18 @@ pub fn resolve(
         conflict.line = shift.apply(&conflict);
         match decisions.get(&conflict.id) {
             None => resolved.open.push(conflict),
-            Some(side) => {
-                take_lines(&mut resolved.files, &conflict, *side, &mut shift)?;
-                resolved.taken.push((conflict, *side));
+            Some(take) => {
+                take_lines(&mut resolved.files, &conflict, take, &mut shift)?;
+                resolved.taken.push((conflict, take.clone()));
             }
         }
     }
     for conflict in whole {
         match decisions.get(&conflict.id) {
             None => resolved.open.push(conflict.clone()),
-            Some(side) => {
-                take_whole(&mut resolved, conflict, *side, sides);
-                resolved.taken.push((conflict.clone(), *side));
+            Some(take) => {
+                take_whole(&mut resolved, conflict, take, sides);
+                resolved.taken.push((conflict.clone(), take.clone()));
             }
         }
     }
@@ -93,12 +94,12 @@ fn is_inner(conflict: &Conflict) -> bool {
 fn take_inner(
     resolved: &mut Resolved,
     conflicts: &[&Conflict],
-    decisions: &BTreeMap<String, Side>,
+    decisions: &BTreeMap<String, Take>,
     sides: Three<&FileTree>,
 ) -> Result<(), Unplaced> {
     let decided: BTreeMap<String, Take> = conflicts
         .iter()
-        .filter_map(|conflict| Some((conflict.id.clone(), Take::from(*decisions.get(&conflict.id)?))))
+        .filter_map(|conflict| Some((conflict.id.clone(), decisions.get(&conflict.id)?.clone())))
         .collect();
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     if decided.values().any(|take| *take != Take::Mine) {
@@ -117,7 +118,7 @@ fn take_inner(
     }
     for conflict in conflicts {
         match decisions.get(&conflict.id) {
-            Some(side) => resolved.taken.push(((*conflict).clone(), *side)),
+            Some(take) => resolved.taken.push(((*conflict).clone(), take.clone())),
             None => {
                 let line = lines.get(&conflict.id).copied().unwrap_or(conflict.line);
                 resolved.open.push(Conflict { line, ..(*conflict).clone() });
@@ -150,32 +151,33 @@ impl Shift {
     }
 }
 
-fn side_of(conflict: &Conflict, side: Side) -> Option<&str> {
-    match side {
-        Side::Base => conflict.base.as_deref(),
-        Side::Mine => conflict.mine.as_deref(),
-        Side::Upstream => conflict.upstream.as_deref(),
+fn side_of<'a>(conflict: &'a Conflict, take: &'a Take) -> Option<&'a str> {
+    match take {
+        Take::Base => conflict.base.as_deref(),
+        Take::Mine => conflict.mine.as_deref(),
+        Take::Upstream => conflict.upstream.as_deref(),
+        Take::Value(value) => Some(value),
     }
 }
 
 /// Replaces our lines in a file.
-fn take_lines(files: &mut FileTree, conflict: &Conflict, side: Side, shift: &mut Shift) -> Result<(), Unplaced> {
-    if side == Side::Mine {
+fn take_lines(files: &mut FileTree, conflict: &Conflict, take: &Take, shift: &mut Shift) -> Result<(), Unplaced> {
+    if *take == Take::Mine {
         return Ok(());
     }
     let unplaced = || Unplaced { id: conflict.id.clone(), path: conflict.path.clone() };
     let file = files.get(conflict.path.as_str()).ok_or_else(unplaced)?;
     let text = file.as_text().ok_or_else(unplaced)?;
-    let wanted = side_of(conflict, side).unwrap_or_default();
+    let wanted = side_of(conflict, take).unwrap_or_default();
     let all = lines(text);
-    let own = lines(side_of(conflict, Side::Mine).unwrap_or_default());
+    let own = lines(side_of(conflict, &Take::Mine).unwrap_or_default());
     let start = find(&all, &own, conflict.line - 1).ok_or_else(unplaced)?;
     let mut edited = String::with_capacity(text.len() + wanted.len());
     edited.extend(all.iter().take(start).copied());
     end_line(&mut edited);
     edited.push_str(wanted);
     let rest = all.iter().skip(start + own.len());
-    if rest.len() > 0 {
+    if rest.len() > 0 || matches!(take, Take::Value(_)) {
         end_line(&mut edited);
     }
     edited.extend(rest.copied());
@@ -207,14 +209,16 @@ fn is_equal(all: &[&str], own: &[&str], place: usize) -> bool {
 }
 
 /// Takes a side of a whole file, or of the whole app where only that builds.
-fn take_whole(resolved: &mut Resolved, conflict: &Conflict, side: Side, sides: Three<&FileTree>) {
-    let tree = match side {
-        Side::Base => sides.base,
-        Side::Mine => sides.ours,
-        Side::Upstream => sides.theirs,
+fn take_whole(resolved: &mut Resolved, conflict: &Conflict, take: &Take, sides: Three<&FileTree>) {
+    let tree = match take {
+        Take::Base => sides.base,
+        Take::Mine => sides.ours,
+        Take::Upstream => sides.theirs,
+        // No value stands for a whole file.
+        Take::Value(_) => return,
     };
     match conflict.kind {
-        ConflictKind::RenameRename => rename(resolved, conflict, side),
+        ConflictKind::RenameRename => rename(resolved, conflict, take),
         ConflictKind::Semantic => {
             let app = conflict.path.as_str().split('/').take(2).collect::<Vec<_>>().join("/");
             let view = |path: &RepoPath| path.is_within(&app) && !super::tree::is_package_view(path);
@@ -227,7 +231,7 @@ fn take_whole(resolved: &mut Resolved, conflict: &Conflict, side: Side, sides: T
                 .extend(tree.iter().filter(|(path, _)| view(path)).map(|(p, f)| (p.clone(), f.clone())).collect());
         }
         ConflictKind::DeleteEdit | ConflictKind::EditDelete | ConflictKind::FileKind | ConflictKind::BothAdded => {
-            take_file(resolved, conflict, side, tree);
+            take_file(resolved, conflict, take, tree);
         }
         // Lines were taken before, keys of config.yaml are set by the caller.
         ConflictKind::Text
@@ -241,14 +245,18 @@ fn take_whole(resolved: &mut Resolved, conflict: &Conflict, side: Side, sides: T
     }
 }
 
-fn take_file(resolved: &mut Resolved, conflict: &Conflict, side: Side, tree: &FileTree) {
-    if side == Side::Mine {
+fn take_file(resolved: &mut Resolved, conflict: &Conflict, take: &Take, tree: &FileTree) {
+    if *take == Take::Mine {
         return;
     }
-    let text = side_of(conflict, side);
+    let text = side_of(conflict, take);
     match text.map(File::text).or_else(|| tree.get(conflict.path.as_str()).cloned()) {
         Some(file) => {
             let mode = tree.get(conflict.path.as_str()).map_or(file.mode, |known| known.mode);
+            for rival in collisions::rivals(&resolved.files, &conflict.path) {
+                resolved.files.remove(&rival);
+                links::remove_entry(&mut resolved.files, &rival);
+            }
             let was_there = resolved.files.contains(conflict.path.as_str());
             resolved.files.insert(conflict.path.clone(), File { mode, ..file });
             if !was_there {
@@ -263,8 +271,8 @@ fn take_file(resolved: &mut Resolved, conflict: &Conflict, side: Side, tree: &Fi
 }
 
 /// Moves a file to the name that a side gave it, and its entries in kustomizations along.
-fn rename(resolved: &mut Resolved, conflict: &Conflict, side: Side) {
-    let wanted = side_of(conflict, side).and_then(|name| RepoPath::parse(name).ok());
+fn rename(resolved: &mut Resolved, conflict: &Conflict, take: &Take) {
+    let wanted = side_of(conflict, take).and_then(|name| RepoPath::parse(name).ok());
     let Some(wanted) = wanted.filter(|wanted| *wanted != conflict.path) else {
         return;
     };

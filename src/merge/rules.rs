@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::Side;
+use crate::base::limits::{MAX_APP_FILES, MAX_FILE_BYTES, MAX_YAML_DOCUMENTS};
+pub(super) use crate::model::Take;
 use crate::schema::{self, ListRule};
 
 /// Fields by which items of an unknown list may be told apart, the best first.
@@ -32,20 +33,29 @@ pub(super) const GUESSED_KEYS: [&str; 16] = [
 pub struct Limits {
     /// Bytes of a file that is read as YAML.
     pub file_bytes: usize,
+    /// Bytes of a file that is merged by lines.
+    pub text_bytes: usize,
+    /// Documents of a file that is merged by structure.
+    pub documents: usize,
+    /// Files of an app among which objects that moved are looked for.
+    pub files: usize,
     /// Items times items of two lists that are aligned with each other.
     pub alignment_cells: usize,
     /// Comparisons of documents and files by likeness.
     pub comparisons: usize,
     /// Conflicts of one file; with more the file is one conflict.
     pub conflicts: usize,
-    /// Entries visited and bytes read in one merge.
+    /// Work of one merge: entries visited, and blocks of 64 bytes read.
     pub fuel: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            file_bytes: 4 * 1024 * 1024,
+            file_bytes: MAX_FILE_BYTES,
+            text_bytes: 8 * MAX_FILE_BYTES,
+            documents: MAX_YAML_DOCUMENTS,
+            files: MAX_APP_FILES,
             alignment_cells: 4_000_000,
             comparisons: 4_096,
             conflicts: 200,
@@ -64,29 +74,6 @@ pub enum Prefer {
     Ours,
     /// Theirs.
     Theirs,
-}
-
-/// What a person decided about a conflict.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Take {
-    /// Ours.
-    Mine,
-    /// Theirs.
-    Upstream,
-    /// What both started from.
-    Base,
-    /// A value, as it shall stand in the file.
-    Value(String),
-}
-
-impl From<Side> for Take {
-    fn from(side: Side) -> Self {
-        match side {
-            Side::Mine => Self::Mine,
-            Side::Upstream => Self::Upstream,
-            Side::Base => Self::Base,
-        }
-    }
 }
 
 /// A list that somebody told how to merge.
@@ -113,7 +100,7 @@ pub struct Rules {
     pub prefer: Prefer,
     /// Decisions by conflict.
     pub decided: BTreeMap<String, Take>,
-    /// Objects and fields of them at which theirs' edits are put back.
+    /// Objects and fields of them at which theirs' edits are put back; whole objects and files where the field is empty.
     pub withheld: BTreeSet<(String, String)>,
     /// Where to stop.
     pub limits: Limits,
@@ -138,6 +125,11 @@ impl Rules {
         self.withheld.iter().any(|(known, _)| known == object)
     }
 
+    /// Returns whether edits of theirs at a field of an object are put back, or in all of an object or file.
+    pub(super) fn withholds(&self, object: &str, field: &str) -> bool {
+        !self.withheld.is_empty() && self.withheld.contains(&(object.to_owned(), field.to_owned()))
+    }
+
     /// Returns how a list is merged; nothing where only its items can tell.
     pub(super) fn list(&self, subject: &Subject, path: &[&str], comment: Option<&str>) -> Option<ListRule> {
         if let Some(rule) = comment.and_then(ListRule::parse) {
@@ -156,3 +148,6 @@ pub(super) fn list_comment(text: &str) -> Option<&str> {
     let word = word.strip_prefix("key=").unwrap_or(word);
     matches!(word.split(['=', ' ']).next(), Some(first) if first != "keep" && !first.is_empty()).then_some(word)
 }
+
+#[cfg(test)]
+mod tests;

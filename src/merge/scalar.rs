@@ -2,12 +2,14 @@
 //!
 //! Not here: writing the result into ours (`structure`).
 
+use super::check::parts_of_image;
 use super::document;
 use super::part::Part;
 use super::rules::{Rules, Subject};
 use super::structure::Trio;
 use super::text::merge_text;
 use super::tree::Three;
+use super::variables;
 use crate::base::{Digest, RepoPath};
 use crate::schema::{self, Shape};
 use crate::yaml::cst::{Cst, Source, Style, hash_of_alias};
@@ -40,7 +42,8 @@ pub(super) struct BlockText {
 pub(super) fn merge(trio: &Trio<'_>, fields: &[String], subject: &Subject, rules: &Rules) -> ScalarMerge {
     let Three { base, ours: Some(ours), theirs: Some(theirs) } = *trio else { return ScalarMerge::Conflict };
     let (mine, upstream) = (ours.node(), theirs.node());
-    if mine.value == upstream.value && !mine.value.is_string() {
+    let has_tag = |part: Part<'_>| part.cst.slice(&part.node().span).contains('!');
+    if mine.value == upstream.value && !mine.value.is_string() && !has_tag(ours) && !has_tag(theirs) {
         return ScalarMerge::Ours;
     }
     let path: Vec<&str> = fields.iter().map(String::as_str).collect();
@@ -51,6 +54,28 @@ pub(super) fn merge(trio: &Trio<'_>, fields: &[String], subject: &Subject, rules
     let raws = (base.and_then(Raw::of), Raw::of(ours), Raw::of(theirs));
     let (Some(old), Some(mine), Some(upstream)) = raws else { return ScalarMerge::Conflict };
     blocks(&Three { base: old, ours: mine, theirs: upstream }, fields, rules).unwrap_or(ScalarMerge::Conflict)
+}
+
+/// Returns a value with the edits of both sides, where one can be thought of: the repository of one image with the tag of the
+/// other. It is never taken unasked.
+pub(super) fn suggestion(trio: &Trio<'_>, fields: &[String]) -> Option<String> {
+    let Three { base: Some(base), ours: Some(ours), theirs: Some(theirs) } = *trio else { return None };
+    let has_digest = [base, ours, theirs].iter().any(|part| part.node().text.contains('@'));
+    if has_digest || fields.last().is_none_or(|field| field != "image") {
+        return None;
+    }
+    let of = |part: Part<'_>| {
+        let (repository, tag) = parts_of_image(&part.node().text);
+        (repository.to_owned(), tag.to_owned())
+    };
+    let (old, mine, upstream) = (of(base), of(ours), of(theirs));
+    let pick = |old: &String, mine: &String, upstream: &String| match (old == mine, old == upstream) {
+        (true, _) => Some(upstream.clone()),
+        (false, true) => Some(mine.clone()),
+        (false, false) => None,
+    };
+    let (repository, tag) = (pick(&old.0, &mine.0, &upstream.0)?, pick(&old.1, &mine.1, &upstream.1)?);
+    (!tag.is_empty()).then(|| format!("{repository}:{tag}"))
 }
 
 /// A block text as it is written.
@@ -115,6 +140,11 @@ fn blocks(raws: &Three<Raw>, fields: &[String], rules: &Rules) -> Option<ScalarM
 
 /// Merges a file inside a text by its structure, one level deep, if that leaves nothing to decide.
 fn embedded(raws: &Three<Raw>, fields: &[String], rules: &Rules) -> Option<String> {
+    if fields.last().is_some_and(|name| variables::is_called_so(name)) {
+        let Three { base, ours, theirs } = raws;
+        let texts = Three { base: base.lines.as_str(), ours: ours.lines.as_str(), theirs: theirs.lines.as_str() };
+        return variables::merge_clean(&texts, rules);
+    }
     let name = fields.last().filter(|name| [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end)))?;
     let path = RepoPath::parse(&format!("embedded/{}", name.replace('/', "-"))).ok()?;
     let texts = Three {
@@ -138,7 +168,7 @@ pub(super) fn hash_of_written(value: &str) -> Digest {
 }
 
 /// Reads a quantity as a number of thousandths; a quantity that is none of these is compared as text.
-fn quantity(text: &str) -> Option<i128> {
+pub(super) fn quantity(text: &str) -> Option<i128> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (digits, suffix) = text.split_at_checked(end)?;
     let scale: i128 = match suffix {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::align::align;
+use super::align::{align, is_unique};
 use super::conflict::{ConflictKind, NoticeKind};
 use super::finding::{Findings, Sides};
 use super::part::Part;
@@ -15,21 +15,32 @@ use super::piece::{Piece, Rope};
 use super::place::{Frame, contested, order};
 use super::rules::{Rules, Subject, Take};
 use super::scalar::{self, ScalarMerge};
-use super::template::{self, Arm};
 use super::tree::Three;
 use crate::base::Digest;
-use crate::yaml::cst::{Cst, Kind, Label, Node, Style, hash_of_list, hash_of_map};
+use crate::yaml::cst::{Cst, Kind, Node, Style, hash_of_list, hash_of_map};
 
+mod blocks;
 mod nested;
+mod opaque;
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub(super) use nested::brackets;
 
-/// Why a file cannot be merged by structure.
+/// What is said where the fuel is used up.
+pub(super) const TOO_MUCH: &str = "the merge is too much work";
+
+/// Why something cannot be merged by structure.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Impossible(pub(super) String);
+pub(super) enum Impossible {
+    /// This collection cannot, and what holds it may be merged with this part of it by lines.
+    Here(String),
+    /// The file cannot.
+    File(String),
+    /// The file is too much work.
+    Limit(String),
+}
 
 /// Merges the nodes of one document.
 pub(super) struct Structure<'a, 'f> {
@@ -75,18 +86,18 @@ impl<'a> Structure<'a, '_> {
         };
         let visited = lists.base.len() + lists.ours.len() + lists.theirs.len();
         let comment = self.list_comment.take();
-        self.found.burn(visited).map_err(|()| Impossible("the merge is too much work".to_owned()))?;
+        self.found.burn(visited).map_err(|()| Impossible::Limit(TOO_MUCH.to_owned()))?;
         let is_map = [nodes.ours, nodes.theirs].into_iter().flatten().any(|node| node.kind == Kind::Map);
         if is_map { self.map(&lists, column) } else { self.list(&lists, comment.as_deref(), column) }
     }
 
     fn map(&mut self, lists: &Three<Vec<Part<'a>>>, column: usize) -> Result<Collected, Impossible> {
-        let names = lists.as_ref().map(|list| key_names(list));
+        let names = blocks::key_names(lists);
         for side in [&names.base, &names.ours, &names.theirs] {
             let mut sorted: Vec<&String> = side.iter().collect();
             sorted.sort();
             if let Some(double) = sorted.windows(2).find(|pair| pair.first() == pair.last()) {
-                return Err(Impossible(format!(
+                return Err(Impossible::Here(format!(
                     "the key {} is there twice",
                     double.first().map_or("", |it| it.as_str())
                 )));
@@ -112,13 +123,22 @@ impl<'a> Structure<'a, '_> {
         if aligned.is_doubled {
             self.notice(NoticeKind::ListKeyDiffers, "its items are not told apart by their key, which occurs twice");
         }
+        if aligned.has_other_types {
+            let detail = "a key is a number on one side and a text on another, so these are two items";
+            self.notice(NoticeKind::KeyTypeDiffers, detail);
+        }
         let mut names = aligned.names;
+        // Of two items with one name only one would come out.
+        if [&names.base, &names.ours, &names.theirs].into_iter().any(|names| !is_unique(names)) {
+            return Err(Impossible::File("two items of a list cannot be told apart".to_owned()));
+        }
         let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
         let mut ordered = order(&slices, Frame::Merged);
         let mut whole = Vec::new();
         if ordered.is_disputed {
             if aligned.is_ordered {
-                let (number, take) = self.open(ConflictKind::Order, "both sides put these items in another order");
+                let (number, take) =
+                    self.open(ConflictKind::Order, "both sides put these items in another order", lists);
                 whole.extend(number);
                 if take == Some(Take::Upstream) {
                     ordered = order(&slices, Frame::Theirs);
@@ -161,7 +181,7 @@ impl<'a> Structure<'a, '_> {
                 continue;
             }
             let (number, take) =
-                self.open(ConflictKind::Order, "both sides put items in one place, where order counts");
+                self.open(ConflictKind::Order, "both sides put items in one place, where order counts", lists);
             whole.extend(number);
             match take {
                 Some(Take::Upstream) => gone.extend(mine),
@@ -254,8 +274,7 @@ impl<'a> Structure<'a, '_> {
 
     /// Returns whether theirs' edit of the entry at hand is put back.
     fn is_withheld(&self) -> bool {
-        self.rules.withholds_in(&self.subject.object)
-            && self.rules.withheld.contains(&(self.subject.object.clone(), self.path.concat()))
+        self.rules.withholds_in(&self.subject.object) && self.rules.withholds(&self.subject.object, &self.path.concat())
     }
 
     /// Says that an entry goes although the other side gave it another comment or style.
@@ -294,7 +313,16 @@ impl<'a> Structure<'a, '_> {
             return Ok(settle(self.kept(theirs, column)));
         }
         if ours.is_control() || theirs.is_control() {
-            return Ok(settle(self.kept(ours, column)));
+            let is_base = |part: Part<'_>| base.is_some_and(|base| blocks::is_same_action(base, part));
+            if blocks::is_same_action(ours, theirs) || is_base(theirs) {
+                return Ok(settle(self.kept(ours, column)));
+            }
+            if is_base(ours) {
+                return Ok(settle(self.kept(theirs, column)));
+            }
+            let trio = Three { base, ours: Some(ours), theirs: Some(theirs) };
+            let why = "both sides changed the control line of the template";
+            return Ok(settle(self.conflict(ConflictKind::TemplateBlock, why, &trio, column)));
         }
         // An item or document that both added with other content is one question, not one for each field.
         let is_item = base.is_none() && ours.key().is_none() && !self.is_added;
@@ -352,34 +380,6 @@ impl<'a> Structure<'a, '_> {
     }
 }
 
-/// Names the entries of a map: by key, and inside of control blocks also by the arm that they stand in.
-fn key_names(list: &[Part<'_>]) -> Vec<String> {
-    let mut open: Vec<&str> = Vec::new();
-    let mut names = Vec::with_capacity(list.len());
-    for part in list {
-        match &part.child.label {
-            Label::Control(name) => {
-                match template::arm(name) {
-                    Arm::Opens => open.push(name),
-                    Arm::Turns => {
-                        open.pop();
-                        open.push(name);
-                    }
-                    Arm::Ends => {
-                        open.pop();
-                    }
-                    Arm::Stands => {}
-                }
-                names.push(format!("!{name}"));
-            }
-            Label::Key(key) if open.is_empty() => names.push(key.clone()),
-            Label::Key(key) => names.push(format!("{key} in {}", open.join(" "))),
-            Label::Item => names.push("-".to_owned()),
-        }
-    }
-    names
-}
-
 /// Returns how an item or control line is called in the content of its collection.
 fn item_mark(part: Part<'_>) -> String {
     if part.is_control() { "!".to_owned() } else { String::new() }
@@ -408,6 +408,9 @@ impl<'a> Structure<'a, '_> {
         let hashes = trio.map(|part| part.map(Part::hash));
         let (number, take) =
             self.found.open(self.rules, (kind, why), (self.subject, &self.path.concat()), Sides { shown, hashes });
+        if let Some(number) = number {
+            self.found.suggest(number, scalar::suggestion(trio, &self.fields));
+        }
         let piece = |part: Option<Part<'a>>| match part {
             Some(part) => self.kept(part, column),
             None => absent(String::new()),
@@ -433,9 +436,10 @@ impl<'a> Structure<'a, '_> {
     }
 
     /// Opens a conflict about the collection at hand.
-    fn open(&mut self, kind: ConflictKind, why: &str) -> (Option<usize>, Option<Take>) {
-        let none = || Three { base: None, ours: None, theirs: None };
-        let sides = Sides { shown: none(), hashes: Three { base: None, ours: None, theirs: None } };
+    fn open(&mut self, kind: ConflictKind, why: &str, lists: &Three<Vec<Part<'a>>>) -> (Option<usize>, Option<Take>) {
+        let hash = |list: &Vec<Part<'a>>| hash_of_list(list.iter().map(|part| part.hash()));
+        let hashes = lists.as_ref().map(|list| Some(hash(list)));
+        let sides = Sides { shown: Three { base: None, ours: None, theirs: None }, hashes };
         self.found.open(self.rules, (kind, why), (self.subject, &self.path.concat()), sides)
     }
 
@@ -448,6 +452,9 @@ impl<'a> Structure<'a, '_> {
 /// Shows an entry's value to people.
 fn shown(part: Part<'_>) -> String {
     let node = part.node();
+    if part.is_control() {
+        return part.lines(0);
+    }
     match node.kind {
         Kind::Scalar if node.style != Style::BlockText => part.token(part.column()),
         Kind::Alias => part.token(part.column()),

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::tree::Three;
 use crate::yaml::cst::Control;
 
 /// Words with which a control action begins.
@@ -51,7 +52,7 @@ pub(super) fn mask(text: &str, (open, close): &(String, String)) -> Result<Mask,
         let behind = text.get(range.end..line_end).unwrap_or("");
         let is_alone = before.trim().is_empty() && behind.trim().is_empty();
         masked.push_str(text.get(at..range.start).unwrap_or(""));
-        if is_alone && is_control(action, open) {
+        if is_alone && (is_control(action, open) || inserts_lines(action)) {
             let name = action.split_whitespace().collect::<Vec<_>>().join(" ");
             let number = seen.entry(name.clone()).or_default();
             *number += 1;
@@ -99,6 +100,37 @@ fn is_control(action: &str, open: &str) -> bool {
     inner.starts_with("/*")
         || inner.split(|c: char| !c.is_ascii_alphabetic()).next().is_some_and(|word| CONTROLS.contains(&word))
         || inner.starts_with('$')
+}
+
+/// Returns whether an action alone on its line puts whole lines there, which are no value of the line before.
+fn inserts_lines(action: &str) -> bool {
+    action.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| matches!(word, "indent" | "nindent"))
+}
+
+/// Returns whether a merged text holds each action as often as the edits of both sides come to.
+pub(super) fn has_right_actions(sides: &Three<&str>, merged: &str, (open, close): &(String, String)) -> bool {
+    let counted = |text: &str| -> Option<BTreeMap<String, usize>> {
+        let mut found = BTreeMap::new();
+        for range in actions(text, open, close).ok()? {
+            let words: Vec<&str> = text.get(range)?.split_whitespace().collect();
+            *found.entry(words.join(" ")).or_default() += 1;
+        }
+        Some(found)
+    };
+    let (Some(base), Some(ours), Some(theirs), Some(merged)) =
+        (counted(sides.base), counted(sides.ours), counted(sides.theirs), counted(merged))
+    else {
+        return false;
+    };
+    let of = |side: &BTreeMap<String, usize>, action: &str| side.get(action).copied().unwrap_or(0);
+    let mut all = base.keys().chain(ours.keys()).chain(theirs.keys()).chain(merged.keys());
+    all.all(|action| {
+        let (b, o, t, m) = (of(&base, action), of(&ours, action), of(&theirs, action), of(&merged, action));
+        let plain = if b == o || o == t { t } else { o };
+        // Both may have made one edit, or each one of its own.
+        let is_one_edit = (b == o || b == t || o == t) && m == plain;
+        is_one_edit || m == (o + t).saturating_sub(b) || m >= o.min(t) && m <= o.max(t) && b != o && b != t
+    })
 }
 
 /// Finds the actions of a text.
@@ -156,7 +188,8 @@ fn end_of(text: &str, from: usize, close: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::mask;
+    use super::{has_right_actions, mask};
+    use crate::merge::Three;
 
     fn check(text: &str, expected: &str, controls: &[&str]) {
         let found = mask(text, &("{{".to_owned(), "}}".to_owned())).unwrap();
@@ -186,5 +219,24 @@ mod tests {
         assert!(mask("{{ if .a }}\n", &braces).is_err());
         assert!(mask("{{ end }}\n", &braces).is_err());
         assert!(mask("{{ .a\n", &braces).is_err());
+    }
+
+    #[test]
+    fn a_line_that_an_action_fills_with_lines_is_no_value() {
+        let line = "a:\n  {{- include \"x\" . | nindent 2 }}\nb: 1\n";
+        let hidden = format!("a:\n  {}\nb: 1\n", "#".repeat(32));
+        check(line, &hidden, &["{{- include \"x\" . | nindent 2 }} 1"]);
+    }
+
+    #[test]
+    fn every_action_comes_out_as_often_as_both_sides_want_it() {
+        let check = |base: &str, ours: &str, theirs: &str, merged: &str| {
+            has_right_actions(&Three { base, ours, theirs }, merged, &("{{".to_owned(), "}}".to_owned()))
+        };
+        assert!(check("{{ a }}", "{{ a }}", "{{ b }}", "{{ b }}"));
+        assert!(check("", "{{ a }}", "{{ a }}", "{{ a }}"));
+        assert!(check("", "{{ a }}", "{{ a }}", "{{ a }}{{ a }}"));
+        assert!(!check("{{ a }}", "{{ a }}", "{{ b }}", "{{ a }}"));
+        assert!(!check("{{ a }}", "{{ a }}", "{{ a }}", ""));
     }
 }

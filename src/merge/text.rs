@@ -5,6 +5,9 @@
 //! (`conflict`).
 
 use super::line_diff::{self, Change, lines};
+use super::piece::Rope;
+use super::present::{self, MarkerLabels, MarkerStyle};
+use super::tree::Three;
 
 /// Common lines between two conflicts up to which they are joined whatever those lines hold.
 const JOIN_LINES: usize = 3;
@@ -31,17 +34,29 @@ pub struct Hunk {
     pub theirs: String,
 }
 
-/// Names of the two sides in conflict markers.
-#[derive(Clone, Copy, Debug)]
-pub struct Labels<'a> {
-    /// Name of our side.
-    pub ours: &'a str,
-    /// Name of their side.
-    pub theirs: &'a str,
-}
-
 /// Merges `theirs` into `ours` by lines.
 pub fn merge_text(base: &str, ours: &str, theirs: &str) -> TextMerge {
+    merge_for(Three { base, ours, theirs }, MarkerStyle::Merge)
+}
+
+/// Merges by lines and writes git's conflict markers; returns the number of conflicts with the text.
+///
+/// The borders of conflicts hang on the style: git cuts a conflict down to what differs only where it does not show base, and in `zdiff3`
+/// takes off what both sides share at its ends.
+pub fn merge_text_marked(texts: Three<&str>, style: MarkerStyle, labels: MarkerLabels<'_>) -> (String, usize) {
+    let merged = merge_for(texts, style);
+    let mut rope = Rope::default();
+    for (number, (before, hunk)) in merged.parts().into_iter().enumerate() {
+        rope.push_str(&before);
+        if let Some(Hunk { line: _, base, ours, theirs }) = hunk.cloned() {
+            rope.push(Rope::open(vec![number], Three { base, ours, theirs }));
+        }
+    }
+    (present::with_markers(&rope, style, labels), merged.conflicts.len())
+}
+
+fn merge_for(texts: Three<&str>, style: MarkerStyle) -> TextMerge {
+    let Three { base, ours, theirs } = texts;
     let clean = |text: &str| TextMerge { text: text.to_owned(), conflicts: Vec::new() };
     if base == theirs || ours == theirs {
         return clean(ours);
@@ -52,29 +67,29 @@ pub fn merge_text(base: &str, ours: &str, theirs: &str) -> TextMerge {
     let texts = Texts { base: lines(base), ours: lines(ours), theirs: lines(theirs) };
     let mine = line_diff::changes(&texts.base, &texts.ours);
     let upstream = line_diff::changes(&texts.base, &texts.theirs);
-    let regions = join_near(refine(overlay(&mine, &upstream, &texts), &texts), &texts);
+    let regions = overlay(&mine, &upstream, &texts);
+    let regions = match style {
+        MarkerStyle::Merge => join_near(refine(regions, &texts), &texts),
+        MarkerStyle::Diff3 => regions,
+        MarkerStyle::Zdiff3 => trim(regions, &texts),
+    };
     write(&regions, &texts)
 }
 
-/// Writes the merged text with git's conflict markers instead of ours alone.
-pub fn with_markers(merged: &TextMerge, labels: Labels<'_>) -> String {
-    let end =
-        if merged.text.split_inclusive('\n').next().is_some_and(|line| line.ends_with("\r\n")) { "\r\n" } else { "\n" };
-    let mut out = String::with_capacity(merged.text.len());
-    let mut rest = lines(&merged.text).into_iter();
-    let mut line = 1;
-    for hunk in &merged.conflicts {
-        out.extend(rest.by_ref().take(hunk.line - line));
-        let own = lines(&hunk.ours).len();
-        line = hunk.line + rest.by_ref().take(own).count();
-        out.push_str(&format!("<<<<<<< {}{end}", labels.ours));
-        push_ended(&mut out, &hunk.ours, end);
-        out.push_str(&format!("======={end}"));
-        push_ended(&mut out, &hunk.theirs, end);
-        out.push_str(&format!(">>>>>>> {}{end}", labels.theirs));
+impl TextMerge {
+    /// Returns the text in parts: what is settled, and the conflict behind it; behind the last part there is none.
+    pub(super) fn parts(&self) -> Vec<(String, Option<&Hunk>)> {
+        let mut rest = lines(&self.text).into_iter();
+        let mut line = 1;
+        let mut parts = Vec::with_capacity(self.conflicts.len() + 1);
+        for hunk in &self.conflicts {
+            let before: String = rest.by_ref().take(hunk.line - line).collect();
+            line = hunk.line + rest.by_ref().take(lines(&hunk.ours).len()).count();
+            parts.push((before, Some(hunk)));
+        }
+        parts.push((rest.collect(), None));
+        parts
     }
-    out.extend(rest);
-    out
 }
 
 /// Returns whether a text holds a whole set of conflict markers.
@@ -89,13 +104,6 @@ pub fn has_markers(text: &str) -> bool {
         }
     }
     false
-}
-
-fn push_ended(out: &mut String, text: &str, end: &str) {
-    out.push_str(text);
-    if !text.is_empty() && !text.ends_with('\n') {
-        out.push_str(end);
-    }
 }
 
 struct Texts<'a> {
@@ -137,8 +145,12 @@ impl Span {
         self.start + self.count
     }
 
-    fn text(self, lines: &[&str]) -> String {
+    fn lines<'a>(self, lines: &[&'a str]) -> Vec<&'a str> {
         lines.iter().skip(self.start).take(self.count).copied().collect()
+    }
+
+    fn text(self, lines: &[&str]) -> String {
+        self.lines(lines).concat()
     }
 
     fn to(self, other: Self) -> Self {
@@ -246,6 +258,20 @@ fn append(regions: &mut Vec<Region>, next: Region) {
     }
 }
 
+/// Takes the lines off each conflict that both sides share at its ends.
+fn trim(mut regions: Vec<Region>, texts: &Texts<'_>) -> Vec<Region> {
+    for region in regions.iter_mut().filter(|region| region.winner == Winner::Nobody) {
+        let (ours, theirs) = (region.ours.lines(&texts.ours), region.theirs.lines(&texts.theirs));
+        let head = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
+        let rest = ours.len().min(theirs.len()) - head;
+        let tail = ours.iter().rev().zip(theirs.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+        for span in [&mut region.ours, &mut region.theirs] {
+            *span = Span { start: span.start + head, count: span.count - head - tail };
+        }
+    }
+    regions
+}
+
 /// Cuts each conflict down to the lines in which the two sides differ from each other.
 fn refine(regions: Vec<Region>, texts: &Texts<'_>) -> Vec<Region> {
     let mut refined = Vec::with_capacity(regions.len());
@@ -254,9 +280,7 @@ fn refine(regions: Vec<Region>, texts: &Texts<'_>) -> Vec<Region> {
             refined.push(region);
             continue;
         }
-        let ours: Vec<&str> = texts.ours.iter().skip(region.ours.start).take(region.ours.count).copied().collect();
-        let theirs: Vec<&str> =
-            texts.theirs.iter().skip(region.theirs.start).take(region.theirs.count).copied().collect();
+        let (ours, theirs) = (region.ours.lines(&texts.ours), region.theirs.lines(&texts.theirs));
         let differing = line_diff::changes(&ours, &theirs);
         let bases = cut_base(region, &ours, &differing, texts);
         if differing.is_empty() {
@@ -276,7 +300,7 @@ fn refine(regions: Vec<Region>, texts: &Texts<'_>) -> Vec<Region> {
 /// Deals the base lines of a conflict out to its parts: the lines that both sides kept between two parts are the
 /// borders.
 fn cut_base(region: Region, ours: &[&str], parts: &[Change], texts: &Texts<'_>) -> Vec<Span> {
-    let base: Vec<&str> = texts.base.iter().skip(region.base.start).take(region.base.count).copied().collect();
+    let base = region.base.lines(&texts.base);
     let from_base = line_diff::changes(&base, ours);
     let mut spans = Vec::with_capacity(parts.len());
     for (place, part) in parts.iter().enumerate() {

@@ -3,11 +3,12 @@
 //! Whatever one side alone changed is taken by bytes, unread. Only a file that both sides changed is merged. A file that
 //! a side renamed, or an object that it put into another file, is followed, so that the other side's changes arrive
 //! there. Not here: files (`file`), lines (`text`), which file became which (`rename`), which object stands where
-//! (`moves`), entries of a kustomization that hang on a file (`links`).
+//! (`moves`), entries of a kustomization that hang on a file (`links`), what both sides say together (`withdraw`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::check::{self, Finding};
+use super::caution;
+use super::collisions;
 use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind, Texts};
 use super::custom;
 use super::file::{How, merge_file};
@@ -15,14 +16,12 @@ use super::links::{self, Withheld};
 use super::moves;
 use super::rename::{self, Trio};
 use super::rules::{Rules, Take};
-use crate::base::RepoPath;
+use super::withdraw;
+use crate::base::{RepoPath, sha256};
 use crate::model::{File, FileMode, FileTree};
 
 /// Bytes in which a NUL makes a file binary, as git looks at it.
 const BINARY_PROBE_BYTES: usize = 8_000;
-
-/// Rounds in which edits of theirs are put back.
-const MAX_WITHDRAWALS: usize = 8;
 
 /// Three things of one kind: base, ours, theirs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -56,59 +55,15 @@ pub struct Merged {
 ///
 /// Where each side is fine alone and both together are not, the edits of theirs that have a part in it are put back.
 pub fn merge(trees: Three<&FileTree>, rules: &Rules) -> Merged {
-    let mut merged = merge_once(trees, rules);
-    if merged.how.is_empty() {
-        return merged;
-    }
-    let mut found = check::dangling(&merged.files);
-    if found.is_empty() {
-        return merged;
-    }
-    let key = |it: &Finding| (it.object.clone(), it.field.clone(), it.name.clone());
-    let known: BTreeSet<_> =
-        [trees.ours, trees.theirs].into_iter().flat_map(check::dangling).map(|it| key(&it)).collect();
-    let mut rules = rules.clone();
-    let (mut open, mut settled) = (BTreeMap::new(), BTreeMap::new());
-    for _ in 0..MAX_WITHDRAWALS {
-        found.retain(|it| !known.contains(&key(it)) && !settled.contains_key(&semantic(it).id));
-        for finding in &found {
-            let conflict = semantic(finding);
-            let take = rules.decided.get(&conflict.id).cloned();
-            if take != Some(Take::Upstream) {
-                rules.withheld.extend(finding.involved.iter().cloned());
-            }
-            match take {
-                Some(take) => settled.insert(conflict.id.clone(), (conflict, take)).map(|_| ()),
-                None => open.insert(conflict.id.clone(), conflict).map(|_| ()),
-            };
-        }
-        if found.is_empty() {
-            break;
-        }
-        merged = merge_once(trees, &rules);
-        found = check::dangling(&merged.files);
-    }
-    merged.conflicts.extend(open.into_values());
-    merged.replayed.extend(settled.into_values());
-    merged.conflicts.sort_by(|a, b| (&a.path, a.line, &a.key).cmp(&(&b.path, b.line, &b.key)));
+    let mut merged = withdraw::checked(trees, rules, merge_once(trees, rules));
+    merged.notices.extend(caution::cautions(trees.ours, &merged.files));
+    merged.notices.sort();
+    merged.notices.dedup();
     merged
 }
 
-/// Makes a conflict of a name that nothing has.
-fn semantic(finding: &Finding) -> Conflict {
-    let Finding { file, object, field, name, wanted, known, involved: _ } = finding;
-    let repair = match known.as_slice() {
-        [only] => format!("; set it to {only} and take upstream"),
-        _ => String::new(),
-    };
-    let why =
-        format!("each side is fine alone, but together nothing has the name {name}, which should be {wanted}{repair}");
-    let conflict = Conflict::new(ConflictKind::Semantic, file, Texts::default(), why);
-    Conflict { object: object.clone(), key: field.clone(), ..conflict }
-}
-
 /// Merges the trees without a look at what they say together.
-fn merge_once(trees: Three<&FileTree>, rules: &Rules) -> Merged {
+pub(super) fn merge_once(trees: Three<&FileTree>, rules: &Rules) -> Merged {
     let Three { base, ours, theirs } = trees;
     let mut merged = Merged::default();
     take_package_view(base, ours, theirs, &mut merged);
@@ -122,14 +77,22 @@ fn merge_once(trees: Three<&FileTree>, rules: &Rules) -> Merged {
         merged.files.extend(sides.theirs);
         return merged;
     }
-    let moved = moves::settle(&mut sides, rules);
-    merged.conflicts.extend(moved.conflicts);
-    merged.notices.extend(moved.notices);
+    let most = [&sides.base, &sides.ours, &sides.theirs].map(FileTree::len).into_iter().max().unwrap_or(0);
+    if most > rules.limits.files {
+        let first = sides.ours.paths().next().and_then(RepoPath::parent);
+        let detail = format!("nothing that moved is followed among {most} files");
+        merged.notices.extend(first.map(|app| notice(NoticeKind::Limit, &app, &detail)));
+    } else {
+        let moved = moves::settle(&mut sides, rules);
+        merged.conflicts.extend(moved.conflicts);
+        merged.notices.extend(moved.notices);
+    }
     let mut rules = rules.clone();
     let mut withheld = Withheld::default();
     // A kustomization comes last, because its entries hang on what became of the files.
-    let (files, kustomizations): (Vec<Trio>, Vec<Trio>) =
-        rename::pair(sides.as_ref()).into_iter().partition(|trio| !links::is_kustomization(trio));
+    let (files, kustomizations): (Vec<Trio>, Vec<Trio>) = rename::pair(sides.as_ref(), rules.limits.comparisons)
+        .into_iter()
+        .partition(|trio| !links::is_kustomization(trio));
     if files.iter().chain(&kustomizations).any(|trio| is_open(trio, sides.as_ref())) {
         rules.lists.extend(custom::from_manifests(sides.as_ref()));
         rules.custom.extend(custom::from_definitions(sides.as_ref()));
@@ -137,6 +100,7 @@ fn merge_once(trees: Three<&FileTree>, rules: &Rules) -> Merged {
     for trio in files.iter().chain(&kustomizations) {
         settle(trio, sides.as_ref(), &mut withheld, (&mut rules, &mut merged));
     }
+    collisions::settle(sides.as_ref(), &mut merged);
     merged.conflicts.sort_by(|a, b| (&a.path, a.line, &a.key).cmp(&(&b.path, b.line, &b.key)));
     merged.notices.sort();
     merged
@@ -160,11 +124,16 @@ fn settle(trio: &Trio, sides: Three<&FileTree>, withheld: &mut Withheld, (rules,
         (file(&trio.base, sides.base), file(&trio.ours, sides.ours), file(&trio.theirs, sides.theirs));
     let Some(place) = place(trio, merged) else { return };
     let base = base.map(|base| withheld.without_entries(&place, base));
+    let is_withheld = rules.withholds(place.as_str(), "");
+    if is_withheld && trio.theirs.is_none() && ours.is_some() {
+        withheld.add(&place);
+    }
+    let theirs = if is_withheld { base.clone() } else { theirs };
     if ours == theirs || base == theirs {
         merged.files.extend(ours.map(|file| (place, file)).into_iter().collect());
         return;
     }
-    if base == ours && rules.withheld.is_empty() {
+    if base == ours && (rules.withheld.is_empty() || !place.is_yaml()) {
         merged.files.extend(theirs.map(|file| (place, file)).into_iter().collect());
         return;
     }
@@ -176,7 +145,10 @@ fn settle(trio: &Trio, sides: Three<&FileTree>, withheld: &mut Withheld, (rules,
     let all = [&base, &ours, &theirs];
     if all.into_iter().flatten().any(|file| text_of(file).is_none()) {
         let why = "both sides changed the file, which is no text";
-        merged.conflicts.push(Conflict::new(ConflictKind::FileKind, &place, Texts::default(), why));
+        let contents = Three { base: &base, ours: &ours, theirs: &theirs }
+            .map(|file| file.as_ref().map(|file| sha256(&file.bytes)));
+        let conflict = Conflict::new(ConflictKind::FileKind, &place, Texts::default(), why);
+        merged.conflicts.push(conflict.of_contents(contents));
         merged.files.extend(ours.map(|file| (place, File { mode, ..file })).into_iter().collect());
         return;
     }

@@ -24,6 +24,9 @@ pub struct GenerationRecord {
     /// Version that an update asked for by name; absent if policy decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
+    /// Digest of the package that the app went back from: the merge bot leaves it alone until it changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
     /// Name of the upstream.
     pub directory: String,
     /// Address of the upstream, without credentials.

@@ -31,13 +31,13 @@ pub use object::{Object, ObjectId};
 pub use operation::{
     Effect, ErrorClass, Observed, Operation, OperationId, OperationOutcome, OperationState, Outcome, RefusalText,
 };
-pub use request::{DataFate, Decision, Deploy, Request, Side};
+pub use request::{DataFate, Decision, Deploy, Request, Take};
 pub use revision::{Author, CommitId, CommitIdError, Revision};
-pub use secrets::{Purpose, SecretPayloads, SecretValue, Secrets};
+pub use secrets::{NewSecret, Purpose, SecretPayloads, SecretValue, Secrets};
 pub use settings::{
     AdoptPolicy, AppSettings, AppUpdateSettings, ClusterSettings, DeletionBudget, DeletionPolicy, DriftPolicy, Grants,
-    IgnoreRule, ReconcileSettings, SETTINGS_VERSION, Settings, StatusSettings, Suspension, UpdatePolicy,
-    UpdateSettings, Upstream,
+    IgnoreRule, ReconcileSettings, RecoveryMode, RecoverySettings, SETTINGS_PATH, SETTINGS_VERSION, Settings,
+    StatusSettings, Suspension, UpdatePolicy, UpdateSettings, Upstream,
 };
 pub use tree::{File, FileMode, FileTree};
 pub use trigger::{Reason, Trigger};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AppName, CommitId, PackageName, Suspension};
+use super::{AppName, CommitId, IgnoreRule, PackageName, Suspension};
 
 /// A change somebody asked for.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub enum Request {
         app: AppName,
         /// Digest of a plan whose deletions are approved.
         approve: Option<String>,
+        /// Objects, as `Kind/name`, that may be deleted and made anew where a field of them cannot be changed.
+        #[serde(default)]
+        recreate: Vec<String>,
     },
     /// Bring the app to a newer package version.
     Update {
@@ -50,6 +53,9 @@ pub enum Request {
         app: AppName,
         /// Version, or the newest.
         to: Option<String>,
+        /// The side that wins every conflict, so that none waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        take: Option<Take>,
     },
     /// Decide conflicts of an update that waits.
     Resolve {
@@ -57,6 +63,30 @@ pub enum Request {
         app: AppName,
         /// Decisions; an empty list only finishes.
         decisions: Vec<Decision>,
+    },
+    /// Remember what people chose in the merges of the app so far.
+    Learn {
+        /// The app.
+        app: AppName,
+    },
+    /// Remember a decision no longer, so that its conflict is asked again.
+    Forget {
+        /// The app.
+        app: AppName,
+        /// Id of the conflict or key of the decision; nothing means all of the app.
+        key: Option<String>,
+    },
+    /// Take an app that a person keeps by hand under the care of a package.
+    Adopt {
+        /// The app.
+        app: AppName,
+        /// The package, if it is not called as the app is.
+        package: Option<PackageName>,
+    },
+    /// Keep the app and part it from its package.
+    Eject {
+        /// The app.
+        app: AppName,
     },
     /// Drop an update that waits.
     Abort {
@@ -83,6 +113,13 @@ pub enum Request {
     RevertDrift {
         /// The app.
         app: AppName,
+    },
+    /// Leave fields of live objects to whoever holds them.
+    IgnoreDrift {
+        /// The app.
+        app: AppName,
+        /// Which fields, and until when.
+        rule: IgnoreRule,
     },
     /// Write nothing of the app until it is resumed.
     Suspend {
@@ -116,10 +153,15 @@ impl Request {
             | Self::Deploy { app, .. }
             | Self::Update { app, .. }
             | Self::Resolve { app, .. }
+            | Self::Learn { app }
+            | Self::Adopt { app, .. }
+            | Self::Eject { app }
+            | Self::Forget { app, .. }
             | Self::Abort { app }
             | Self::Rollback { app, .. }
             | Self::Delete { app, .. }
             | Self::RevertDrift { app }
+            | Self::IgnoreDrift { app, .. }
             | Self::Suspend { app, .. }
             | Self::Resume { app } => Some(app),
             Self::AddDirectory { .. } => None,
@@ -134,10 +176,15 @@ impl Request {
             Self::Deploy { .. } => "deploy",
             Self::Update { .. } => "update",
             Self::Resolve { .. } => "resolve",
+            Self::Learn { .. } => "learn",
+            Self::Forget { .. } => "forget",
+            Self::Adopt { .. } => "adopt",
+            Self::Eject { .. } => "eject",
             Self::Abort { .. } => "abort",
             Self::Rollback { .. } => "rollback",
             Self::Delete { .. } => "delete",
             Self::RevertDrift { .. } => "revert",
+            Self::IgnoreDrift { .. } => "ignore",
             Self::Suspend { .. } => "suspend",
             Self::Resume { .. } => "resume",
             Self::AddDirectory { .. } => "directory",
@@ -170,18 +217,42 @@ pub enum DataFate {
 pub struct Decision {
     /// Id of the conflict, or the path of a file; absent for all that are open.
     pub conflict: Option<String>,
-    /// The side that wins.
-    pub take: Side,
+    /// What wins.
+    pub take: Take,
+    /// Whether the same side wins from now on wherever this place is in conflict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
 }
 
-/// A side of a merge, in the words people read.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+impl Decision {
+    /// Returns the decision of one conflict, or of all that are open.
+    pub fn new(conflict: Option<&str>, take: Take) -> Self {
+        Self { conflict: conflict.map(str::to_owned), take, always: false }
+    }
+}
+
+/// What wins a conflict, in the words people read: a side of the merge, or a value of one's own.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum Take {
     /// What both started from.
     Base,
     /// The committed text.
     Mine,
     /// The package's new text.
     Upstream,
+    /// A value, as it shall stand in the file.
+    Value(String),
+}
+
+impl Take {
+    /// Returns the word for the side.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Mine => "mine",
+            Self::Upstream => "upstream",
+            Self::Value(_) => "value",
+        }
+    }
 }

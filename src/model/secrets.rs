@@ -22,6 +22,8 @@ pub enum Purpose {
     KeyedHash,
     /// The credential of an outgoing call.
     Credential,
+    /// The search for values in files that are about to be committed.
+    LeakSearch,
 }
 
 /// A secret value. It has no `Debug` that shows it, no `Display`, no `Serialize`, no `PartialEq`.
@@ -44,6 +46,17 @@ impl fmt::Debug for SecretValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SecretValue(hidden)")
     }
+}
+
+/// A value to be kept that was absent.
+#[derive(Clone, Debug)]
+pub struct NewSecret {
+    /// Its dotted path.
+    pub path: String,
+    /// The value.
+    pub value: SecretValue,
+    /// The path that it is a copy of, if it is one.
+    pub copied_from: Option<String>,
 }
 
 /// All secret values of an instance by dotted path, such as `apps.ghost.password`.

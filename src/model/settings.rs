@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::InstanceId;
 
+/// Path of the file in an instance repository.
+pub const SETTINGS_PATH: &str = ".wild/config.yaml";
 /// Version of the format that this build writes and reads.
 pub const SETTINGS_VERSION: &str = "rewild.dev/v1";
 
@@ -41,6 +43,9 @@ pub struct Settings {
     /// Budget of deletions that need no approval.
     #[serde(default)]
     pub deletion: DeletionPolicy,
+    /// Namespaces whose deletion does not end.
+    #[serde(default)]
+    pub recovery: RecoverySettings,
     /// The merge bot.
     #[serde(default)]
     pub updates: UpdateSettings,
@@ -127,6 +132,27 @@ pub struct DeletionBudget {
     pub percent: usize,
 }
 
+/// Namespaces whose deletion does not end.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default)]
+pub struct RecoverySettings {
+    /// Whether they are freed at all.
+    pub mode: RecoveryMode,
+    /// Time that the cluster has to do it by itself, such as `30s`.
+    pub after: String,
+}
+
+/// Whether a namespace that is being deleted and is proven empty is freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RecoveryMode {
+    /// It is.
+    #[default]
+    Auto,
+    /// It is only said what holds it.
+    Never,
+}
+
 /// The merge bot.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(default)]
@@ -187,7 +213,7 @@ pub struct Suspension {
 }
 
 /// Fields of live objects that are left to whoever holds them. What is not named matches everything; `*` stands for any text.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IgnoreRule {
     /// API group of the objects.
@@ -226,6 +252,8 @@ pub struct Grants {
     pub kinds: Vec<String>,
     /// Keys of other apps' secrets, as `<reference>.<key>`.
     pub secrets: Vec<String>,
+    /// What its pods may be or use of a node: `privileged`, `capabilities`, `hostPath`, `hostNetwork`, `hostPID`, `hostIPC`.
+    pub pod: Vec<String>,
 }
 
 fn main_branch() -> String {
@@ -247,6 +275,13 @@ impl Default for ReconcileSettings {
 impl Default for DeletionBudget {
     fn default() -> Self {
         Self { min: 5, percent: 20 }
+    }
+}
+
+impl Default for RecoverySettings {
+    fn default() -> Self {
+        // Seed S3: half a minute of normal clean-up comes first.
+        Self { mode: RecoveryMode::Auto, after: "30s".to_owned() }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Not here: reading them from git (`git`) or from YAML (`yaml`).
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::base::RepoPath;
@@ -72,6 +73,13 @@ impl FileTree {
     /// Returns whether a path is there.
     pub fn contains(&self, path: &str) -> bool {
         self.files.contains_key(path)
+    }
+
+    /// Returns whether any file lies below a directory; the empty one is the top.
+    pub fn holds_below(&self, directory: &str) -> bool {
+        let first = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+        let mut behind = self.files.range::<str, _>((Bound::Included(first.as_str()), Bound::Unbounded));
+        behind.next().is_some_and(|(path, _)| path.as_str().starts_with(&first))
     }
 
     /// Returns all files in path order.

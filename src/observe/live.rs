@@ -6,10 +6,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::base::Timestamp;
 use crate::health::{self, Health, HealthState};
 use crate::model::{DriftPolicy, Object, ObjectId, OwnEntry, RecordState};
 use crate::plan::marks::Identity;
-use crate::plan::{Desired, Existing, Freshness, Live, NamespaceState, Presence, Snapshot, TargetState, owner};
+use crate::plan::{
+    Desired, Ending, Existing, Freshness, Live, NamespaceState, Presence, Snapshot, TargetState, namespace, owner,
+};
 use crate::target::{LiveObject, Reachability, Refusal, RefusalKind, Target, WatchState};
 
 /// Fills in freshness, live objects, owners of unknown ones, and the namespace.
@@ -157,11 +160,34 @@ async fn fill_namespace(snapshot: &mut Snapshot, target: &dyn Target) -> Result<
     snapshot.namespace_state = match live {
         None => NamespaceState::Missing,
         Some(object) if object.at(&["metadata", "deletionTimestamp"]).is_some() => {
-            NamespaceState::Terminating { why: health::assess(&object).reason }
+            NamespaceState::Terminating(ending(snapshot, target, &object).await?)
         }
         Some(_) => NamespaceState::Active,
     };
     Ok(())
+}
+
+/// Returns what is known of a namespace that is being deleted. What it holds is asked for only when the cluster has had its time, because
+/// that takes a request for each kind.
+async fn ending(snapshot: &Snapshot, target: &dyn Target, object: &Object) -> Result<Ending, Refusal> {
+    let since = object.at(&["metadata", "deletionTimestamp"]).and_then(Value::as_str);
+    let since = since.and_then(|time| Timestamp::parse(time).ok()).unwrap_or(snapshot.now);
+    let mut ending = Ending {
+        why: health::assess(object).reason,
+        since,
+        uid: text(object, "uid"),
+        finalizers: namespace::finalizers(object),
+        by_hand: namespace::by_hand(object),
+        rest: None,
+    };
+    if namespace::due(since, snapshot.policy.recovery) > snapshot.now {
+        return Ok(ending);
+    }
+    match seen(target.contents(&snapshot.namespace).await)? {
+        Seen::Answer(objects) => ending.rest = Some(objects.iter().map(|object| object.id().short()).collect()),
+        Seen::Refused(why) => ending.why = format!("{}; what it holds could not be seen: {why}", ending.why),
+    }
+    Ok(ending)
 }
 
 fn freshness(state: WatchState) -> Freshness {

@@ -12,6 +12,7 @@ mod dialect;
 mod directory;
 mod glob;
 mod ignore;
+mod leaks;
 pub mod lint;
 mod load;
 mod manifest;
@@ -23,6 +24,7 @@ mod scaffold;
 mod secret_keys;
 mod secrets;
 mod service;
+mod steps;
 mod version;
 
 pub use bind::{Installed, bind, bindings_of, check_exports, requirement_cycle};
@@ -32,6 +34,7 @@ pub use dialect::detect as detect_dialect;
 pub use directory::{Listed, Listing, directories, find, list};
 pub use glob::matches;
 pub use ignore::Ignore;
+pub use leaks::leaks;
 pub use load::{MANIFEST, Package, SERVICE_MANIFEST, is_for_people, load, manifest_of};
 pub use manifest::{
     Charset, Need, PackageDialect, PackageManifest, RenderRules, RequiredSecret, Requirement, SecretSpec, ServiceKey,
@@ -44,4 +47,5 @@ pub use sample_config::sample_config;
 pub use scaffold::scaffold;
 pub use secret_keys::{KeyPaths, ObjectKeys, UnresolvedKey, object_keys, secret_keys, secret_name, secret_names};
 pub use secrets::{Entropy, Naming, SecretCopy, SecretNeeds, generate};
+pub use steps::{Stop, upgrade_way};
 pub use version::{MAX_VERSION_CHARS, compare_versions, is_version, satisfies};

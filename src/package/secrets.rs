@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::load::MANIFEST;
 use super::manifest::{Charset, PackageManifest, SecretSpec, Supply, copy_key};
-use crate::model::{AppName, Diagnostic, Purpose, SecretValue, Secrets};
+use crate::model::{AppName, Diagnostic, NewSecret, Purpose, SecretValue, Secrets};
 use crate::template::{self, Context};
 
 /// Reads of entropy for one secret. A read gives 64 bytes and at least half of them count, so a second one is rare and a
@@ -138,12 +138,12 @@ impl Naming {
     }
 }
 
-/// Returns the values that are missing, by their path in secrets.yaml, in the order in which they were made.
+/// Returns the values that are missing, in the order in which they were made.
 pub fn generate(
     needs: &SecretNeeds,
     secrets: &Secrets,
     entropy: &mut dyn Entropy,
-) -> Result<Vec<(String, SecretValue)>, Vec<Diagnostic>> {
+) -> Result<Vec<NewSecret>, Vec<Diagnostic>> {
     let mut making = Making { needs, secrets, seen: Map::new(), made: Vec::new(), findings: Vec::new() };
     making.copies();
     for spec in &needs.own {
@@ -157,7 +157,7 @@ struct Making<'a> {
     secrets: &'a Secrets,
     /// What `.secrets` shows to the templates of later defaults. It never leaves this value.
     seen: Map<String, Value>,
-    made: Vec<(String, SecretValue)>,
+    made: Vec<NewSecret>,
     findings: Vec<Diagnostic>,
 }
 
@@ -170,7 +170,8 @@ impl Making<'_> {
                 (None, Some(source)) => {
                     // An own key of that name wins, so its value is not written over.
                     if !self.needs.own.iter().any(|spec| spec.key == copy.copy_key()) {
-                        self.made.push((path, source.clone()));
+                        let copied_from = Some(copy.source());
+                        self.made.push(NewSecret { path, value: source.clone(), copied_from });
                     }
                     source.clone()
                 }
@@ -208,7 +209,7 @@ impl Making<'_> {
         let dotted: Vec<&str> = spec.key.split('.').collect();
         show(&mut self.seen, &dotted, &value);
         if !self.secrets.contains(&path) {
-            self.made.push((path, value));
+            self.made.push(NewSecret { path, value, copied_from: None });
         }
     }
 

@@ -12,9 +12,13 @@ use super::skip::skips;
 use super::{Instance, Read, fault, files};
 use crate::compile::{Authors, Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
 use crate::git::{self, NewCommit};
-use crate::model::{AppName, Author, CommitId, Diagnostic, Operation, RefusalText, Request};
+use crate::merge::{RESOLUTIONS_REF, Resolution, resolution_path};
+use crate::model::{AppName, Author, CommitId, Diagnostic, File, Operation, RefusalText, Request};
 use crate::package::{self, Entropy};
 use crate::settings;
+
+/// The trailer that says which commit of the deployed branch was merged into an update that a person committed to.
+pub(super) const FORK: &str = "Wild-Fork";
 
 /// Where the repository stands after the step.
 #[derive(Clone, Debug)]
@@ -113,6 +117,7 @@ pub(super) async fn commit(
     if let Some(edit) = &proposal.main {
         refuse_dirty(instance, edit).await?;
     }
+    refuse_leaks(instance, app, proposal)?;
     committed.secrets = make_secrets(instance, app, proposal)?;
     fault::point("commit");
     let tip = read.sources.tip.as_ref().map(|generation| generation.commit.clone());
@@ -120,6 +125,9 @@ pub(super) async fn commit(
         Some(new) => Some(generate(instance, app, new, tip).await?),
         None => tip,
     };
+    if !proposal.remember.is_empty() {
+        remember(instance, app, &proposal.remember, generation.as_ref(), operation).await?;
+    }
     fault::point("between generation and branch");
     if let Some(edit) = &proposal.main {
         files::hold(instance, &read.head).await?;
@@ -135,6 +143,9 @@ pub(super) async fn commit(
         if let Some(Request::Delete { app, .. }) = operation.and_then(|operation| operation.request.as_ref()) {
             instance.secrets.remove_app(app.as_str())?;
         }
+    }
+    if let (Fate::Drop, Some(tip)) = (proposal.generations, &read.sources.tip) {
+        instance.repository.delete_ref(&generated_ref(app), &tip.commit).await?;
     }
     let old = read.sources.update.as_ref().map(|update| update.tip.clone());
     if let Some(edit) = &proposal.update {
@@ -158,6 +169,18 @@ async fn refuse_dirty(instance: &Instance, edit: &TreeEdit) -> Result<(), Error>
     }
     let dirty = instance.repository.dirty_paths(&paths).await?;
     if dirty.is_empty() { Ok(()) } else { Err(git::Error::WorkTreeDirty { paths: dirty }.into()) }
+}
+
+/// Refuses to commit the value of a secret: what is in git is known to everybody who can read it, for ever.
+fn refuse_leaks(instance: &Instance, app: &AppName, proposal: &Proposal) -> Result<(), Error> {
+    let secrets = instance.secrets.read()?;
+    let edits = [&proposal.main, &proposal.update].into_iter().flatten();
+    let changes = edits.flat_map(|edit| &edit.changes).filter_map(|(path, file)| Some((path, file.as_ref()?)));
+    let diagnostics = package::leaks(&proposal.needs, &secrets, changes);
+    let Some(first) = diagnostics.first().map(ToString::to_string) else { return Ok(()) };
+    let remedy = format!("wild app show {app}");
+    let what = format!("commit {app}");
+    Err(Error::Refused(RefusalText { code: 2, what, because: first, remedy, diagnostics }))
 }
 
 /// Makes the secrets that the app wants and that are absent. They come before the commit, so that nothing that needs them is ever applied
@@ -221,6 +244,49 @@ async fn generate(
     Ok(instance.repository.commit(commit).await?)
 }
 
+/// Commits what is remembered of decisions, each in a file of its own.
+async fn remember(
+    instance: &Instance,
+    app: &AppName,
+    remember: &BTreeMap<String, Option<Resolution>>,
+    generation: Option<&CommitId>,
+    operation: Option<&Operation>,
+) -> Result<(), Error> {
+    let author = author(instance, operation);
+    let tip = instance.repository.read_ref(RESOLUTIONS_REF).await?;
+    let mut changes = BTreeMap::new();
+    for (key, resolution) in remember {
+        let Some(path) = resolution_path(app, key) else { continue };
+        let resolution = resolution.clone().map(|resolution| match resolution.who.is_empty() {
+            true => {
+                let (who, commit) = (author.name.clone(), generation.cloned());
+                Resolution { who, commit, when: instance.now(), ..resolution }
+            }
+            false => resolution,
+        });
+        changes.insert(path, resolution.map(|resolution| File::text(&resolution.write())));
+    }
+    let (kept, gone) = (remember.values().flatten().count(), remember.values().filter(|it| it.is_none()).count());
+    let what = match (kept, gone) {
+        (kept, 0) => format!("remember {kept}"),
+        (0, gone) => format!("forget {gone}"),
+        (kept, gone) => format!("remember {kept}, forget {gone}"),
+    };
+    let commit = NewCommit {
+        reference: RESOLUTIONS_REF.to_owned(),
+        expected: tip.clone(),
+        base_tree: tip.clone(),
+        changes,
+        parents: tip.into_iter().collect(),
+        author,
+        committer: instance.committer.clone(),
+        message: format!("resolutions({app}): {what}"),
+        time: instance.now(),
+    };
+    instance.repository.commit(commit).await?;
+    Ok(())
+}
+
 async fn land(
     instance: &Instance,
     read: &Read,
@@ -271,7 +337,8 @@ struct Waiting<'a> {
     old: Option<CommitId>,
 }
 
-/// Commits to the update branch. A branch that is made anew takes its old tip as a further parent, so that nothing is ever force-pushed.
+/// Commits to the update branch. A branch that is made anew takes its old tip as a further parent, so that nothing is ever force-pushed; one
+/// that a person committed to gets the deployed branch merged into it.
 async fn wait(
     instance: &Instance,
     app: &AppName,
@@ -279,9 +346,16 @@ async fn wait(
     operation: Option<&Operation>,
 ) -> Result<(), Error> {
     let Waiting { read, edit, generation, old } = waiting;
-    let mut parents = vec![read.head.clone()];
-    parents.extend(generation.clone());
-    parents.extend(old.clone());
+    // What brings no generation goes on top of what people committed to the branch.
+    let generation = generation.filter(|_| edit.join != Join::None);
+    let parents: Vec<CommitId> = match edit.join {
+        Join::None => old.iter().chain([&read.head]).cloned().collect(),
+        Join::Generation | Join::Known(_) => [&read.head].into_iter().chain(&generation).chain(&old).cloned().collect(),
+    };
+    let mut edit = edit.clone();
+    if edit.join == Join::None {
+        edit.trailers.push((FORK.to_owned(), read.head.to_string()));
+    }
     let base = read.sources.base.as_ref().map(|generation| &generation.commit);
     let commit = NewCommit {
         reference: update_ref(app),
@@ -291,7 +365,7 @@ async fn wait(
         parents,
         author: author(instance, operation),
         committer: instance.committer.clone(),
-        message: message(edit, operation, base, generation.as_ref()),
+        message: message(&edit, operation, base, generation.as_ref()),
         time: instance.now(),
     };
     instance.repository.commit(commit).await?;
@@ -320,7 +394,8 @@ fn message(
     if let Some(operation) = operation {
         trailers.push(("Wild-Operation".to_owned(), operation.id.to_string()));
     }
-    if let Some(base) = base.filter(|_| generation.is_some()) {
+    let has_base = trailers.iter().any(|(key, _)| key == "Wild-Base");
+    if let Some(base) = base.filter(|_| generation.is_some() && !has_base) {
         trailers.push(("Wild-Base".to_owned(), base.to_string()));
     }
     if let Some(generation) = generation {

@@ -7,7 +7,8 @@ use super::read::{generated_ref, update_ref, upstream_ref};
 use super::{Error, Instance};
 use crate::base::hash::Encoder;
 use crate::compile::{self, RENDERER};
-use crate::model::{AppName, Reason};
+use crate::merge::RESOLUTIONS_REF;
+use crate::model::{AppName, Reason, SETTINGS_PATH};
 use crate::package;
 
 /// A digest over everything that compiling an app depends on, and where it is remembered once that led to nothing.
@@ -34,6 +35,9 @@ impl Inputs {
         for reference in [generated_ref(app), update_ref(app)] {
             ids.push(instance.repository.read_ref(&reference).await?.map(|commit| commit.to_string()));
         }
+        if let Some(tip) = instance.repository.read_ref(RESOLUTIONS_REF).await? {
+            ids.push(instance.repository.tree_id(&tip, app.as_str()).await?);
+        }
         if let (Reason::Upstream, Some(record), Ok(settings)) = (why, &record, overview.settings()) {
             for directory in &settings.directories {
                 let Some(commit) = instance.repository.read_ref(&upstream_ref(directory)).await? else { continue };
@@ -47,7 +51,7 @@ impl Inputs {
             "ids": ids,
             "config": overview.shared_config(),
             "sections": sections.collect::<Vec<_>>(),
-            "settings": overview.files.text(".wild/config.yaml"),
+            "settings": overview.files.text(SETTINGS_PATH),
         });
         let cursor = match why {
             Reason::Upstream => format!("followed.{app}"),

@@ -39,7 +39,7 @@ pub use commit::Committed;
 pub use instance::{Instance, Opening};
 pub use overview::{Overview, overview};
 use read::{Merge, Sight};
-pub use read::{Read, conflicts, settings};
+pub use read::{Read, conflicts, conflicts_file, remembered, settings};
 pub use remote::{is_on_its_way, remote_trouble, sync_remote};
 use skip::skips;
 use state::Change;
@@ -186,8 +186,11 @@ async fn change(
     read: &Read,
     request: Option<&Operation>,
 ) -> Result<(Proposal, Committed), commit::Error> {
-    if let Some(bent) = &read.bent {
-        commit::commit(instance, app, read, &compile::rejoin(app, &read.sources, bent), None).await?;
+    if let Some(proposal) = read.bent.as_ref().and_then(|bent| compile::rejoin(app, &read.sources, bent)) {
+        commit::commit(instance, app, read, &proposal, None).await?;
+        return Err(commit::Error::Lost);
+    }
+    if take_in(instance, app, read).await? {
         return Err(commit::Error::Lost);
     }
     fault::point("merge");
@@ -200,6 +203,18 @@ async fn change(
         }
         (committed, _) => Ok((proposal, committed?)),
     }
+}
+
+/// Takes in a merge that a person made with git; returns whether anything was committed, so that the pass begins again. What
+/// speaks against it is told where the app itself is compiled.
+async fn take_in(instance: &Instance, app: &AppName, read: &Read) -> Result<bool, commit::Error> {
+    let Some(past) = read.sources.by_hand.as_ref().filter(|_| !skips("merge") && !skips("compile")) else {
+        return Ok(false);
+    };
+    let Ok(proposal) = compile::take_in(app, &read.sources, past) else { return Ok(false) };
+    commit::commit(instance, app, read, &proposal, None).await?;
+    ancestry::taken_in(instance, app, past).await?;
+    Ok(!proposal.is_nothing())
 }
 
 /// Carries out a request that is about the instance and no app. An upstream is fetched before it is followed, so that one that cannot be
@@ -361,7 +376,13 @@ async fn settle(
     let Settled { read, proposal, committed } = settled;
     let ends_here = match &operation.request {
         Some(Request::Add { deploy, .. }) => *deploy == crate::model::Deploy::Later,
-        Some(Request::Abort { .. } | Request::Suspend { .. } | Request::AddDirectory { .. }) => true,
+        Some(
+            Request::Abort { .. }
+            | Request::Learn { .. }
+            | Request::Forget { .. }
+            | Request::Suspend { .. }
+            | Request::AddDirectory { .. },
+        ) => true,
         _ => false,
     };
     let undecided = !proposal.conflicts.is_empty();
@@ -520,7 +541,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Returns what a request means for the plan: a person's deploy or revert writes the whole object, whatever the drift policy.
 fn ask_of(request: Option<&Request>) -> Ask {
     match request {
-        Some(Request::Deploy { approve, .. }) => Ask { correct: true, adopt: false, approve: approve.clone() },
+        Some(Request::Deploy { approve, recreate, .. }) => {
+            Ask { correct: true, adopt: false, approve: approve.clone(), recreate: recreate.clone() }
+        }
         Some(Request::RevertDrift { .. }) => Ask { correct: true, ..Ask::default() },
         _ => Ask::default(),
     }

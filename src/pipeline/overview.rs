@@ -11,10 +11,8 @@ use super::{Error, Instance, read};
 use crate::base::RepoPath;
 use crate::compile;
 use crate::git::{self, Repository};
-use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, RefusalText, Settings};
+use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, RefusalText, SETTINGS_PATH, Settings};
 
-/// Path of the settings.
-const SETTINGS: &str = ".wild/config.yaml";
 /// Commits that changed the settings and are searched for the newest ones that read.
 const MAX_SETTINGS_WALK: usize = 100;
 
@@ -120,10 +118,10 @@ async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) ->
         }
     };
     let changed = ids.keys().map(String::as_str).filter(|path| !is_known(path));
-    let paths: Vec<&str> = changed.chain(["config.yaml", SETTINGS]).collect();
+    let paths: Vec<&str> = changed.chain(["config.yaml", SETTINGS_PATH]).collect();
     files.extend(repository.read_tree(head, &paths).await?);
     let same = |path: &str| known.filter(|known| known.files.get(path) == files.get(path));
-    let (settings, in_force) = match same(SETTINGS) {
+    let (settings, in_force) = match same(SETTINGS_PATH) {
         Some(known) => (known.settings.clone(), known.in_force.clone()),
         None => {
             let settings = compile::settings_of(&files).map(Arc::new);
@@ -143,7 +141,7 @@ pub(super) async fn settings_at(
     repository: &Repository,
     commit: &CommitId,
 ) -> Result<Result<Arc<Settings>, Vec<Diagnostic>>, git::Error> {
-    let own = compile::settings_of(&repository.read_tree(commit, &[SETTINGS]).await?).map(Arc::new);
+    let own = compile::settings_of(&repository.read_tree(commit, &[SETTINGS_PATH]).await?).map(Arc::new);
     Ok(in_force(repository, commit, &own).await?.map_or(own, Ok))
 }
 
@@ -156,8 +154,8 @@ async fn in_force(
     if let Ok(own) = own {
         return Ok(Some(own.clone()));
     }
-    for change in repository.first_parent_log(commit, MAX_SETTINGS_WALK, &[SETTINGS]).await? {
-        let files = repository.read_tree(&change.id, &[SETTINGS]).await?;
+    for change in repository.first_parent_log(commit, MAX_SETTINGS_WALK, &[SETTINGS_PATH]).await? {
+        let files = repository.read_tree(&change.id, &[SETTINGS_PATH]).await?;
         if let Ok(settings) = compile::settings_of(&files) {
             return Ok(Some(Arc::new(settings)));
         }

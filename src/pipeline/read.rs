@@ -5,14 +5,15 @@
 
 use std::sync::Arc;
 
-use super::ancestry::generations;
+use super::ancestry::{self, generations};
+use super::commit::FORK;
 use super::inputs::Inputs;
 use super::overview::{Overview, overview, overview_of};
 use super::{Error, Instance};
 use crate::compile::{self, Authors, Bent, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
-use crate::merge::{self, Conflict};
+use crate::merge::{self, Conflict, ConflictsFile, RESOLUTIONS_REF, Remembered};
 use crate::model::{
-    AppName, CommitId, DataFate, FileTree, PackageName, Reason, RefusalText, Request, Settings, Upstream,
+    AppName, CommitId, DataFate, FileTree, PackageName, Reason, RefusalText, Request, SETTINGS_PATH, Settings, Upstream,
 };
 use crate::package::{self, PackageDialect};
 use crate::plan::Presence;
@@ -114,7 +115,9 @@ pub(super) async fn read(
     let standing = compile::record_of(&sources.files, app).ok().flatten();
     let generations = generations(instance, app, &head, standing.as_ref()).await?;
     (sources.base, sources.tip, read.bent) = (generations.base, generations.tip, generations.bent);
+    sources.cut_off = generations.cut_off;
     sources.update = update(instance, app, &head).await?;
+    decided(instance, app, (sources, read.bent.as_ref()), request).await?;
     if matches!(request, Some(Request::Delete { .. })) && !overview.apps.contains_key(app) {
         sources.removed = fate(removed(instance, app, &head).await?);
     }
@@ -126,26 +129,81 @@ pub(super) async fn read(
     if let Ok(settings) = overview.settings() {
         let package = match request {
             Some(Request::Add { package, .. }) => Some(package.clone()),
+            Some(Request::Adopt { package: Some(package), .. }) => Some(package.clone()),
+            Some(Request::Adopt { app, package: None }) => PackageName::parse(app.as_str()).ok(),
             _ => compile::record_of(&sources.files, app).ok().flatten().map(|record| record.package),
         };
         if let Some(package) = package {
-            sources.packages = packages(instance, &settings, &package, wanted_version(request)).await?;
+            let installed = standing.as_ref().map(|record| record.version.as_str());
+            sources.packages = packages(instance, &settings, &package, older_versions(request, installed)).await?;
+            if matches!(request, Some(Request::Adopt { .. })) {
+                for known in &mut sources.packages {
+                    known.versions = versions(instance, &known.commit, &known.directory.path, &package).await?;
+                }
+            }
         }
     }
     Ok(read)
 }
 
 fn sources(head: CommitId) -> Sources {
-    let (files, packages) = (FileTree::new(), Vec::new());
-    Sources { head, files, base: None, tip: None, packages, update: None, past: None, removed: None }
+    Sources {
+        head,
+        files: FileTree::new(),
+        base: None,
+        tip: None,
+        packages: Vec::new(),
+        update: None,
+        remembered: Remembered::default(),
+        cut_off: None,
+        by_hand: None,
+        merges: Vec::new(),
+        past: None,
+        removed: None,
+    }
 }
 
-/// Returns the version that a request names, if it names one.
-fn wanted_version(request: Option<&Request>) -> Option<&str> {
-    match request {
-        Some(Request::Add { version, .. }) => version.as_deref(),
-        Some(Request::Update { to, .. }) => to.as_deref(),
-        _ => None,
+/// Reads what people decided about conflicts of an app, and the merges by hand that say more of it.
+async fn decided(
+    instance: &Instance,
+    app: &AppName,
+    (sources, bent): (&mut Sources, Option<&Bent>),
+    request: Option<&Request>,
+) -> Result<(), Error> {
+    sources.remembered = remembered(instance, app).await?;
+    if let (Some(base), None) = (&sources.base, bent) {
+        sources.by_hand = ancestry::by_hand(instance, app, &sources.head, base).await?;
+    }
+    if let (Some(Request::Learn { .. }), Some(tip)) = (request, &sources.tip) {
+        sources.merges = ancestry::merges(instance, app, &sources.head, &tip.commit).await?;
+    }
+    Ok(())
+}
+
+/// Reads what people decided about conflicts of an app.
+pub async fn remembered(instance: &Instance, app: &AppName) -> Result<Remembered, Error> {
+    let Some(tip) = instance.repository.read_ref(RESOLUTIONS_REF).await? else { return Ok(Remembered::default()) };
+    Ok(Remembered::read(&instance.repository.read_tree(&tip, &[app.as_str()]).await?, app))
+}
+
+/// Which older versions of a package are read.
+#[derive(Clone, Copy)]
+enum Older<'a> {
+    None,
+    /// The one that a request names, with its files.
+    Named(&'a str),
+    /// All behind the installed one, if the package allows certain steps only; their manifests alone.
+    Since(&'a str),
+}
+
+/// Returns the older versions that a request asks for.
+fn older_versions<'a>(request: Option<&'a Request>, installed: Option<&'a str>) -> Older<'a> {
+    match (request, installed) {
+        (Some(Request::Add { version: Some(version), .. } | Request::Update { to: Some(version), .. }), _) => {
+            Older::Named(version)
+        }
+        (Some(Request::Update { to: None, .. }), Some(installed)) => Older::Since(installed),
+        _ => Older::None,
     }
 }
 
@@ -155,28 +213,35 @@ async fn update(instance: &Instance, app: &AppName, head: &CommitId) -> Result<O
     let Some(tip) = repository.read_ref(&update_ref(app)).await? else { return Ok(None) };
     let (record, own) = (compile::record_path(app), format!("apps/{app}"));
     let conflicts = merge::conflicts_path(app);
-    let paths = ["config.yaml", ".wild/config.yaml", record.as_str(), own.as_str(), conflicts.as_str()];
+    let paths = ["config.yaml", SETTINGS_PATH, record.as_str(), own.as_str(), conflicts.as_str()];
     let files = repository.read_tree(&tip, &paths).await?;
     // Not the merge base: after a squash merge that was joined, the generation is one as well.
-    let (mut fork, mut strangers) = (None, false);
+    let (mut fork, mut strangers, mut ends) = (None, false, false);
     for commit in repository.first_parent_log(&tip, MAX_VERSION_WALK, &[]).await? {
         if repository.is_ancestor(&commit.id, head).await? {
-            fork = Some(repository.read_tree(&commit.id, &paths).await?);
+            fork = fork.or(Some(commit.id));
+            ends = true;
             break;
         }
-        strangers |= commit.committer != instance.committer;
+        let is_ours = commit.committer == instance.committer;
+        let merged = commit.trailer(FORK).filter(|_| is_ours).and_then(|text| CommitId::parse(text).ok());
+        fork = fork.or(merged);
+        strangers |= !is_ours;
     }
-    let authors = if strangers || fork.is_none() { Authors::People } else { Authors::OnlyUs };
-    let fork = fork.unwrap_or_default();
+    let authors = if strangers || !ends { Authors::People } else { Authors::OnlyUs };
+    let fork = match fork {
+        Some(fork) => repository.read_tree(&fork, &paths).await?,
+        None => FileTree::new(),
+    };
     Ok(Some(UpdateBranch { tip, files, fork, authors }))
 }
 
-/// Reads a package from every upstream that has it, and the older version that a request names.
+/// Reads a package from every upstream that has it, and the older versions that a request asks for.
 async fn packages(
     instance: &Instance,
     settings: &Settings,
     package: &PackageName,
-    version: Option<&str>,
+    older: Older<'_>,
 ) -> Result<Vec<UpstreamPackage>, Error> {
     let mut found = Vec::new();
     for directory in &settings.directories {
@@ -186,9 +251,10 @@ async fn packages(
             if files.is_empty() {
                 continue;
             }
-            let versions = match version {
-                None => Vec::new(),
-                Some(version) => older(instance, &commit, &place, version).await?,
+            let versions = match older {
+                Older::Named(version) => named(instance, &commit, &place, version).await?,
+                Older::Since(installed) if has_steps(&files) => since(instance, &commit, &place, installed).await?,
+                Older::Since(_) | Older::None => Vec::new(),
             };
             let commit = commit.clone();
             found.push(UpstreamPackage {
@@ -203,8 +269,28 @@ async fn packages(
     Ok(found)
 }
 
+/// Returns a package as it was at every commit that changed it, newest first; the newest of all is left out.
+async fn versions(
+    instance: &Instance,
+    head: &CommitId,
+    path: &str,
+    package: &PackageName,
+) -> Result<Vec<PackageVersion>, Error> {
+    let mut found = Vec::new();
+    for place in package::directories(path, package) {
+        for commit in instance.repository.first_parent_log(head, MAX_VERSION_WALK, &[&place]).await?.into_iter().skip(1)
+        {
+            let files = instance.repository.read_tree(&commit.id, &[&place]).await?.below(&place);
+            if let Some(version) = version_at(instance, &commit.id, &place).await? {
+                found.push(PackageVersion { version, commit: commit.id, files });
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Returns the newest upstream commit whose manifest says a version, with the package's files there.
-async fn older(instance: &Instance, head: &CommitId, place: &str, version: &str) -> Result<Vec<PackageVersion>, Error> {
+async fn named(instance: &Instance, head: &CommitId, place: &str, version: &str) -> Result<Vec<PackageVersion>, Error> {
     for commit in instance.repository.first_parent_log(head, MAX_VERSION_WALK, &[place]).await? {
         let said = version_at(instance, &commit.id, place).await?;
         if said.as_deref() == Some(version) {
@@ -213,6 +299,33 @@ async fn older(instance: &Instance, head: &CommitId, place: &str, version: &str)
         }
     }
     Ok(Vec::new())
+}
+
+/// Returns whether a package says from which versions it is reached.
+fn has_steps(files: &FileTree) -> bool {
+    files.text(package::manifest_of(files)).is_some_and(|text| text.contains("upgradePath"))
+}
+
+/// Returns the versions of a package down to the installed one, each with the manifest of its newest commit.
+async fn since(
+    instance: &Instance,
+    head: &CommitId,
+    place: &str,
+    installed: &str,
+) -> Result<Vec<PackageVersion>, Error> {
+    let mut found: Vec<PackageVersion> = Vec::new();
+    let manifest = format!("{place}/{}", package::MANIFEST);
+    for commit in instance.repository.first_parent_log(head, MAX_VERSION_WALK, &[place]).await? {
+        let Some(version) = version_at(instance, &commit.id, place).await? else { continue };
+        if version == installed {
+            break;
+        }
+        if found.iter().all(|known| known.version != version) {
+            let files = instance.repository.read_tree(&commit.id, &[&manifest]).await?.below(place);
+            found.push(PackageVersion { version, commit: commit.id, files });
+        }
+    }
+    Ok(found)
 }
 
 /// What a committed revision says about one app.
@@ -286,18 +399,23 @@ fn fate(presence: Presence) -> Option<DataFate> {
 
 /// Returns the open conflicts of an app's waiting update.
 pub async fn conflicts(instance: &Instance, app: &AppName) -> Result<Vec<Conflict>, Error> {
-    let Some(tip) = instance.repository.read_ref(&update_ref(app)).await? else { return Ok(Vec::new()) };
+    let list = conflicts_file(instance, app).await?;
+    Ok(list.map(|list| list.conflicts.into_iter().map(|open| open.conflict).collect()).unwrap_or_default())
+}
+
+/// Returns what is open and what is decided of an app's waiting update; nothing if none waits or the list does not read.
+pub async fn conflicts_file(instance: &Instance, app: &AppName) -> Result<Option<ConflictsFile>, Error> {
+    let Some(tip) = instance.repository.read_ref(&update_ref(app)).await? else { return Ok(None) };
     let path = merge::conflicts_path(app);
     let files = instance.repository.read_tree(&tip, &[&path]).await?;
-    let Some(text) = files.text(&path) else { return Ok(Vec::new()) };
-    Ok(merge::read_conflicts(&path, text).unwrap_or_default())
+    Ok(files.text(&path).and_then(|text| ConflictsFile::read(&path, text).ok()))
 }
 
 /// Reads what a request about the instance itself may change.
 pub(super) async fn whole(instance: &Instance) -> Result<Read, Error> {
     let overview = overview(instance).await?;
     let head = overview.head.clone();
-    let files = overview.pick(&["config.yaml", ".wild/config.yaml"]);
+    let files = overview.pick(&["config.yaml", SETTINGS_PATH]);
     let sources = Sources { files, ..sources(head.clone()) };
     Ok(Read { head, sources, own: FileTree::new(), merge: Merge::Nothing, inputs: None, bent: None })
 }

@@ -9,6 +9,7 @@ use super::read::head;
 use super::{Error, Instance, files};
 use crate::base::RepoPath;
 use crate::git::{self, FetchRef, Moved, NewCommit, PushRef, Pushed, RefChange, Remote};
+use crate::merge::{self, RESOLUTIONS_REF};
 use crate::model::{CommitId, EventKind};
 
 /// Name of the cursor that says why the remote cannot be followed; empty if it can.
@@ -70,6 +71,7 @@ async fn follow(instance: &Instance, remote: &Remote) -> Result<Standing, Error>
         }
     }
     let mut standing = Standing::apart(String::new());
+    unite_resolutions(instance, remote, there.get(RESOLUTIONS_REF)).await?;
     if !wanted.is_empty() {
         let fetched = git::fetch(&instance.repository, remote, &wanted).await?.refs;
         for (wanted, fetched) in wanted.iter().zip(&fetched).filter(|(wanted, _)| wanted.from != branch) {
@@ -151,6 +153,41 @@ async fn reunite(instance: &Instance, here: &CommitId, there: &CommitId) -> Resu
     files::follow_or_tell(instance).await;
     push_all(instance, &merged).await?;
     Ok(Standing { moved: true, trouble: String::new() })
+}
+
+/// Brings what is remembered of decisions together with what another clone remembered: all of both, and of two about one conflict the
+/// newer.
+async fn unite_resolutions(instance: &Instance, remote: &Remote, there: Option<&CommitId>) -> Result<(), Error> {
+    let repository = &instance.repository;
+    let here = repository.read_ref(RESOLUTIONS_REF).await?;
+    let Some(there) = there.filter(|there| here.as_ref() != Some(there)) else { return Ok(()) };
+    let wanted = FetchRef { to: format!("{TRACKED}resolutions"), from: RESOLUTIONS_REF.to_owned() };
+    git::fetch(repository, remote, &[wanted]).await?;
+    let Some(here) = here else {
+        let change = RefChange { name: RESOLUTIONS_REF.to_owned(), expected: None, new: Some(there.clone()) };
+        return Ok(repository.update_refs(&[change]).await?);
+    };
+    if repository.is_ancestor(there, &here).await? {
+        return Ok(());
+    }
+    let (written, doubled) =
+        merge::unite(&repository.read_tree(&here, &[]).await?, &repository.read_tree(there, &[]).await?);
+    for path in doubled {
+        tracing::info!(instance = %instance.name, %path, "two clones decided one conflict; the newer decision holds");
+    }
+    let united = NewCommit {
+        reference: RESOLUTIONS_REF.to_owned(),
+        expected: Some(here.clone()),
+        base_tree: Some(here.clone()),
+        changes: written.iter().map(|(path, file)| (path.clone(), Some(file.clone()))).collect(),
+        parents: vec![here, there.clone()],
+        author: instance.committer.clone(),
+        committer: instance.committer.clone(),
+        message: "resolutions: unite with those of the remote".to_owned(),
+        time: instance.now(),
+    };
+    repository.commit(united).await?;
+    Ok(())
 }
 
 /// Takes in what people committed to an update branch on the remote.
@@ -236,7 +273,7 @@ async fn push_all(instance: &Instance, head: &CommitId) -> Result<bool, git::Err
     let Some(remote) = &instance.remote else { return Ok(true) };
     let branch = format!("refs/heads/{}", instance.branch);
     let mut refs = vec![PushRef { commit: head.clone(), to: branch.clone() }];
-    for prefix in ["refs/heads/wild/", "refs/wild/generated/", "refs/notes/wild"] {
+    for prefix in ["refs/heads/wild/", "refs/wild/generated/", RESOLUTIONS_REF, "refs/notes/wild"] {
         let found = instance.repository.list_refs(prefix).await?;
         refs.extend(found.into_iter().map(|(name, commit)| PushRef { commit, to: name }));
     }

@@ -3,7 +3,7 @@
 //! The commit of a request names its operation, so git itself tells whether it was made. Not here: which operations are open (`store`),
 //! files that are behind the branch (`files.rs`).
 
-use super::read::{Read, conflicts, update_ref};
+use super::read::{Read, conflicts, generated_ref, update_ref};
 use super::{Committed, Error, Instance};
 use crate::compile::{Authors, Proposal};
 use crate::git::Commit;
@@ -64,10 +64,15 @@ async fn finish(
     if deleted {
         instance.secrets.remove_app(app.as_str())?;
     }
+    if let (Some(Request::Eject { .. }), Some(tip)) = (&operation.request, &read.sources.tip) {
+        instance.repository.delete_ref(&generated_ref(app), &tip.commit).await?;
+    }
     let Some(update) = &read.sources.update else { return Ok(()) };
     let replaced = match &operation.request {
         Some(Request::Delete { .. } | Request::Resolve { .. }) => true,
-        Some(Request::Update { .. } | Request::Rollback { .. }) => update.authors == Authors::OnlyUs,
+        Some(Request::Update { .. } | Request::Rollback { .. } | Request::Eject { .. }) => {
+            update.authors == Authors::OnlyUs
+        }
         _ => false,
     };
     if replaced && instance.repository.read_commit(&update.tip).await?.time <= made.time {

@@ -4,12 +4,12 @@
 //! it, the secrets, and what the watches saw of its objects since. Not here: what compiling depends on (`inputs.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::inputs::Inputs;
 use super::overview::{Overview, overview};
 use super::state::{self, Change, Facts};
-use super::{Error, Instance, Passed};
+use super::{Error, Instance, Passed, lock};
 use crate::compile;
 use crate::model::{AppName, AppState, Reason, Secrets};
 use crate::observe;
@@ -28,12 +28,6 @@ struct Settled {
     secrets: Arc<Secrets>,
     kinds: BTreeSet<(String, String)>,
     seen: u64,
-}
-
-impl Memory {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<AppName, Settled>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Ends a pass of an app that is still as it was found last; returns nothing if it has to be looked at.
@@ -72,7 +66,7 @@ pub(super) async fn still(instance: &Instance, app: &AppName, why: Reason) -> Re
 }
 
 fn is_as_found(instance: &Instance, app: &AppName, overview: &Overview, target: &dyn Target) -> Result<bool, Error> {
-    let memory = instance.settled.lock();
+    let memory = lock(&instance.settled.0);
     let Some(settled) = memory.get(app) else { return Ok(false) };
     let Settled { tree, record, policy, control_namespace, secrets, kinds, seen } = settled;
     let settings = overview.settings()?;
@@ -102,7 +96,7 @@ pub(super) fn note(instance: &Instance, facts: &Facts<'_>, state: Option<&AppSta
     });
     let is_fresh = snapshot.freshness.values().all(|freshness| *freshness == Freshness::Fresh);
     let app = &snapshot.app;
-    let mut memory = instance.settled.lock();
+    let mut memory = lock(&instance.settled.0);
     if !is_well || !is_fresh || !is_idle(plan) || committed.refusal.is_some() || snapshot.presence != Presence::Kept {
         memory.remove(app);
         return;

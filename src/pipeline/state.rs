@@ -189,6 +189,9 @@ fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Comm
         "blocked".clone_into(&mut state.intent);
         state.reason.clone_from(&held.reason);
         state.needs_you.clone_from(&held.message);
+        if held.reason == "RecreateNeedsApproval" {
+            state.hint = format!("wild app deploy {} --recreate {}", state.name, held.object.short());
+        }
     } else if !plan.later.is_empty() {
         "waiting".clone_into(&mut state.intent);
         "WaveNotHealthy".clone_into(&mut state.reason);

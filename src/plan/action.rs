@@ -126,6 +126,11 @@ pub enum Verb {
     },
     /// Take our marks off and leave the object.
     Release,
+    /// Let a namespace go whose deletion does not end, if it is still empty then.
+    Free {
+        /// Its own finalizers that go.
+        finalizers: Vec<String>,
+    },
 }
 
 /// Whether an apply takes over fields of other managers.

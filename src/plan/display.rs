@@ -47,6 +47,7 @@ fn symbol(action: &Action) -> char {
         (Verb::Apply { .. }, Some(_)) => '~',
         (Verb::Delete { .. }, _) => '-',
         (Verb::Release, _) => 'o',
+        (Verb::Free { .. }, _) => '-',
     }
 }
 

@@ -40,6 +40,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
 fn keep(snapshot: &Snapshot, plan: &mut Plan) {
     if let Some(stop) = source::unusable(snapshot).or_else(|| namespace::terminating(snapshot)) {
         plan.health = wellness::of_inventory(snapshot);
+        namespace::recover(snapshot, plan);
         return block(plan, stop);
     }
     let wanted = wanted(snapshot);
@@ -87,6 +88,9 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
     let releases = released.into_iter().map(|victim| (victim, super::Verb::Release, "it stays without us".to_owned()));
     plan.actions = order::farewells(0, deletes.chain(releases).collect());
     plan.wake_on.extend(plan.actions.iter().map(|action| WakeOn::Gone(action.object.clone())));
+    if plan.leaving.contains(&namespace::id(&snapshot.namespace)) {
+        namespace::recover(snapshot, plan);
+    }
 }
 
 /// Returns what else goes with an object.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::action::{Action, Plan, Verb};
 use super::snapshot::{Desired, NamespaceState, Presence, Snapshot, TargetState};
-use super::{budget, hash, kind, marks};
+use super::{budget, hash, kind, marks, namespace};
 use crate::model::{Object, ObjectId};
 
 /// Returns what a plan does that it must not; nothing for a sound plan.
@@ -17,6 +17,7 @@ pub fn lint(snapshot: &Snapshot, plan: &Plan) -> Vec<String> {
             Verb::Apply { payload, force: _ } => apply(snapshot, action, payload),
             Verb::Delete { propagation: _ } => delete(snapshot, plan, action),
             Verb::Release => farewell(snapshot, action),
+            Verb::Free { finalizers } => free(snapshot, action, finalizers),
         });
         findings.extend(found.map(|text| format!("{}: {text}", action.object)));
     }
@@ -51,6 +52,17 @@ fn apply(snapshot: &Snapshot, action: &Action, payload: &Object) -> Vec<&'static
     let terminating = matches!(snapshot.namespace_state, NamespaceState::Terminating { .. });
     rule(!terminating, "the namespace is being deleted");
     rule(is_wanted(snapshot, &action.object), "no revision holds it");
+    found
+}
+
+fn free(snapshot: &Snapshot, action: &Action, finalizers: &[String]) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    let mut rule = |holds: bool, text: &'static str| found.extend((!holds).then_some(text));
+    rule(action.object == namespace::id(&snapshot.namespace), "it is not the app's namespace");
+    let NamespaceState::Terminating(ending) = &snapshot.namespace_state else { return vec!["it is not being deleted"] };
+    rule(ending.rest.as_ref().is_some_and(Vec::is_empty), "it was not seen empty");
+    rule(action.uid.as_deref() == Some(ending.uid.as_str()), "it is another incarnation");
+    rule(finalizers.iter().all(|name| ending.by_hand.contains(name)), "a controller put a finalizer there");
     found
 }
 

@@ -50,8 +50,8 @@ pub use line::plan;
 pub use lint::lint;
 pub use recreate::Recreate;
 pub use snapshot::{
-    Ask, Desired, DesiredObject, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence, RequirementState,
-    Snapshot, TargetState,
+    Ask, Desired, DesiredObject, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence, Recovery,
+    RequirementState, Snapshot, TargetState,
 };
 pub use values::value_at;
 pub use yields::{Yields, without};

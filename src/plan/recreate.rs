@@ -22,9 +22,10 @@ pub enum Recreate {
     Never(&'static str),
 }
 
-/// Returns what follows for a wanted object, by its kind, its annotation and its state.
-pub(super) fn recreate(wanted: &Wanted, live: Option<&Live>) -> Recreate {
+/// Returns what follows for a wanted object, by its kind, its annotation, its state, and what a person allows this once.
+pub(super) fn recreate(wanted: &Wanted, live: Option<&Live>, allowed: &[String]) -> Recreate {
     let kind = wanted.id.kind.as_str();
+    let is_allowed = allowed.contains(&wanted.id.short());
     let word = wanted.payload.annotation(RECREATE);
     let propagation = if kind == "StatefulSet" { Propagation::Orphan } else { Propagation::Background };
     match (kind, word) {
@@ -35,6 +36,7 @@ pub(super) fn recreate(wanted: &Wanted, live: Option<&Live>) -> Recreate {
         ("CustomResourceDefinition", _) => Recreate::Never("its objects would go with it; add a version instead"),
         (_, Some("never")) => Recreate::Never("rewild.dev/recreate: never stands on it"),
         (_, Some("allow")) => Recreate::Allowed(propagation),
+        (_, _) if is_allowed => Recreate::Allowed(propagation),
         ("Job", _) if is_running(live) => Recreate::Ask("it runs now and would begin again"),
         ("Job" | "RoleBinding" | "ClusterRoleBinding" | "Secret" | "ConfigMap", _) => Recreate::Allowed(propagation),
         (class, _) if class.ends_with("Class") => Recreate::Allowed(propagation),
@@ -57,13 +59,17 @@ mod tests {
     use crate::plan::tests::world::{World, claim, config, deployment, desired, job};
 
     fn check(object: Object, word: &str, health: Option<Health>, expected: &str) {
+        check_allowed(object, word, health, &[], expected);
+    }
+
+    fn check_allowed(object: Object, word: &str, health: Option<Health>, allowed: &[String], expected: &str) {
         let mut object = object;
         if !word.is_empty() {
             object.set_annotation(RECREATE, word);
         }
         let world = World::deployed(std::slice::from_ref(&object));
         let live = world.snapshot.live.get(&object.id()).map(|live| Live { health, ..live.clone() });
-        let found = match recreate(&Wanted::new(&world.snapshot, &desired(&object)), live.as_ref()) {
+        let found = match recreate(&Wanted::new(&world.snapshot, &desired(&object)), live.as_ref(), allowed) {
             Recreate::Allowed(Propagation::Background) => "allowed",
             Recreate::Allowed(Propagation::Orphan) => "allowed, pods stay",
             Recreate::Ask(_) => "asked",
@@ -94,5 +100,14 @@ mod tests {
             check(kind(data), "allow", None, "never");
         }
         check(claim("data"), "allow", None, "never");
+    }
+    #[test]
+    fn a_person_may_allow_it_once_where_an_author_did_not_forbid_it() {
+        let named = |name: &str| [name.to_owned()];
+        check_allowed(deployment("a", "web:1"), "", None, &named("Deployment/a"), "allowed");
+        check_allowed(deployment("a", "web:1"), "", None, &named("Deployment/b"), "asked");
+        check_allowed(deployment("a", "web:1"), "never", None, &named("Deployment/a"), "never");
+        check_allowed(kind("StatefulSet"), "", None, &named("StatefulSet/a"), "allowed, pods stay");
+        check_allowed(claim("data"), "", None, &named("PersistentVolumeClaim/data"), "never");
     }
 }

@@ -3,6 +3,7 @@
 //! Not here: where the facts come from (`observe`).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
     AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, Grants, IgnoreRule, InstanceId, Inventory,
-    Object, ObjectId, Suspension,
+    Object, ObjectId, RecoveryMode, Suspension,
 };
 
 /// The planner's input for one app on one target.
@@ -208,10 +209,24 @@ pub enum NamespaceState {
     /// It is there.
     Active,
     /// It is being deleted.
-    Terminating {
-        /// What holds it, in one sentence.
-        why: String,
-    },
+    Terminating(Ending),
+}
+
+/// A namespace that is being deleted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ending {
+    /// What holds it, in one sentence.
+    pub why: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// Incarnation.
+    pub uid: String,
+    /// Its own finalizers, beside the one that the cluster removes when it is empty.
+    pub finalizers: Vec<String>,
+    /// Those of them that a person put there by hand.
+    pub by_hand: Vec<String>,
+    /// What is still in it; nothing if it is too early to look, or if anything could not be seen.
+    pub rest: Option<Vec<String>>,
 }
 
 /// An app that this one requires.
@@ -252,8 +267,19 @@ pub struct Policy {
     pub adopt: AdoptPolicy,
     /// About deletions.
     pub deletion: DeletionBudget,
+    /// About namespaces whose deletion does not end.
+    pub recovery: Recovery,
     /// About reaching beyond its namespace.
     pub grants: Grants,
+}
+
+/// About namespaces whose deletion does not end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Recovery {
+    /// Whether they are freed.
+    pub mode: RecoveryMode,
+    /// How long the cluster has to do it by itself.
+    pub after: Duration,
 }
 
 /// What a person asked for in this pass.
@@ -265,4 +291,6 @@ pub struct Ask {
     pub adopt: bool,
     /// Digest of the plan whose deletions are approved.
     pub approve: Option<String>,
+    /// Objects, as `Kind/name`, that may be made anew where a field of them cannot be changed.
+    pub recreate: Vec<String>,
 }

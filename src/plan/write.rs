@@ -54,7 +54,7 @@ impl Write {
             uid,
             reason,
             leaves_out: yielded.into_iter().map(|yielded| yielded.keys).collect(),
-            recreate: recreate::recreate(wanted, live),
+            recreate: recreate::recreate(wanted, live, &snapshot.ask.recreate),
         }
     }
 }

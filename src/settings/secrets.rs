@@ -1,6 +1,10 @@
 //! `secrets.yaml`: the values that never lie in git. Own secrets are only ever added by us; a person may change them.
 //!
 //! The file is read and written under an flock on `secrets.yaml.lock` (seed S3), whose mere presence never blocks anybody.
+//!
+//! A copy of another app's value is marked below `_copied` of its app: `dbPassword: {from: apps.stonedb.password, digest: …}`. As
+//! long as the copy is what was copied, what is read in its place is the owner's value of today, so a rotation reaches
+//! everybody; a copy that a person wrote over is read as it stands.
 //! Not here: which values are needed (`package`), the Secret objects (`observe`).
 
 use std::fs::{File, OpenOptions};
@@ -8,13 +12,18 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::file::{read, write_private};
 use super::{Error, io};
-use crate::base::{Digest, sha256};
-use crate::model::{Diagnostic, Purpose, SecretValue, Secrets};
+use crate::base::{Digest, Encoder, sha256};
+use crate::model::{Diagnostic, NewSecret, Purpose, SecretValue, Secrets};
 use crate::yaml::{self, Dialect};
+
+/// The key of an app's section that holds marks instead of a value.
+const COPIED: &str = "_copied";
+/// How often a copy may be a copy of a copy; apps that hand a secret on stand in a row of two or three.
+const MAX_COPIES_OF_COPIES: usize = 8;
 
 /// The secrets file of one instance.
 #[derive(Clone, Debug)]
@@ -47,22 +56,29 @@ impl SecretsFile {
             return Ok(secrets.clone());
         }
         let mut secrets = Secrets::new();
-        flatten("", &Value::Object(self.parse(content)?), &mut secrets);
+        let tree = self.parse(content)?;
+        let marks = marks(&tree);
+        flatten("", &Value::Object(tree), &mut secrets);
+        follow(&marks, &mut secrets);
         let secrets = Arc::new(secrets);
         *parsed = Some((digest, secrets.clone()));
         Ok(secrets)
     }
 
     /// Adds values that are absent and returns the paths that were added; a value that is there is never replaced.
-    pub fn add(&self, values: &[(String, SecretValue)]) -> Result<Vec<String>, Error> {
+    pub fn add(&self, values: &[NewSecret]) -> Result<Vec<String>, Error> {
         if values.is_empty() {
             return Ok(Vec::new());
         }
         let _lock = self.lock()?;
         let mut tree = self.read_tree()?;
         let mut added = Vec::new();
-        for (path, value) in values {
-            if insert(&mut tree, path, value.expose(Purpose::SecretsFile)) {
+        for NewSecret { path, value, copied_from } in values {
+            let text = value.expose(Purpose::SecretsFile);
+            if insert(&mut tree, path, text) {
+                if let Some(from) = copied_from {
+                    mark(&mut tree, path, from, text);
+                }
                 added.push(path.clone());
             }
         }
@@ -119,12 +135,67 @@ impl SecretsFile {
     }
 }
 
+/// What is known of a copy.
+struct Mark {
+    path: String,
+    from: String,
+    /// Digest of the value that was copied.
+    digest: String,
+}
+
+/// Writes down that a value is a copy.
+fn mark(tree: &mut Map<String, Value>, path: &str, from: &str, text: &str) {
+    let Some((app, key)) = path.strip_prefix("apps.").and_then(|rest| rest.split_once('.')) else { return };
+    let section = tree.get_mut("apps").and_then(|apps| apps.get_mut(app)).and_then(Value::as_object_mut);
+    let Some(section) = section else { return };
+    let marks = section.entry(COPIED.to_owned()).or_insert(Value::Null);
+    if !marks.is_object() {
+        *marks = Value::Object(Map::new());
+    }
+    if let Some(marks) = marks.as_object_mut() {
+        marks.insert(key.to_owned(), json!({ "from": from, "digest": digest_of(path, text) }));
+    }
+}
+
+/// Returns the marks of all apps.
+fn marks(tree: &Map<String, Value>) -> Vec<Mark> {
+    let apps = tree.get("apps").and_then(Value::as_object).into_iter().flatten();
+    let of_app = apps.filter_map(|(app, section)| Some((app, section.get(COPIED)?.as_object()?)));
+    let entries = of_app.flat_map(|(app, marks)| marks.iter().map(move |(key, mark)| (app, key, mark)));
+    let read = |(app, key, mark): (&String, &String, &Value)| {
+        let text = |field: &str| mark.get(field).and_then(Value::as_str).map(str::to_owned);
+        Some(Mark { path: format!("apps.{app}.{key}"), from: text("from")?, digest: text("digest")? })
+    };
+    entries.filter_map(read).collect()
+}
+
+/// Puts the owner's value of today in place of every copy that nobody wrote over. A copy may be of a copy.
+fn follow(marks: &[Mark], secrets: &mut Secrets) {
+    let untouched = |mark: &&Mark| {
+        let value = secrets.get(&mark.path).map(|value| value.expose(Purpose::SecretsFile));
+        value.is_some_and(|value| digest_of(&mark.path, value) == mark.digest)
+    };
+    let marks: Vec<&Mark> = marks.iter().filter(untouched).collect();
+    for _ in 0..MAX_COPIES_OF_COPIES {
+        for mark in &marks {
+            if let Some(value) = secrets.get(&mark.from).cloned() {
+                secrets.insert(&mark.path, value);
+            }
+        }
+    }
+}
+
+/// Returns the digest by which a copy is known again. It holds the path, so equal values cannot be told by it.
+fn digest_of(path: &str, text: &str) -> String {
+    Encoder::new().text(path).text(text).digest().to_hex()
+}
+
 /// Collects every scalar under its dotted path. Null is an absent value.
 fn flatten(path: &str, value: &Value, secrets: &mut Secrets) {
     match value {
         Value::Null => {}
         Value::Object(map) => {
-            for (key, inner) in map {
+            for (key, inner) in map.iter().filter(|(key, _)| *key != COPIED) {
                 let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 flatten(&below, inner, secrets);
             }
@@ -155,16 +226,56 @@ fn insert(tree: &mut Map<String, Value>, path: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::SecretsFile;
-    use crate::model::{Purpose, SecretValue};
+    use crate::model::{NewSecret, Purpose, SecretValue};
+
+    fn new(path: &str, text: &str, from: Option<&str>) -> NewSecret {
+        let value = SecretValue::new(text.to_owned());
+        NewSecret { path: path.to_owned(), value, copied_from: from.map(str::to_owned) }
+    }
+
+    fn shown(file: &SecretsFile, path: &str) -> Option<String> {
+        file.read().unwrap().get(path).map(|value| value.expose(Purpose::SecretsFile).to_owned())
+    }
+
+    #[test]
+    fn a_copy_follows_its_owner_until_a_person_writes_over_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = SecretsFile::new(directory.path().join("secrets.yaml"));
+        let (owner, copy, second) = ("apps.stonedb.password", "apps.blog.dbPassword", "apps.mirror.blogDbPassword");
+        file.add(&[new(owner, "first", None), new(copy, "first", Some(owner)), new(second, "first", Some(copy))])
+            .unwrap();
+        let change = |from: &str, to: &str| {
+            let text = std::fs::read_to_string(file.path()).unwrap();
+            assert!(text.contains(from), "{text}");
+            std::fs::write(file.path(), text.replacen(from, to, 1)).unwrap();
+        };
+        change("password: first", "password: second");
+        for path in [owner, copy, second] {
+            assert_eq!(shown(&file, path).as_deref(), Some("second"), "{path}");
+        }
+        assert_eq!(file.read().unwrap().paths().count(), 3);
+        change("dbPassword: first", "dbPassword: mine");
+        let found = [owner, copy, second].map(|path| shown(&file, path).unwrap());
+        assert_eq!(found, ["second", "mine", "mine"]);
+        change("password: second", "spare: second");
+        assert_eq!(shown(&file, copy).as_deref(), Some("mine"));
+    }
+
+    #[test]
+    fn a_copy_without_its_owner_stays_what_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = SecretsFile::new(directory.path().join("secrets.yaml"));
+        file.add(&[new("apps.blog.dbPassword", "kept", Some("apps.stonedb.password"))]).unwrap();
+        assert_eq!(shown(&file, "apps.blog.dbPassword").as_deref(), Some("kept"));
+    }
 
     #[test]
     fn a_value_is_added_once_and_never_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let file = SecretsFile::new(directory.path().join("secrets.yaml"));
-        let value = |text: &str| SecretValue::new(text.to_owned());
         let path = "apps.quillblog.password".to_owned();
-        assert_eq!(file.add(&[(path.clone(), value("first"))]).unwrap(), std::slice::from_ref(&path));
-        assert_eq!(file.add(&[(path.clone(), value("second"))]).unwrap(), [""; 0]);
+        assert_eq!(file.add(&[new(&path, "first", None)]).unwrap(), std::slice::from_ref(&path));
+        assert_eq!(file.add(&[new(&path, "second", None)]).unwrap(), [""; 0]);
         assert_eq!(file.read().unwrap().get(&path).unwrap().expose(Purpose::SecretsFile), "first");
         file.remove_app("quillblog").unwrap();
         assert!(file.read().unwrap().get(&path).is_none());

@@ -108,6 +108,17 @@ pub enum Dependents {
     Orphaned,
 }
 
+/// The freeing of a namespace whose deletion does not end.
+#[derive(Clone, Debug)]
+pub struct FreeRequest {
+    /// The namespace.
+    pub namespace: String,
+    /// Incarnation that is meant; another one is left alone.
+    pub uid: String,
+    /// Its own finalizers that go.
+    pub finalizers: Vec<String>,
+}
+
 /// The answer to an apply.
 #[derive(Clone, Debug)]
 pub struct Written {
@@ -207,6 +218,8 @@ pub trait Target: Send + Sync {
     fn delete<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, Deletion>;
     /// Takes our marks and our ownership off an object that stays.
     fn release<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, ()>;
+    /// Lets a namespace go that is being deleted, after seeing once more that nothing of any kind is left in it.
+    fn free<'a>(&'a self, request: &'a FreeRequest) -> Answer<'a, ()>;
     /// Reads an object, or nothing if it is not there.
     fn get<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>>;
     /// Reads only the metadata of an object, or nothing if it is not there.

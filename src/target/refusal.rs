@@ -42,6 +42,8 @@ pub enum RefusalKind {
     Forbidden,
     /// Our credentials are not known (401).
     Unauthorized,
+    /// The server knows an API group and cannot serve it now, such as one that another server stands behind.
+    Unserved,
     /// The server finds the content wrong (400, 413, 422); the field paths it named.
     Invalid(Vec<String>),
     /// A field cannot be changed once the object exists (422); the field paths it named.
@@ -99,6 +101,7 @@ impl Refusal {
             | RefusalKind::Changed
             | RefusalKind::NamespaceTerminating
             | RefusalKind::Unauthorized
+            | RefusalKind::Unserved
             | RefusalKind::NotFound
             | RefusalKind::Busy
             | RefusalKind::Server

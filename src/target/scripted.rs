@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::sync::Mutex;
 
 use super::{
-    Answer, ApplyRequest, DeleteRequest, Deletion, Kind, LiveObject, Ownership, Reachability, Refusal, Target,
-    TargetEvent, WatchState, Written,
+    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, Ownership, Reachability, Refusal,
+    Target, TargetEvent, WatchState, Written,
 };
 use crate::model::{Object, ObjectId, OwnEntry};
 
@@ -53,6 +53,10 @@ impl Target for Scripted {
     }
 
     fn release<'a>(&'a self, _request: &'a DeleteRequest) -> Answer<'a, ()> {
+        ready(Ok(()))
+    }
+
+    fn free<'a>(&'a self, _request: &'a FreeRequest) -> Answer<'a, ()> {
         ready(Ok(()))
     }
 

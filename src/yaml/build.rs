@@ -29,12 +29,22 @@ pub(super) enum Compare {
     One,
 }
 
+/// What becomes of tags that the readers around Kubernetes do not know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tags {
+    /// They are dropped with a warning, as those readers drop them.
+    Dropped,
+    /// They are errors: in a file of ours nobody may think that they do something.
+    Refused,
+}
+
 /// Makes values of trees and collects what is wrong with them.
 pub(super) struct Builder<'a> {
     pub(super) file: &'a str,
     pub(super) tree: &'a Tree,
     pub(super) dialect: Dialect,
     pub(super) compare: Compare,
+    pub(super) tags: Tags,
     pub(super) findings: Vec<Diagnostic>,
     /// Keys from the root to the node at hand.
     path: Vec<String>,
@@ -44,8 +54,8 @@ pub(super) struct Builder<'a> {
 type Built = (Value, Lines);
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(file: &'a str, tree: &'a Tree, dialect: Dialect, compare: Compare) -> Self {
-        Self { file, tree, dialect, compare, findings: Vec::new(), path: Vec::new() }
+    pub(super) fn new(file: &'a str, tree: &'a Tree, dialect: Dialect, compare: Compare, tags: Tags) -> Self {
+        Self { file, tree, dialect, compare, tags, findings: Vec::new(), path: Vec::new() }
     }
 
     /// Returns the value of a node. Recursion is bounded, because the tree refuses deep nesting with aliases expanded.
@@ -83,15 +93,22 @@ impl<'a> Builder<'a> {
                 continue;
             }
             let line = self.tree.node(*key).start.line;
-            let Some(text) = self.key(key_node) else { continue };
+            let Some((text, kind)) = self.key(key_node) else { continue };
             self.path.push(text.clone());
             let (built, mut lines) = self.value(*value);
             lines.line = line;
-            if let Some(first) = entries.explicit_line(&text) {
-                self.duplicate(key_node, &text, first);
+            match entries.written(&text) {
+                Some((first, other)) if other != kind => {
+                    let message = format!(
+                        "the key {text:?} is a {kind} here and a {other} on line {first}, and tools keep either"
+                    );
+                    self.error("Y106", key_node, message, "keep one of the two");
+                }
+                Some((first, _)) => self.duplicate(key_node, &text, first),
+                None => {}
             }
             self.path.pop();
-            entries.set(text, built, lines);
+            entries.set(text, kind, built, lines);
         }
         (Value::Object(entries.map), Lines::map(node.start.line, entries.lines))
     }
@@ -137,25 +154,32 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn key(&mut self, node: &Node) -> Option<String> {
+    /// Returns the name of a key and what kind of value it was before it became a name: `1` and `"1"` are two keys for a YAML
+    /// library and one in JSON, where kubectl keeps now the one and now the other.
+    fn key(&mut self, node: &Node) -> Option<(String, &'static str)> {
         let Content::Scalar(text) = &node.content else {
             let hint = "put quotes around a text that holds {{ … }}";
             self.error("Y104", node, "a map or list cannot be a key".into(), hint);
             return None;
         };
         let reading = self.reading(node, text)?;
-        let written = match reading {
-            Reading::Text => return Some(text.clone()),
+        let (written, kind) = match reading {
+            Reading::Text => return Some((text.clone(), "text")),
             Reading::Null => {
                 self.error("Y104", node, "null cannot be a key".into(), "put quotes around it");
                 return None;
             }
-            Reading::Bool(flag) => flag.to_string(),
-            Reading::Number(number) => match number.as_f64() {
-                Some(value) if number.is_f64() => short_float(value),
-                Some(_) | None => number.to_string(),
-            },
-            Reading::Time(_) | Reading::NotFinite => text.clone(),
+            Reading::Bool(flag) => (flag.to_string(), "boolean"),
+            Reading::Number(number) if number.is_f64() => {
+                (number.as_f64().map_or_else(|| text.clone(), short_float), "decimal number")
+            }
+            Reading::Number(number) if number.as_i64().is_none() => {
+                self.error("Y104", node, format!("the number {number} is too large for a key"), "put quotes around it");
+                return None;
+            }
+            Reading::Number(number) => (number.to_string(), "whole number"),
+            Reading::NotFinite => (text.trim_start_matches('+').to_ascii_lowercase(), "decimal number"),
+            Reading::Time(_) => (text.clone(), "text"),
         };
         match self.dialect {
             Dialect::Gomplate => {
@@ -168,7 +192,7 @@ impl<'a> Builder<'a> {
                     let message = format!("the key {text:?} is read as {written:?}");
                     self.warn("Y103", node, message, "put quotes around it");
                 }
-                Some(written)
+                Some((written, kind))
             }
         }
     }
@@ -215,7 +239,7 @@ impl<'a> Builder<'a> {
             return Some(scalar::read(text, self.dialect));
         };
         let plain = scalar::read(text, self.dialect);
-        let reading = match (tag.strip_prefix(CORE), plain) {
+        match (tag.strip_prefix(CORE), plain) {
             (Some("str"), _) => Some(Reading::Text),
             (None, plain) if tag == "!" => match self.dialect {
                 // yaml.v3 resolves a lone mark as if it were not there; a text in quotes stays a text.
@@ -227,13 +251,17 @@ impl<'a> Builder<'a> {
             (Some("int"), Reading::Number(number)) if !number.is_f64() => Some(Reading::Number(number)),
             (Some("float"), Reading::Number(number)) => Some(Reading::Number(number)),
             (Some("timestamp"), Reading::Time(time)) => Some(Reading::Time(time)),
-            (Some("timestamp"), Reading::Text) => Some(Reading::Text),
-            (_, _) => None,
-        };
-        if reading.is_none() {
-            self.error("Y107", node, "a tag is refused here".into(), "remove the tag");
+            (Some("timestamp"), Reading::Text) if scalar::time(text).is_some() => Some(Reading::Text),
+            (Some("null" | "bool" | "int" | "float" | "timestamp" | "binary"), _) => {
+                self.error("Y107", node, "the tag does not fit the text behind it".into(), "remove the tag");
+                None
+            }
+            // What no reader knows makes a text of the scalar.
+            (_, _) => {
+                self.foreign_tag(node);
+                Some(Reading::Text)
+            }
         }
-        reading
     }
 
     fn check_collection_tag(&mut self, node: &Node, core: &str) {
@@ -242,7 +270,17 @@ impl<'a> Builder<'a> {
             Some(tag) => tag == "!" || tag.strip_prefix(CORE) == Some(core),
         };
         if !fits {
-            self.error("Y107", node, "a tag is refused here".into(), "remove the tag");
+            self.foreign_tag(node);
+        }
+    }
+
+    /// Tells of a tag that means nothing to kubectl and kustomize, which drop it.
+    fn foreign_tag(&mut self, node: &Node) {
+        match self.tags {
+            Tags::Refused => self.error("Y107", node, "a tag is refused here".into(), "remove the tag"),
+            Tags::Dropped => {
+                self.warn("Y107", node, "the tag means nothing to kubectl and is dropped".into(), "remove the tag");
+            }
         }
     }
 
@@ -286,37 +324,40 @@ fn binary(text: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(packed).ok()?).ok()
 }
 
+/// Line and kind of a key as somebody wrote it, not as `<<` brought it.
+type Written = (usize, &'static str);
+
 /// A map in the making: entries in order, and on which line each stands in the text itself.
 #[derive(Default)]
 struct Entries {
     map: Map<String, Value>,
     lines: Vec<(String, Lines)>,
-    /// Position in `lines`, and the line of the written key, of every name.
-    index: BTreeMap<String, (usize, Option<usize>)>,
+    /// Position in `lines`, and line and kind of the written key, of every name.
+    index: BTreeMap<String, (usize, Option<Written>)>,
     merges: usize,
 }
 
 impl Entries {
-    fn explicit_line(&self, key: &str) -> Option<usize> {
-        self.index.get(key).and_then(|(_, line)| *line)
+    fn written(&self, key: &str) -> Option<Written> {
+        self.index.get(key).and_then(|(_, written)| *written)
     }
 
-    fn set(&mut self, key: String, value: Value, lines: Lines) {
-        let line = Some(lines.line);
-        self.put(key, value, lines, line);
+    fn set(&mut self, key: String, kind: &'static str, value: Value, lines: Lines) {
+        let written = Some((lines.line, kind));
+        self.put(key, value, lines, written);
     }
 
     fn merge(&mut self, key: String, value: Value, lines: Lines, dialect: Dialect) {
-        let written = self.explicit_line(&key);
+        let written = self.written(&key);
         match dialect {
             Dialect::Gomplate if written.is_some() => {}
             Dialect::Gomplate | Dialect::Kube => self.put(key, value, lines, written),
         }
     }
 
-    fn put(&mut self, key: String, value: Value, lines: Lines, written: Option<usize>) {
-        let (position, line) = self.index.entry(key.clone()).or_insert((self.lines.len(), written));
-        *line = line.or(written);
+    fn put(&mut self, key: String, value: Value, lines: Lines, written: Option<Written>) {
+        let (position, first) = self.index.entry(key.clone()).or_insert((self.lines.len(), written));
+        *first = first.or(written);
         match self.lines.get_mut(*position) {
             Some(slot) => slot.1 = lines,
             None => self.lines.push((key.clone(), lines)),

@@ -18,16 +18,28 @@ const BEST_WIDTH: usize = 80;
 /// Longest key in bytes that is written before its colon.
 const MAX_SIMPLE_KEY_BYTES: usize = 128;
 
+/// Returns an object as `kustomize build` prints it.
+pub fn write_sorted_map(map: &Map<String, Value>) -> String {
+    if map.is_empty() {
+        return "{}\n".to_owned();
+    }
+    printed(|emitter| emitter.map(map, 0))
+}
+
 /// Returns a value as `kustomize build` prints it.
 pub fn write_sorted(value: &Value) -> String {
-    let mut emitter = Emitter { out: String::new(), column: 0 };
     match value {
-        Value::Object(map) if !map.is_empty() => emitter.map(map, 0),
-        Value::Array(items) if !items.is_empty() => emitter.list(items, 0),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
-            emitter.leaf(value, 2);
+        Value::Object(map) => write_sorted_map(map),
+        Value::Array(items) if !items.is_empty() => printed(|emitter| emitter.list(items, 0)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            printed(|emitter| emitter.leaf(value, 2))
         }
     }
+}
+
+fn printed(print: impl FnOnce(&mut Emitter)) -> String {
+    let mut emitter = Emitter { out: String::new(), column: 0 };
+    print(&mut emitter);
     if emitter.column > 0 {
         emitter.out.push('\n');
     }
@@ -40,29 +52,25 @@ struct SortKey<'a>(&'a str);
 
 impl Ord for SortKey<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        if self.0 == other.0 {
-            return Ordering::Equal;
-        }
-        let (a, b): (Vec<char>, Vec<char>) = (self.0.chars().collect(), other.0.chars().collect());
-        let same = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-        let (Some(x), Some(y)) = (a.get(same), b.get(same)) else { return a.len().cmp(&b.len()) };
+        let both = || self.0.chars().zip(other.0.chars()).take_while(|(x, y)| x == y);
+        let same: usize = both().map(|(c, _)| c.len_utf8()).sum();
+        let (a, b) = (self.0.get(same..).unwrap_or(""), other.0.get(same..).unwrap_or(""));
+        let (Some(x), Some(y)) = (a.chars().next(), b.chars().next()) else { return a.len().cmp(&b.len()) };
         match (x.is_alphabetic(), y.is_alphabetic()) {
-            (true, true) => return x.cmp(y),
+            (true, true) => return x.cmp(&y),
             (true, false) => return Ordering::Greater,
             (false, true) => return Ordering::Less,
             (false, false) => {}
         }
         // A zero behind other digits is part of a longer number, not a leading zero.
-        let before = a.iter().take(same).rev().take_while(|c| c.is_ascii_digit());
-        let within = (*x == '0' || *y == '0') && before.clone().any(|c| *c != '0');
-        let run = |chars: &[char]| {
-            let digits = chars.iter().skip(same).map_while(|c| c.to_digit(10));
-            digits.fold((i64::from(within), same), |(number, end), digit| {
-                (number.wrapping_mul(10).wrapping_add(i64::from(digit)), end + 1)
+        let before = self.0.get(..same).unwrap_or("").chars().rev().take_while(char::is_ascii_digit);
+        let within = (x == '0' || y == '0') && before.into_iter().any(|c| c != '0');
+        let run = |rest: &str| {
+            rest.chars().map_while(|c| c.to_digit(10)).fold((i64::from(within), 0_usize), |(number, length), digit| {
+                (number.wrapping_mul(10).wrapping_add(i64::from(digit)), length + 1)
             })
         };
-        let ((a_number, a_end), (b_number, b_end)) = (run(&a), run(&b));
-        a_number.cmp(&b_number).then(a_end.cmp(&b_end)).then(x.cmp(y))
+        run(a).cmp(&run(b)).then(x.cmp(&y))
     }
 }
 

@@ -14,6 +14,7 @@ mod emit;
 mod lines;
 mod number;
 mod objects;
+mod older;
 mod plain;
 mod scalar;
 mod tree;
@@ -28,9 +29,9 @@ use serde_json::Value;
 use crate::base::limits::{MAX_FILE_BYTES, MAX_MANIFEST_BYTES, MAX_YAML_DEPTH};
 use crate::model::Diagnostic;
 
-use build::{Builder, Compare};
+use build::{Builder, Compare, Tags};
 
-pub use emit::write_sorted;
+pub use emit::{write_sorted, write_sorted_map};
 pub use lines::Lines;
 pub use objects::{LoadedObject, load_objects, objects_of};
 pub use plain::{Entry, Plain, load_plain};
@@ -78,13 +79,14 @@ pub struct Loaded {
 
 /// Reads all documents of a file; empty ones are left out.
 pub fn load(file: &str, text: &str, dialect: Dialect) -> Result<Loaded, Vec<Diagnostic>> {
-    read(&Source { file, text, max_bytes: MAX_FILE_BYTES, max_depth: MAX_YAML_DEPTH }, dialect, Compare::One)
+    let source = Source { file, text, max_bytes: MAX_FILE_BYTES, max_depth: MAX_YAML_DEPTH };
+    read(&source, dialect, Compare::One, Tags::Dropped)
 }
 
 /// Reads all documents of a resource file as `kustomize build` does, and warns of scalars that kubectl reads differently.
 pub fn load_resources(file: &str, text: &str) -> Result<Loaded, Vec<Diagnostic>> {
     let source = Source { file, text, max_bytes: MAX_FILE_BYTES, max_depth: MAX_YAML_DEPTH };
-    read(&source, Dialect::Gomplate, Compare::Both)
+    read(&source, Dialect::Gomplate, Compare::Both, Tags::Dropped)
 }
 
 /// Reads the one document of a manifest, config file or kustomization. Nothing when the file is empty; a second document
@@ -93,7 +95,7 @@ pub fn load_resources(file: &str, text: &str) -> Result<Loaded, Vec<Diagnostic>>
 /// Warnings are dropped: duplicate keys are errors in our own files, and dates are the reader's business.
 pub fn load_one(file: &str, text: &str, dialect: Dialect) -> Result<Option<Document>, Vec<Diagnostic>> {
     let source = Source { file, text, max_bytes: MAX_MANIFEST_BYTES, max_depth: MAX_MANIFEST_DEPTH };
-    let loaded = read(&source, dialect, Compare::One)?;
+    let loaded = read(&source, dialect, Compare::One, Tags::Refused)?;
     let mut documents = loaded.documents.into_iter();
     let first = documents.next();
     match documents.next() {
@@ -120,7 +122,10 @@ pub fn plain_numbers(value: Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(scalar::as_json(number)),
         Value::Array(items) => items.into_iter().map(plain_numbers).collect(),
-        Value::Object(map) => map.into_iter().map(|(key, item)| (key, plain_numbers(item))).collect(),
+        Value::Object(mut map) => {
+            map.values_mut().for_each(|item| *item = plain_numbers(std::mem::take(item)));
+            Value::Object(map)
+        }
         Value::Null | Value::Bool(_) | Value::String(_) => value,
     }
 }
@@ -133,7 +138,7 @@ struct Source<'a> {
     max_depth: usize,
 }
 
-fn read(source: &Source<'_>, dialect: Dialect, compare: Compare) -> Result<Loaded, Vec<Diagnostic>> {
+fn read(source: &Source<'_>, dialect: Dialect, compare: Compare, tags: Tags) -> Result<Loaded, Vec<Diagnostic>> {
     let Source { file, text, max_bytes, max_depth } = *source;
     if text.len() > max_bytes {
         let message = format!("the file is refused: {} bytes, at most {max_bytes} are read", text.len());
@@ -141,7 +146,7 @@ fn read(source: &Source<'_>, dialect: Dialect, compare: Compare) -> Result<Loade
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let tree = tree::parse(file, text, max_depth).map_err(|finding| vec![*finding])?;
-    let mut builder = Builder::new(file, &tree, dialect, compare);
+    let mut builder = Builder::new(file, &tree, dialect, compare, tags);
     let mut documents = Vec::new();
     for root in &tree.roots {
         let (value, lines) = builder.value(*root);

@@ -2,15 +2,19 @@
 //!
 //! Not here: what scalars mean (`scalar.rs`), aliases and merge keys (`build.rs`).
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
 
+use super::older;
 use crate::base::limits::{MAX_YAML_DOCUMENTS, MAX_YAML_NODES};
 use crate::model::Diagnostic;
 
 /// Length of one scalar in bytes.
 const MAX_SCALAR_BYTES: usize = 1024 * 1024;
+/// How often a text is parsed anew because a sign in it means less to the older readers; nearly all texts need one pass.
+const MAX_PASSES: usize = 16;
 
 /// A place in the text.
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,22 +93,52 @@ impl Tree {
 
 /// Parses a text into a tree, or says at which place and why not.
 pub(super) fn parse(file: &str, text: &str, max_depth: usize) -> Result<Tree, Box<Diagnostic>> {
-    let mut options = granit_parser::options! { flow_nesting_limit: max_depth + 1, block_nesting_limit: max_depth + 1 };
-    options.set_emit_comments(false);
-    let mut growth = Growth {
-        file,
-        text,
-        max_depth,
-        tree: Tree { nodes: Vec::new(), roots: Vec::new(), nothing: nothing() },
-        open: Vec::new(),
-        anchors: BTreeMap::new(),
-        total: 0,
-    };
-    for event in Parser::new_from_str_with_options(text, options) {
-        let (event, span) = event.map_err(|error| syntax(file, text, max_depth, &error))?;
-        growth.take(event, &span)?;
+    if let Some((line, why)) = older::against_begin(text) {
+        return Err(Box::new(invalid(file, Place { byte: 0, line, column: 1 }, why)));
     }
-    Ok(growth.tree)
+    let mut signs = BTreeSet::new();
+    let mut first = None;
+    for _ in 0..MAX_PASSES {
+        let mut growth = Growth {
+            file,
+            text,
+            max_depth,
+            signs: &signs,
+            restored: BTreeSet::new(),
+            further: BTreeSet::new(),
+            behind: 0,
+            tree: Tree { nodes: Vec::new(), roots: Vec::new(), nothing: nothing() },
+            open: Vec::new(),
+            anchors: BTreeMap::new(),
+            total: 0,
+        };
+        let outcome = growth.run();
+        let mut further = std::mem::take(&mut growth.further);
+        match outcome {
+            Ok(()) if further.is_empty() && growth.shows_nothing_else() => return Ok(growth.tree),
+            Ok(()) => {}
+            Err(Stop::Refused(why)) => return Err(why),
+            Err(Stop::Syntax(why, place)) => {
+                further.extend(older::sign_near(text, place, &signs));
+                further.extend(older::tabs_of(text, place, &signs));
+                first.get_or_insert(why);
+            }
+        }
+        if further.is_empty() {
+            break;
+        }
+        signs.extend(further);
+    }
+    let tangled = || Box::new(invalid(file, Place { byte: 0, line: 1, column: 1 }, "texts in brackets want quotes"));
+    Err(first.unwrap_or_else(tangled))
+}
+
+/// Why a text is read no further.
+enum Stop {
+    /// It breaks a rule or a limit.
+    Refused(Box<Diagnostic>),
+    /// The parser gave up at an offset.
+    Syntax(Box<Diagnostic>, usize),
 }
 
 fn nothing() -> Node {
@@ -124,6 +158,12 @@ struct Growth<'a> {
     file: &'a str,
     text: &'a str,
     max_depth: usize,
+    /// Offsets of signs that the parser is shown as letters, those met at the end of a text, and those found to be needed.
+    signs: &'a BTreeSet<usize>,
+    restored: BTreeSet<usize>,
+    further: BTreeSet<usize>,
+    /// Offset behind the event before.
+    behind: usize,
     tree: Tree,
     /// Open maps and lists with the children seen so far.
     open: Vec<(usize, Vec<usize>)>,
@@ -133,8 +173,45 @@ struct Growth<'a> {
 }
 
 impl Growth<'_> {
+    /// Takes all events of the text.
+    fn run(&mut self) -> Result<(), Stop> {
+        let nesting = self.max_depth + 1;
+        let mut options = granit_parser::options! { flow_nesting_limit: nesting, block_nesting_limit: nesting };
+        options.set_emit_comments(false);
+        let shown = match self.signs.is_empty() {
+            true => Cow::Borrowed(self.text),
+            false => Cow::Owned(older::shown(self.text, self.signs)),
+        };
+        for event in Parser::new_from_str_with_options(&shown, options) {
+            let (event, span) = event.map_err(|error| {
+                let place = error.marker().byte_offset().unwrap_or(0);
+                Stop::Syntax(Box::new(syntax(self.file, self.text, self.max_depth, &error)), place)
+            })?;
+            self.take(event, &span).map_err(Stop::Refused)?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether every sign that the parser was shown otherwise is at its end of a text, or is a tab in brackets or quotes.
+    fn shows_nothing_else(&self) -> bool {
+        let mut brackets: Vec<(usize, usize)> = Vec::new();
+        let in_signs = |node: &&Node| matches!(node.style, Style::Flow | Style::Single | Style::Double);
+        for node in self.tree.nodes.iter().filter(in_signs) {
+            if brackets.last().is_none_or(|(_, end)| node.start.byte >= *end) {
+                brackets.push((node.start.byte, node.end));
+            }
+        }
+        let in_brackets = |at: usize| {
+            let before = brackets.partition_point(|(start, _)| *start < at).checked_sub(1);
+            before.and_then(|it| brackets.get(it)).is_some_and(|(_, end)| at < *end)
+        };
+        let is_tab = |at: usize| self.text.as_bytes().get(at) == Some(&b'\t');
+        self.signs.iter().all(|at| if is_tab(*at) { in_brackets(*at) } else { self.restored.contains(at) })
+    }
+
     fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), Box<Diagnostic>> {
         let start = place(span);
+        self.check_place(&event, span)?;
         match event {
             Event::DocumentStart(..) => {
                 self.anchors.clear();
@@ -167,11 +244,43 @@ impl Growth<'_> {
         }
     }
 
+    /// Refuses what the older readers refuse at a node.
+    fn check_place(&mut self, event: &Event<'_>, span: &Span) -> Result<(), Box<Diagnostic>> {
+        let start = place(span);
+        let in_flow = self.open.last().is_some_and(|(index, _)| self.tree.node(*index).style == Style::Flow);
+        let written = self.text.get(start.byte..end(span)).unwrap_or("");
+        let (anchor, tag, holds_nothing, objection) = match event {
+            Event::Scalar(_, ScalarStyle::Plain, anchor, tag) => {
+                let objection = older::against_plain(written).filter(|_| in_flow);
+                (*anchor, tag.is_some(), written.is_empty(), objection)
+            }
+            Event::Scalar(_, ScalarStyle::DoubleQuoted, anchor, tag) => {
+                (*anchor, tag.is_some(), false, older::against_double_quoted(written))
+            }
+            Event::Scalar(_, _, anchor, tag) => (*anchor, tag.is_some(), false, None),
+            Event::SequenceStart(_, anchor, tag) | Event::MappingStart(_, anchor, tag) => {
+                (*anchor, tag.is_some(), false, None)
+            }
+            Event::Alias(_) => (0, false, false, older::against_name(written.strip_prefix('*').unwrap_or("a"))),
+            _ => return Ok(()),
+        };
+        let before = self.text.get(self.behind..start.byte).unwrap_or("");
+        let objection = objection
+            .or_else(|| older::against_tag(self.text, start.byte, end(span)).filter(|_| tag))
+            .or_else(|| older::against_anchor(before).filter(|_| anchor > 0))
+            .or_else(|| older::against_indent(self.text, start.byte).filter(|_| !in_flow && !holds_nothing));
+        self.behind = end(span);
+        objection.map_or(Ok(()), |why| Err(Box::new(invalid(self.file, start, why))))
+    }
+
     /// Corrects the parser: it ends every block text with a newline, also where the file ends without one.
-    fn scalar_text(&self, mut value: String, style: ScalarStyle, span: &Span) -> String {
+    fn scalar_text(&mut self, mut value: String, style: ScalarStyle, span: &Span) -> String {
         if value.is_empty() || style == ScalarStyle::Plain && span.byte_range().is_some_and(|range| range.is_empty()) {
             // An absent scalar arrives as a tilde of no width.
             return String::new();
+        }
+        if style == ScalarStyle::Plain {
+            return self.plain_text(value, end(span));
         }
         let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
         if block && end(span) == self.text.len() && value.ends_with('\n') {
@@ -180,6 +289,22 @@ impl Growth<'_> {
                 value.pop();
             }
         }
+        value
+    }
+
+    /// Gives a plain text in brackets the sign back at its end, or notes that it wants one.
+    fn plain_text(&mut self, mut value: String, end: usize) -> String {
+        let in_flow = self.open.last().is_some_and(|(index, _)| self.tree.node(*index).style == Style::Flow);
+        if !in_flow {
+            return value;
+        }
+        let last = end.saturating_sub(1);
+        if self.signs.contains(&last) {
+            value.pop();
+            value.extend(self.text.get(last..end));
+            self.restored.insert(last);
+        }
+        self.further.extend(older::colon_behind(self.text, end));
         value
     }
 
@@ -315,6 +440,11 @@ fn scalar_style(style: ScalarStyle) -> Style {
     }
 }
 
+/// Returns the finding that a text is refused at a place.
+fn invalid(file: &str, place: Place, why: &str) -> Diagnostic {
+    Diagnostic::error("Y100", file, place.line, format!("this is no valid YAML: {why}")).at(place.column, "")
+}
+
 /// Says a syntax error in plain words. The text itself is never quoted, since secrets are read here too.
 fn syntax(file: &str, text: &str, max_depth: usize, error: &ScanError) -> Diagnostic {
     let (line, column) = (error.marker().line(), error.marker().col() + 1);
@@ -324,7 +454,7 @@ fn syntax(file: &str, text: &str, max_depth: usize, error: &ScanError) -> Diagno
         return Diagnostic::error("Y120", file, line, message).at(column, "");
     }
     let source = text.lines().nth(line.saturating_sub(1)).unwrap_or("");
-    let diagnostic = Diagnostic::error("Y100", file, line, format!("this is no valid YAML: {reason}")).at(column, "");
+    let diagnostic = invalid(file, Place { byte: 0, line, column }, &reason);
     if source.contains("{{") {
         diagnostic.with_hint("put quotes around a text that holds {{ … }}")
     } else if source.trim_start_matches(' ').starts_with('\t') {

@@ -1,4 +1,5 @@
-//! Benches of the merge engine, run by hand: `cargo bench --bench merge`.
+//! Benches of the merge engine, run by hand: `cargo bench --bench merge`, or without building the rest of the product
+//! `cargo bench --features bench` in `tests/fuzz`.
 //!
 //! Every figure stands beside libgit2's line merge of the same files in the same run, because only such ratios mean anything on another
 //! machine. The files are made from a fixed seed. Nothing here asserts a time.

@@ -1,9 +1,11 @@
 //! The main line from end to end on the sandbox.
 
 mod bent;
+mod chaos;
 mod drift;
 mod finish;
 mod growth;
+mod hands;
 mod order;
 mod presence;
 mod restart;
@@ -37,11 +39,11 @@ async fn installed(world: &World, apps: &[&str]) {
 }
 
 fn deploy(name: &str) -> Request {
-    Request::Deploy { app: app(name), approve: None }
+    Request::Deploy { app: app(name), approve: None, recreate: Vec::new() }
 }
 
 fn update(name: &str) -> Request {
-    Request::Update { app: app(name), to: None }
+    Request::Update { app: app(name), to: None, take: None }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -32,6 +32,8 @@ pub(crate) enum Fault {
 pub(crate) enum To {
     Writes,
     Watches,
+    /// Everything about the kinds of an API group.
+    Group(&'static str),
     All,
 }
 
@@ -83,6 +85,11 @@ impl Proxy {
         *self.shared.weather.lock().unwrap() = Weather { fault: Some((to, fault)), left: times, hits: 0 };
     }
 
+    /// Ends the bad weather.
+    pub(crate) fn clear(&self) {
+        self.shared.weather.lock().unwrap().left = 0;
+    }
+
     /// Returns how many requests went wrong.
     pub(crate) fn hits(&self) -> usize {
         self.shared.weather.lock().unwrap().hits
@@ -97,6 +104,7 @@ impl Shared {
         let meant = match to {
             To::Writes => request.method() != Method::GET,
             To::Watches => watches,
+            To::Group(group) => request.uri().path().starts_with(&format!("/apis/{group}/")),
             To::All => true,
         };
         if !meant || weather.left == 0 {

@@ -284,6 +284,12 @@ impl World {
 
     /// Changes an object in the cluster as a person would.
     pub(crate) async fn patch(&self, path: &str, body: serde_json::Value) {
+        let (code, said) = self.try_patch(path, body).await;
+        assert!(code.is_success(), "{said}");
+    }
+
+    /// Changes an object that may be gone meanwhile, and returns what the cluster said.
+    pub(crate) async fn try_patch(&self, path: &str, body: serde_json::Value) -> (reqwest::StatusCode, String) {
         let answer = reqwest::Client::new()
             .patch(format!("{}{path}?fieldManager=kubectl-edit", self.sandbox.url()))
             .header("Content-Type", "application/merge-patch+json")
@@ -291,7 +297,13 @@ impl World {
             .send()
             .await
             .unwrap();
-        assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
+        (answer.status(), answer.text().await.unwrap())
+    }
+
+    /// Deletes an object as a person would, if it is there.
+    pub(crate) async fn try_delete(&self, path: &str) {
+        let answer = reqwest::Client::new().delete(format!("{}{path}", self.sandbox.url())).send().await.unwrap();
+        assert!(answer.status().is_success() || answer.status() == 404, "{path}: {}", answer.status());
     }
 
     /// Returns a file at the head of a branch.

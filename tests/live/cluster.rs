@@ -362,3 +362,26 @@ async fn a_server_that_stops_and_goes_on_is_unreachable_and_reachable() {
     cluster.probe().await.unwrap();
     until("the server answers", || plane.kubectl(&["get", "--raw", "/readyz"]).ok());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_that_are_replaced_in_their_file_are_used_without_a_restart() {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let Some(plane) = ControlPlane::shared() else { return };
+    let right = std::fs::read_to_string(plane.kubeconfig()).unwrap();
+    let mut wrong: Value = serde_json::from_str(&right).unwrap();
+    wrong["users"][0]["user"] = json!({"token": "expired"});
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kubeconfig");
+    std::fs::write(&path, wrong.to_string()).unwrap();
+    let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
+    let access = Access::File { path: path.clone(), context: String::new() };
+    let cluster = Cluster::connect(&access, &instance, CONTROL_NAMESPACE, || Timestamp(0)).await.unwrap();
+    let id = ObjectId::new("", "ConfigMap", "kube-system", "extension-apiserver-authentication");
+    for _ in 0..2 {
+        let refusal = cluster.get(&id, "v1").await.unwrap_err();
+        assert_eq!(refusal.kind, RefusalKind::Unauthorized, "{refusal}");
+    }
+    std::fs::write(&path, right).unwrap();
+    cluster.probe().await.unwrap();
+    assert!(cluster.get(&id, "v1").await.unwrap().is_some());
+}

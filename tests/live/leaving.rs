@@ -86,7 +86,8 @@ fn supplied(home: &Home) -> BTreeMap<String, BTreeMap<String, String>> {
     let apps = values["apps"].as_object().unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let of_app = |app: &String, tree: &Value| {
-        let keys = tree.as_object().unwrap().iter();
+        // Which of them are copies is noted beside them.
+        let keys = tree.as_object().unwrap().iter().filter(|(key, _)| *key != "_copied");
         let mut found: BTreeMap<String, String> = keys.map(|(key, value)| (key.clone(), text(value))).collect();
         let manifest = home.path("clone/apps").join(app).join("manifest.yaml");
         let manifest = std::fs::read_to_string(manifest).unwrap_or_default();

@@ -20,6 +20,7 @@ mod forge;
 mod home;
 mod input;
 mod leaving;
+mod merges;
 mod oracle;
 mod ownership;
 mod parts;

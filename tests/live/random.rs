@@ -25,10 +25,11 @@ pub(crate) fn random_script(seed: u64) -> String {
 }
 
 /// Numbers that look random and are the same for the same seed (splitmix64).
-struct Chance(u64);
+pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
+    /// Returns a number below a bound.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -37,11 +38,13 @@ impl Chance {
         usize::try_from(mixed % u64::try_from(bound).unwrap()).unwrap()
     }
 
-    fn one_in(&mut self, bound: usize) -> bool {
+    /// Returns true once in so many times.
+    pub(crate) fn one_in(&mut self, bound: usize) -> bool {
         self.below(bound) == 0
     }
 
-    fn of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
+    /// Returns one of some values.
+    pub(crate) fn of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
         all[self.below(all.len())]
     }
 }

@@ -129,6 +129,20 @@ fn every_dependency_has_a_reason_and_is_used() {
 }
 
 #[test]
+fn the_crate_of_the_pure_modules_has_the_dependencies_of_the_product() {
+    let (product, pure) = (read("Cargo.toml"), read("tests/fuzz/Cargo.toml"));
+    let (_, tables) = pure.split_once("[dependencies]").unwrap_or_default();
+    let (tables, _) = tables.split_once("[profile").unwrap_or_default();
+    let lines = tables.lines().filter(|line| line.contains(" = ") && !line.contains("optional = true"));
+    let findings: Vec<String> = lines
+        .filter(|line| !line.starts_with('#') && !product.lines().any(|known| known == *line))
+        .map(|line| format!("tests/fuzz/Cargo.toml: `{line}` is no line of Cargo.toml"))
+        .collect();
+    assert!(!tables.is_empty());
+    check(&findings);
+}
+
+#[test]
 fn the_compiler_version_is_written_once() {
     let mut places = Vec::new();
     for path in ["Cargo.toml", ".clippy.toml", "rust-toolchain.toml", "rust-toolchain", ".cargo/config.toml"] {

@@ -337,10 +337,12 @@ pub(crate) fn reached(sources: &[Source]) -> BTreeMap<String, Reach> {
         ("src/main.rs".to_owned(), Reach::Product),
         ("build.rs".to_owned(), Reach::Product),
     ];
-    let targets = read("Cargo.toml");
-    let paths =
-        targets.lines().filter_map(|line| line.strip_prefix("path = \"")).map(|rest| rest.trim_end_matches('"'));
-    open.extend(paths.filter(|path| path.starts_with("tests/")).map(|path| (path.to_owned(), Reach::Test)));
+    for folder in ["", "tests/fuzz/"] {
+        let targets = read(&format!("{folder}Cargo.toml"));
+        let paths = targets.lines().filter_map(|line| line.strip_prefix("path = \"")?.strip_suffix('"'));
+        let paths = paths.map(|path| format!("{folder}{path}")).filter(|path| path.starts_with("tests/"));
+        open.extend(paths.map(|path| (path, Reach::Test)));
+    }
     while let Some((path, reach)) = open.pop() {
         let Some(source) = by_path.get(path.as_str()) else { continue };
         if reached.get(&path).is_some_and(|known| *known >= reach) {

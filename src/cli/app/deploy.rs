@@ -18,6 +18,7 @@ const HELP: &str = "Examples:
   wild app deploy quillblog
   wild app deploy quillblog --wait --timeout 5m
   wild app deploy quillblog --dry-run
+  wild app deploy quillblog --recreate Deployment/quillblog
   wild app deploy --all
 
 Exit codes:
@@ -43,11 +44,22 @@ pub(in crate::cli) struct Deploy {
     /// Approves exactly the deletions of the plan with this digest.
     #[arg(long, value_name = "DIGEST", conflicts_with = "all")]
     plan: Option<String>,
+    /// Lets an object be deleted and made anew if a field of it cannot be changed; may be given again.
+    #[arg(long, value_name = "KIND/NAME", conflicts_with = "all")]
+    recreate: Vec<String>,
+}
+
+/// What one deploy is asked for.
+struct Wish {
+    plan: Option<String>,
+    recreate: Vec<String>,
+    patience: Patience,
+    healthy: bool,
 }
 
 /// Runs the command.
 pub(super) async fn run(session: &mut Session<'_>, arguments: Deploy) -> Result<ExitCode, CommandError> {
-    let Deploy { mut apps, all, wait, no_wait, plan } = arguments;
+    let Deploy { mut apps, all, wait, no_wait, plan, recreate } = arguments;
     if all {
         let answer = session.get("/apps").await?;
         apps = list(&answer, "apps").iter().filter_map(|app| AppName::parse(text(app, "name")).ok()).collect();
@@ -56,26 +68,22 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Deploy) -> Result<
         session.note("No app was added yet.");
     }
     let patience = if no_wait { Patience::Leave } else { Patience::Wait };
+    let wish = Wish { plan, recreate, patience, healthy: wait };
     if let [app] = apps.as_slice() {
-        return one(session, app, plan.as_deref(), patience, wait).await;
+        return one(session, app, &wish).await;
     }
     let mut code = ExitCode::Done;
     for app in &apps {
-        let ended = one(session, app, plan.as_deref(), patience, wait).await;
+        let ended = one(session, app, &wish).await;
         code = code.and(settle(session, ended));
     }
     Ok(code)
 }
 
-async fn one(
-    session: &mut Session<'_>,
-    app: &AppName,
-    plan: Option<&str>,
-    patience: Patience,
-    healthy: bool,
-) -> Result<ExitCode, CommandError> {
-    let body = json!({"approve": plan});
-    let asked = session.ask(Change { method: "POST", below: format!("/apps/{app}/deploy"), body, patience }).await?;
+async fn one(session: &mut Session<'_>, app: &AppName, wish: &Wish) -> Result<ExitCode, CommandError> {
+    let body = json!({"approve": wish.plan, "recreate": wish.recreate});
+    let below = format!("/apps/{app}/deploy");
+    let asked = session.ask(Change { method: "POST", below, body, patience: wish.patience }).await?;
     let blocked = match &asked {
         Asked::Ended(operation) if text(operation, "outcome") == "blocked" => {
             Some(text(operation, "message").to_owned())
@@ -86,7 +94,7 @@ async fn one(
     if let Some(because) = blocked {
         return Err(held_back(session, app, because).await);
     }
-    if healthy && code == ExitCode::Done && !session.is_dry_run() {
+    if wish.healthy && code == ExitCode::Done && !session.is_dry_run() {
         reach(session, app, Goal::Healthy).await
     } else {
         Ok(code)

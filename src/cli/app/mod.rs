@@ -3,10 +3,12 @@
 //! Not here: what an app is (`model`), the packages on offer (`directory.rs`).
 
 mod add;
+mod adopt;
 mod config;
 mod delete;
 mod deploy;
 mod diff;
+mod eject;
 mod events;
 mod history;
 mod list;
@@ -54,6 +56,10 @@ pub(super) enum AppVerb {
     Resolve(resolve::Resolve),
     /// Undoes a change of an app by a new commit.
     Rollback(rollback::Rollback),
+    /// Takes an app that is kept by hand under the care of its package.
+    Adopt(adopt::Adopt),
+    /// Keeps an app and parts it from its package.
+    Eject(eject::Eject),
     /// Removes an app; volumes and namespace stay unless you say otherwise.
     Delete(delete::Delete),
     /// Stops every write of an app; it is watched on.
@@ -82,6 +88,8 @@ pub(super) async fn run(session: &mut Session<'_>, verb: AppVerb) -> Result<Exit
         AppVerb::Update(arguments) => update::run(session, arguments).await,
         AppVerb::Resolve(arguments) => resolve::run(session, arguments).await,
         AppVerb::Rollback(arguments) => rollback::run(session, arguments).await,
+        AppVerb::Adopt(arguments) => adopt::run(session, arguments).await,
+        AppVerb::Eject(arguments) => eject::run(session, arguments).await,
         AppVerb::Delete(arguments) => delete::run(session, arguments).await,
         AppVerb::Suspend(arguments) => suspend::suspend(session, arguments).await,
         AppVerb::Resume(arguments) => suspend::resume(session, arguments).await,
@@ -102,7 +110,8 @@ pub(super) fn conflict_lines(conflict: &Value) -> String {
             lines.push_str(&format!("      {}\n", text(conflict, key)));
         }
     }
-    for side in ["base", "mine", "upstream"] {
+    let live = conflict.get("live").and_then(Value::as_str).map(|_| "live");
+    for side in ["base", "mine", "upstream"].into_iter().chain(live) {
         let value = conflict.get(side).and_then(Value::as_str).unwrap_or("(absent)");
         let mut first = true;
         for part in value.lines().chain(value.is_empty().then_some("(empty)")) {
@@ -178,5 +187,8 @@ mod tests {
         let conflict = json!({"file": "apps/a/x.yaml", "line": 3, "kind": "text", "id": "ab12", "base": "1\n", "mine": "2\n3\n", "upstream": null});
         let expected = "  ? apps/a/x.yaml:3  text  [ab12]\n      base      1\n      mine      2\n                3\n      upstream  (absent)\n";
         assert_eq!(conflict_lines(&conflict), expected);
+        let conflict =
+            json!({"file": "a", "kind": "value", "id": "1", "base": "1", "mine": "2", "upstream": "3", "live": "4"});
+        assert!(conflict_lines(&conflict).ends_with("      upstream  3\n      live      4\n"));
     }
 }

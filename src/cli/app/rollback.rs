@@ -18,6 +18,9 @@ const SHORTEST_ID: usize = 4;
 const HELP: &str = "Examples:
   wild app rollback quillblog --to HEAD~1 --dry-run
   wild app rollback quillblog --to HEAD~1 --reason \"pictures broke\"
+  wild app rollback quillblog --to 5.7 --dry-run
+
+The version that the app goes back from is held: updates by policy leave it alone until it changes.
 
 Exit codes:
   0 rolled back   2 error   3 a decision is needed   6 blocked";
@@ -29,8 +32,8 @@ pub(in crate::cli) struct Rollback {
     /// App.
     #[arg(value_name = "APP", value_parser = AppName::parse)]
     app: AppName,
-    /// Commit to go back to, as `wild app history` shows it; HEAD~1 is the app's commit before its newest.
-    #[arg(long, value_name = "COMMIT")]
+    /// Commit to go back to, as `wild app history` shows it, or version; HEAD~1 is the app's commit before its newest.
+    #[arg(long, value_name = "COMMIT|VERSION")]
     to: String,
     /// Why; it goes into the commit.
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -59,6 +62,9 @@ fn commit(history: &[Value], app: &AppName, wanted: &str) -> Result<String, Comm
         let because = format!("the app has {} commits", history.len());
         return found.ok_or_else(|| CommandError::new(what, because, remedy));
     }
+    if !wanted.chars().all(|c| c.is_ascii_hexdigit()) {
+        return Ok(wanted.to_owned());
+    }
     let found: Vec<&str> =
         history.iter().map(|commit| text(commit, "id")).filter(|id| id.starts_with(wanted)).collect();
     match (wanted.len() < SHORTEST_ID, found.as_slice()) {
@@ -83,6 +89,7 @@ mod tests {
         assert_eq!(commit(&history, &app, "ffff").unwrap(), "ffff3");
         assert_eq!(commit(&history, &app, "HEAD~1").unwrap(), "abcd2");
         assert_eq!(commit(&history, &app, "eeee").unwrap(), "eeee", "the daemon may know it");
+        assert_eq!(commit(&history, &app, "1.0").unwrap(), "1.0", "a version");
         for (wanted, word) in
             [("abcd", "several"), ("HEAD~3", "has 3 commits"), ("HEAD~x", "has 3"), ("ff", "4 characters")]
         {

@@ -3,7 +3,7 @@
 //! Not here: the merge (`merge`), deciding conflicts (`resolve.rs`).
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::error::{CommandError, ExitCode};
 use super::super::json::list;
@@ -17,6 +17,7 @@ const HELP: &str = "Examples:
   wild app update quillblog
   wild app update quillblog --to 5.2
   wild app update quillblog --dry-run
+  wild app update quillblog --take mine
 
 Exit codes:
   0 merged, or nothing newer   2 error   3 conflicts are kept on a branch: decide   6 blocked";
@@ -31,6 +32,9 @@ pub(in crate::cli) struct Update {
     /// Version, if it is not the newest.
     #[arg(long, value_name = "VERSION")]
     to: Option<String>,
+    /// What wins every conflict, so that none waits: mine, upstream or base.
+    #[arg(long, value_name = "SIDE", value_parser = ["mine", "upstream", "base"])]
+    take: Option<String>,
     /// Returns as soon as the request is stored.
     #[arg(long)]
     no_wait: bool,
@@ -38,14 +42,15 @@ pub(in crate::cli) struct Update {
 
 /// Runs the command.
 pub(super) async fn run(session: &mut Session<'_>, arguments: Update) -> Result<ExitCode, CommandError> {
-    let Update { apps, to, no_wait } = arguments;
+    let Update { apps, to, take, no_wait } = arguments;
     let patience = if no_wait { Patience::Leave } else { Patience::Wait };
+    let body = json!({"to": to, "take": take});
     if let [app] = apps.as_slice() {
-        return one(session, app, to.as_deref(), patience).await;
+        return one(session, app, body, patience).await;
     }
     let mut code = ExitCode::Done;
     for app in &apps {
-        let ended = one(session, app, to.as_deref(), patience).await;
+        let ended = one(session, app, body.clone(), patience).await;
         code = code.and(settle(session, ended));
     }
     Ok(code)
@@ -54,10 +59,9 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Update) -> Result<
 async fn one(
     session: &mut Session<'_>,
     app: &AppName,
-    to: Option<&str>,
+    body: Value,
     patience: Patience,
 ) -> Result<ExitCode, CommandError> {
-    let body = json!({"to": to});
     let asked = session.ask(Change { method: "POST", below: format!("/updates/{app}"), body, patience }).await?;
     let ended = matches!(asked, Asked::Ended(_));
     let code = session.report(asked, &Next { done: "", undecided: "" });

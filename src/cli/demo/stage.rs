@@ -9,7 +9,7 @@ use super::witness::Witness;
 use crate::base::{RepoPath, Timestamp, chain};
 use crate::daemon::{Daemon, Start, Work};
 use crate::git::{Layout, NewCommit, Repository};
-use crate::model::{Author, File, FileTree};
+use crate::model::{Author, File, FileTree, SETTINGS_PATH};
 use crate::package;
 use crate::sandbox::{self, Sandbox};
 use crate::settings::{DaemonSettings, StateDirectory};
@@ -180,7 +180,7 @@ fn first_files(directory: &Path) -> FileTree {
     );
     let config = "operator:\n  email: alice@example.org\ncloud:\n  domain: cloud.example.org\ncluster:\n  name: sandbox\napps: {}\n";
     let mut files = FileTree::new();
-    for (path, text) in [("config.yaml", config), (".wild/config.yaml", &settings)] {
+    for (path, text) in [("config.yaml", config), (SETTINGS_PATH, &settings)] {
         // Both paths are constants.
         if let Ok(path) = RepoPath::parse(path) {
             files.insert(path, File::text(text));

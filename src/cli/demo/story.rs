@@ -176,6 +176,11 @@ impl<'a> Story<'a> {
         self.expect(!branch, "the update branch is gone", "it is still there").await?;
         let open = self.witness.git(&["ls-tree", "--name-only", "main", ".wild/conflicts/"]).await?;
         self.expect(open.is_empty(), "no open conflicts on main", &open).await?;
+        let kept = self.witness.git(&["ls-tree", "-r", "--name-only", "refs/wild/resolutions", "photobox/"]).await?;
+        let message = self.witness.git(&["log", "-1", "--format=%B", "main"]).await?;
+        let key = kept.rsplit('/').next().unwrap_or_default();
+        let named = !key.is_empty() && message.contains(&format!("Wild-Resolution: {key} mine"));
+        self.expect(named, "the decision is remembered and named in the merge", &format!("{kept}\n{message}")).await?;
         self.contains("main", "apps/photobox/server-deployment.yaml", "memory: 1Gi").await?;
         self.contains("main", "apps/photobox/worker-deployment.yaml", "replicas: 2").await?;
         self.contains("main", "apps/photobox/lens.yaml", "LENS_MODEL").await?;

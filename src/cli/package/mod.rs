@@ -3,6 +3,7 @@
 //! Not here: the rules (`package::lint`), rendering and building (`compile`).
 
 mod convert;
+mod deployed;
 mod lint;
 mod new;
 mod preview;
@@ -31,7 +32,7 @@ pub(super) enum PackageVerb {
     /// Prints the objects that a package gives.
     #[command(after_long_help = preview::HELP)]
     Preview(preview::Preview),
-    /// Runs the tests that lie beside a package, in _tests/<package>/.
+    /// Runs the tests that lie beside a package, in _tests/<package>/, and deploys what comes out onto a cluster in memory.
     #[command(after_long_help = test::HELP)]
     Test(test::Test),
     /// Makes the folder of a new package that no rule objects to.
@@ -54,11 +55,11 @@ pub(super) struct Folder {
 }
 
 /// Runs a verb.
-pub(super) fn run(session: &mut Session<'_>, verb: PackageVerb) -> Result<ExitCode, CommandError> {
+pub(super) async fn run(session: &mut Session<'_>, verb: PackageVerb) -> Result<ExitCode, CommandError> {
     match verb {
         PackageVerb::Lint(arguments) => lint::run(session, &arguments),
         PackageVerb::Preview(arguments) => preview::run(session, &arguments),
-        PackageVerb::Test(arguments) => test::run(session, &arguments),
+        PackageVerb::Test(arguments) => test::run(session, &arguments).await,
         PackageVerb::New(arguments) => new::run(session, &arguments),
         PackageVerb::ConvertHelm(arguments) => convert::run(session, &arguments),
     }

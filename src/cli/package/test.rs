@@ -8,11 +8,13 @@ use clap::Args;
 use serde_json::json;
 
 use super::Source;
+use super::deployed::{Deployed, deploy};
 use crate::cli::error::{CommandError, ExitCode};
 use crate::cli::format::Document;
 use crate::cli::json::{list, text};
 use crate::cli::session::Session;
 use crate::compile::{self, Trial};
+use crate::model::Object;
 use crate::yaml::{self, Dialect};
 
 pub(super) const HELP: &str = "A test is a file _tests/<package>/<test>.yaml beside the package:
@@ -21,6 +23,9 @@ pub(super) const HELP: &str = "A test is a file _tests/<package>/<test>.yaml bes
   objects: [{kind: Service, metadata: {name: blog}, spec: {type: ClusterIP}}]   each must be among what comes out
   absent: [{kind: Ingress, metadata: {name: blog}}]   none of them may
   refused: T310   or: the rule by which the package is refused with this config
+
+What comes out is deployed onto an empty cluster in memory: it must take every object, and every workload must become
+healthy there. It runs no image. Objects of kinds that Kubernetes itself does not have are left out and named.
 
 Examples:
   wild package test ./quillblog
@@ -37,7 +42,7 @@ pub(in crate::cli) struct Test {
 }
 
 /// Runs the command.
-pub(super) fn run(session: &mut Session<'_>, arguments: &Test) -> Result<ExitCode, CommandError> {
+pub(super) async fn run(session: &mut Session<'_>, arguments: &Test) -> Result<ExitCode, CommandError> {
     let what = format!("test {}", arguments.folder.display());
     let source = Source::read(session, &arguments.folder, &what)?;
     let folder = source.root.parent().unwrap_or(&source.root).join("_tests").join(source.name.as_str());
@@ -45,17 +50,32 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &Test) -> Result<ExitCod
     for path in tests_in(&folder, &what)? {
         let shown = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
         let trial = read(&path, &shown, &what)?;
-        let failures = compile::judge(&trial, &source.examine(trial.config.as_ref()));
-        results.push(json!({"name": shown, "passed": failures.is_empty(), "failures": failures}));
+        let examined = source.examine(trial.config.as_ref());
+        let mut failures = compile::judge(&trial, &examined);
+        let mut deployed = Deployed::default();
+        if let Some(generated) = &examined.generated {
+            let objects: Vec<Object> = generated.objects.iter().map(|built| built.object.clone()).collect();
+            deployed = deploy(&objects)
+                .await
+                .map_err(|why| CommandError::new(&what, why, "wild package preview, which needs no port"))?;
+        }
+        failures.append(&mut deployed.objections);
+        let left_out = deployed.left_out;
+        results
+            .push(json!({"name": shown, "passed": failures.is_empty(), "failures": failures, "notDeployed": left_out}));
     }
     let failed = results.iter().filter(|result| result["passed"] == false).count();
     let passed = results.len() - failed;
     let value = json!({"tests": results, "passed": passed, "failed": failed});
     session.print(Document { kind: "TestList", value, items: Some(("tests", "test")) }, |value| {
         let lines = list(value, "tests").iter().map(|test| {
-            let failures: String =
-                list(test, "failures").iter().filter_map(|it| it.as_str()).map(|it| format!("  {it}\n")).collect();
-            format!("{} {}\n{failures}", if failures.is_empty() { "passed" } else { "failed" }, text(test, "name"))
+            let texts = |field| list(test, field).iter().filter_map(|it| it.as_str()).map(|it| format!("  {it}"));
+            let failures: Vec<String> = texts("failures").collect();
+            let left_out =
+                texts("notDeployed").map(|it| format!("{it} was not deployed: the cluster has no such kind"));
+            let verdict = if failures.is_empty() { "passed" } else { "failed" };
+            let notes = failures.iter().cloned().chain(left_out).map(|line| format!("{line}\n"));
+            format!("{verdict} {}\n{}", text(test, "name"), notes.collect::<String>())
         });
         format!("{}{passed} passed, {failed} failed\n", lines.collect::<String>())
     });

@@ -39,6 +39,30 @@ async fn a_new_package_is_examined_shown_and_tested() {
 }
 
 #[tokio::test]
+async fn what_a_package_gives_is_deployed_onto_a_cluster_in_memory() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = scratch.path();
+    wild(at, "wild package new blog", "").await;
+    let tests = at.join("_tests/blog");
+    std::fs::create_dir_all(&tests).unwrap();
+    std::fs::write(tests.join("a.yaml"), "objects: [{kind: Service, metadata: {name: blog}}]\n").unwrap();
+    let service = at.join("blog/service.yaml");
+    let text = std::fs::read_to_string(&service).unwrap();
+    let widget = "---\napiVersion: example.org/v1\nkind: Widget\nmetadata:\n  name: w\n";
+    std::fs::write(&service, format!("{}\n{widget}", text.trim_end())).unwrap();
+    let (code, out) = wild(at, "wild package test blog", "").await;
+    let left_out = "  Widget/w was not deployed: the cluster has no such kind\n";
+    assert_eq!(
+        (code, out.data.as_str()),
+        (0, format!("passed a.yaml\n{left_out}1 passed, 0 failed\n").as_str()),
+        "{out:?}"
+    );
+    std::fs::write(&service, text.replace("port: 80", "port: 80000")).unwrap();
+    let (code, out) = wild(at, "wild package test blog", "").await;
+    assert!(code == 1 && out.data.contains("failed a.yaml\n  Service/blog is refused: "), "{out:?}");
+}
+
+#[tokio::test]
 async fn a_version_is_compared_with_an_older_one() {
     let scratch = tempfile::tempdir().unwrap();
     let at = scratch.path();

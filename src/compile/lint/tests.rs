@@ -10,7 +10,7 @@ use crate::model::{File, FileTree, PackageName, Severity};
 use crate::package::lint::{RULES, rule_of};
 
 /// A package without a single finding of a rule that is worse than information.
-const CLEAN: [(&str, &str); 6] = [
+pub(super) const CLEAN: [(&str, &str); 6] = [
     ("README.md", "# Blog\n"),
     (
         "manifest.yaml",
@@ -48,9 +48,15 @@ const CLEAN: [(&str, &str); 6] = [
 ];
 
 /// Replaces a text in a file of the clean package; an empty one adds the file or appends to it.
-type Change<'a> = (&'a str, &'a str, &'a str);
+pub(super) type Change<'a> = (&'a str, &'a str, &'a str);
 
 fn found(changes: &[Change<'_>]) -> Vec<(String, String)> {
+    let examined = examine(&PackageName::parse("blog").unwrap(), &changed(changes), None, &BTreeMap::new());
+    examined.findings.iter().map(|finding| (finding.id.clone(), finding.to_string())).collect()
+}
+
+/// Returns the clean package with changes.
+pub(super) fn changed(changes: &[Change<'_>]) -> FileTree {
     let mut files: BTreeMap<String, String> =
         CLEAN.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     for (path, from, to) in changes {
@@ -58,9 +64,7 @@ fn found(changes: &[Change<'_>]) -> Vec<(String, String)> {
         assert!(from.is_empty() || text.contains(from), "{path} has no {from}");
         *text = if from.is_empty() { format!("{text}{to}") } else { text.replacen(from, to, 1) };
     }
-    let tree: FileTree = files.iter().map(|(path, text)| (RepoPath::parse(path).unwrap(), File::text(text))).collect();
-    let examined = examine(&PackageName::parse("blog").unwrap(), &tree, None, &BTreeMap::new());
-    examined.findings.iter().map(|finding| (finding.id.clone(), finding.to_string())).collect()
+    files.iter().map(|(path, text)| (RepoPath::parse(path).unwrap(), File::text(text))).collect()
 }
 
 /// Checks that a defect gives this finding and that no other rule speaks; ids after the first may come along.
@@ -208,7 +212,7 @@ fn what_pods_should_not_do_is_found() {
 }
 
 /// A Job beside the clean package, with a command.
-fn job(command: &str, image: &str) -> [(String, String, String); 2] {
+pub(super) fn job(command: &str, image: &str) -> [(String, String, String); 2] {
     let pod = "      securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}\n      restartPolicy: Never\n";
     let container = format!(
         "      containers:\n      - name: init\n        image: {image}\n        command: [sh, -c, \"{command}\"]\n        resources: \
@@ -336,6 +340,26 @@ fn a_value_that_tools_read_differently_is_found() {
         &["L026"],
         &[("service.yaml", "name: blog", "name: blog\n  annotations: {a: on}")],
         "service.yaml:5:20: L026: on is a text for kustomize and the boolean true for kubectl",
+    );
+}
+
+#[test]
+fn a_value_of_a_type_that_the_api_does_not_take_is_found() {
+    let place = "Deployment/blog: spec.template.spec.containers";
+    check(
+        &["L026"],
+        &[(MANIFEST, "  dbHost: \"{{ .apps.db.host }}\"", "  dbHost: \"8080\"")],
+        &format!("deployment.yaml:1: L026: {place}.env.value wants a text and gets 8080"),
+    );
+    check(
+        &["L026"],
+        &[(POD, "containerPort: 80", "containerPort: \"80\"")],
+        &format!("deployment.yaml:1: L026: {place}.ports.containerPort wants a number and gets \"80\""),
+    );
+    check(
+        &["L026", "L013"],
+        &[(POD, "runAsNonRoot: true", "runAsNonRoot: \"true\"")],
+        &["deployment.yaml:1: L026: Deployment/blog: spec.template.spec.securityContext.runAsNonRoot wants true or false and ", "gets \"true\""].concat(),
     );
 }
 

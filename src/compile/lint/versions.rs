@@ -36,6 +36,26 @@ fn the_history_of_the_sample_packages_breaks_what_is_listed_and_nothing_else() {
     assert_eq!(found, listed, "\n{found}");
 }
 
+/// Every id of a breaking change; the sample packages' history holds each at least once.
+const IDS: [&str; 16] =
+    ["B01", "B02", "B03", "B04", "B05", "B06", "B07", "B08", "B09", "B10", "B11", "B12", "B13", "B14", "B15", "B16"];
+
+#[test]
+fn the_sample_packages_hold_every_kind_of_breaking_change() {
+    let lines = || EXPECTED.lines().filter(|line| !line.starts_with('#'));
+    let missing: Vec<&str> =
+        IDS.into_iter().filter(|id| !lines().any(|line| line.split(' ').nth(3) == Some(id))).collect();
+    assert!(missing.is_empty(), "no version breaks {missing:?}");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/directory");
+    let packages = directories(&root);
+    let versions = packages
+        .iter()
+        .map(|package| directories(&root.join(package)).iter().filter(|name| !name.contains(".expected")).count());
+    let versions: usize = versions.sum();
+    assert!(packages.len() >= 16 && versions >= 45, "{} packages, {versions} versions", packages.len());
+    assert!(versions - packages.len() >= 28, "too few updates");
+}
+
 fn directories(path: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
     let mut names: Vec<String> =

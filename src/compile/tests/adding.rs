@@ -100,7 +100,7 @@ fn an_added_app_is_deployed_by_a_commit_of_its_own() {
     let mut world = World::new();
     world.act(&add("blog", Deploy::Later)).unwrap();
     assert!(!record_of(world.head(), &app("blog")).unwrap().unwrap().deployed);
-    let deploy = Request::Deploy { app: app("blog"), approve: None };
+    let deploy = Request::Deploy { app: app("blog"), approve: None, recreate: Vec::new() };
     let proposal = world.act(&deploy).unwrap();
     assert_eq!(summary(&proposal), ["main feat(blog): deploy 1.0 None"]);
     assert!(record_of(world.head(), &app("blog")).unwrap().unwrap().deployed);
@@ -111,7 +111,9 @@ fn an_added_app_is_deployed_by_a_commit_of_its_own() {
 #[test]
 fn an_app_added_to_be_deployed_needs_no_second_commit() {
     let mut world = World::with_blog();
-    assert!(world.act(&Request::Deploy { app: app("blog"), approve: None }).unwrap().is_nothing());
+    assert!(
+        world.act(&Request::Deploy { app: app("blog"), approve: None, recreate: Vec::new() }).unwrap().is_nothing()
+    );
     assert!(world.act(&Request::RevertDrift { app: app("blog") }).unwrap().is_nothing());
 }
 
@@ -119,7 +121,7 @@ fn an_app_added_to_be_deployed_needs_no_second_commit() {
 fn an_app_committed_by_hand_is_deployed_by_being_there() {
     let mut world = World::new();
     world.push("apps/own/kustomization.yaml", |_| "resources: []\n".to_owned());
-    assert!(world.act(&Request::Deploy { app: app("own"), approve: None }).unwrap().is_nothing());
+    assert!(world.act(&Request::Deploy { app: app("own"), approve: None, recreate: Vec::new() }).unwrap().is_nothing());
 }
 
 #[test]
@@ -132,9 +134,26 @@ fn what_cannot_be_added_is_refused_with_a_command() {
     let misspelt = "user: add blgo: no directory has a package blgo; did you mean blog?; wild app add blog";
     refused(world.act(&add("blgo", Deploy::Now)), misspelt);
     refused(
-        world.act(&Request::Deploy { app: app("blgo"), approve: None }),
+        world.act(&Request::Deploy { app: app("blgo"), approve: None, recreate: Vec::new() }),
         "user: deploy blgo: there is no app blgo; did you mean blog?; wild app show blog",
     );
+}
+
+#[test]
+fn a_package_that_wants_a_privilege_is_refused_until_the_instance_grants_it() {
+    let host = |name: &str, text: &str| match name {
+        "deployment.yaml" => text.replace("restartPolicy: Always\n", "hostNetwork: true\n"),
+        _ => text.to_owned(),
+    };
+    let mut world = World::new();
+    world.publish("blog", blog("1.0", host));
+    let refusal = world.act(&add("blog", Deploy::Later)).unwrap_err();
+    let found: Vec<String> = refusal.explanation().diagnostics.iter().map(|it| format!("{it}; {}", it.hint)).collect();
+    let expected = "blog/deployment.yaml:1: L018: Deployment/blog: hostNetwork is true; add hostNetwork to \
+                    apps.blog.grants.pod in .wild/config.yaml if it may";
+    assert_eq!(found, [expected]);
+    world.push(".wild/config.yaml", |text| format!("{text}apps: {{blog: {{grants: {{pod: [hostNetwork]}}}}}}\n"));
+    world.act(&add("blog", Deploy::Later)).unwrap();
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{World, app, refused, set, summary, take};
 use crate::compile::Cause;
-use crate::model::{Request, Side};
+use crate::model::{Request, Take};
 
 #[test]
 fn a_changed_value_is_one_commit_with_the_files_that_follow_from_it() {
@@ -90,7 +90,7 @@ fn an_app_committed_by_hand_is_never_merged() {
     assert!(world.run(&app("own"), Cause::Changed).unwrap().is_nothing());
     assert!(world.run(&app("own"), Cause::Upstream).unwrap().is_nothing());
     refused(
-        world.act(&Request::Update { app: app("own"), to: None }),
+        world.act(&Request::Update { app: app("own"), to: None, take: None }),
         "user: update own: it is an app of your own, which no package stands behind; wild app show own",
     );
 }
@@ -110,7 +110,7 @@ fn config_that_collides_with_an_edited_file_waits_on_the_branch() {
         ]
     );
     assert!(world.text("config.yaml").contains("Garden"));
-    let proposal = world.act(&take(None, Side::Upstream)).unwrap();
+    let proposal = world.act(&take(None, Take::Upstream)).unwrap();
     assert_eq!(summary(&proposal), ["main config(blog): follow config.yaml Generation", "drop"]);
     assert!(world.text("config.yaml").contains("title: Roof"));
     assert!(world.text("apps/blog/deployment.yaml").contains("value: \"Roof\""));

@@ -48,7 +48,7 @@ fn a_roll_back_to_what_is_there_does_nothing() {
 }
 
 #[test]
-fn a_rolled_back_version_is_pinned_and_comes_whole_with_the_next_update() {
+fn a_rolled_back_version_is_held_and_comes_whole_with_the_next_one() {
     let mut world = World::with_blog();
     let good = world.main.len() - 1;
     let policy = |name: &str, text: &str| {
@@ -60,9 +60,14 @@ fn a_rolled_back_version_is_pinned_and_comes_whole_with_the_next_update() {
     let proposal = world.act(&request).unwrap();
     assert_eq!(summary(&proposal), ["generation blog: blog 1.0", "main rollback(blog): to 0000000 Generation"]);
     let record = record_of(world.head(), &app("blog")).unwrap().unwrap();
-    assert_eq!((record.version.as_str(), record.wanted.as_deref()), ("1.0", Some("1.0")));
+    assert_eq!((record.version.as_str(), record.wanted), ("1.0", None));
+    assert!(world.run(&app("blog"), Cause::Upstream).unwrap().is_nothing(), "1.1 is held");
+    world.act(&set("title", json!("Roof"))).unwrap();
+    assert!(world.run(&app("blog"), Cause::Upstream).unwrap().is_nothing(), "also after a change of config");
     world.publish("blog", blog("1.2", policy));
-    world.act(&update(None)).unwrap();
+    let proposal = world.run(&app("blog"), Cause::Upstream).unwrap();
+    assert_eq!(proposal.main.unwrap().subject, "upgrade(blog): 1.0 -> 1.2");
+    assert_eq!(record_of(world.head(), &app("blog")).unwrap().unwrap().held, None);
     assert!(world.text("apps/blog/deployment.yaml").contains("OnFailure"), "what 1.1 brought comes again");
 }
 
@@ -115,4 +120,28 @@ fn a_deleted_app_can_be_added_again() {
     world.act(&delete("blog")).unwrap();
     let proposal = world.act(&super::add("blog", crate::model::Deploy::Now)).unwrap();
     assert_eq!(summary(&proposal), ["main feat(blog): add and deploy 1.0 None"]);
+}
+
+#[test]
+fn a_version_that_was_rolled_back_from_comes_when_it_changed_or_somebody_asks() {
+    for asked in [false, true] {
+        let mut world = World::with_blog();
+        let good = world.main.len() - 1;
+        let policy = |name: &str, text: &str| match name {
+            "deployment.yaml" => text.replace("Always", "OnFailure"),
+            _ => text.to_owned(),
+        };
+        world.publish("blog", blog("1.1", policy));
+        world.act(&update(None)).unwrap();
+        let request = rollback(&mut world, good);
+        world.act(&request).unwrap();
+        if asked {
+            world.act(&update(None)).unwrap();
+        } else {
+            world.publish("blog", blog("1.1", |name, text| policy(name, text).replace("replicas: 1", "replicas: 2")));
+            world.run(&app("blog"), Cause::Upstream).unwrap();
+        }
+        assert!(world.text("apps/blog/deployment.yaml").contains("OnFailure"));
+        assert_eq!(record_of(world.head(), &app("blog")).unwrap().unwrap().held, None);
+    }
 }

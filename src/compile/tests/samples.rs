@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{World, add, app, summary};
 use crate::compile::Cause;
-use crate::model::{Decision, Deploy, FileTree, Request, Side};
+use crate::model::{Decision, Deploy, FileTree, Request, Take};
 use crate::package::history;
 
 /// Returns the files of a package at a version.
@@ -35,7 +35,7 @@ fn instance() -> World {
 }
 
 fn update(name: &str) -> Request {
-    Request::Update { app: app(name), to: None }
+    Request::Update { app: app(name), to: None, take: None }
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_file_that_upstream_renamed_carries_local_edits_and_one_conflict_waits() {
     let branch = &world.branch("photobox").files;
     assert!(branch.text("apps/photobox/worker-deployment.yaml").unwrap().contains("replicas: 3 # two rooms"));
     assert!(!branch.contains("apps/photobox/worker.yaml"));
-    let decisions = vec![Decision { conflict: Some("server-deployment.yaml".to_owned()), take: Side::Mine }];
+    let decisions = vec![Decision::new(Some("server-deployment.yaml"), Take::Mine)];
     world.act(&Request::Resolve { app: app("photobox"), decisions }).unwrap();
     let server = world.text("apps/photobox/server-deployment.yaml");
     assert!(server.contains("memory: 4Gi") && server.contains("server:2.0"), "{server}");

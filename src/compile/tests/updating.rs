@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{World, app, blog, refused, set, summary, take, update};
 use crate::compile::{Authors, Cause, record_of};
-use crate::model::{Request, Side};
+use crate::model::{Request, Take};
 
 const LIST: &str = ".wild/conflicts/blog.yaml";
 const DEPLOYMENT: &str = "apps/blog/deployment.yaml";
@@ -108,6 +108,23 @@ fn a_step_that_the_package_does_not_allow_is_blocked() {
 }
 
 #[test]
+fn the_way_by_other_versions_is_named() {
+    let mut world = World::with_blog();
+    for (version, from) in [("2.0", ">=1 <2"), ("3.0", ">=2 <3")] {
+        let path = format!("upgradePath:\n- from: \"{from}\"\n");
+        let with_path =
+            |name: &str, text: &str| if name == "manifest.yaml" { format!("{text}{path}") } else { text.to_owned() };
+        world.publish("blog", blog(version, with_path));
+    }
+    refused(
+        world.act(&update(None)),
+        "blocked: update blog: 3.0 is reached from >=2 <3 only, and 1.0 is installed; the way is 2.0, 3.0; wild app \
+         update blog --to 2.0",
+    );
+    world.act(&update(Some("2.0"))).unwrap();
+}
+
+#[test]
 fn an_edited_value_stays_and_a_new_key_comes() {
     let mut world = World::with_blog();
     world.act(&set("title", json!("Roof"))).unwrap();
@@ -161,7 +178,7 @@ fn a_conflict_waits_on_a_branch_with_every_clean_change_and_main_stays() {
 
 #[test]
 fn the_last_decision_becomes_the_merge_commit_and_names_itself() {
-    for (side, kept) in [(Side::Mine, "memory: 4Gi"), (Side::Upstream, "memory: 2Gi"), (Side::Base, "memory: \"1Gi\"")]
+    for (side, kept) in [(Take::Mine, "memory: 4Gi"), (Take::Upstream, "memory: 2Gi"), (Take::Base, "memory: \"1Gi\"")]
     {
         let mut world = in_conflict();
         let waiting = world.act(&update(None)).unwrap();
@@ -189,7 +206,7 @@ fn in_two_conflicts() -> World {
 #[test]
 fn a_decision_that_leaves_others_open_is_a_commit_on_the_branch() {
     let mut world = in_two_conflicts();
-    let proposal = world.act(&take(Some("service.yaml"), Side::Upstream)).unwrap();
+    let proposal = world.act(&take(Some("service.yaml"), Take::Upstream)).unwrap();
     assert_eq!(
         summary(&proposal),
         [
@@ -199,7 +216,7 @@ fn a_decision_that_leaves_others_open_is_a_commit_on_the_branch() {
     );
     assert!(world.branch("blog").files.text("apps/blog/service.yaml").unwrap().contains("8443"));
     assert!(world.act(&update(None)).unwrap().is_nothing(), "a pass in between keeps the decision");
-    let proposal = world.act(&take(None, Side::Mine)).unwrap();
+    let proposal = world.act(&take(None, Take::Mine)).unwrap();
     assert_eq!(summary(&proposal), ["main upgrade(blog): 1.0 -> 1.2 Generation", "drop"]);
     assert!(world.text("apps/blog/service.yaml").contains("8443") && world.text(DEPLOYMENT).contains("4Gi"));
     assert_eq!(proposal.main.unwrap().trailers.len(), 4);
@@ -208,9 +225,9 @@ fn a_decision_that_leaves_others_open_is_a_commit_on_the_branch() {
 #[test]
 fn decisions_hold_when_the_deployed_branch_moves_meanwhile() {
     let mut world = in_two_conflicts();
-    world.act(&take(Some("service.yaml"), Side::Upstream)).unwrap();
+    world.act(&take(Some("service.yaml"), Take::Upstream)).unwrap();
     world.push(DEPLOYMENT, |text| text.replace("replicas: 1", "replicas: 5"));
-    world.act(&take(None, Side::Upstream)).unwrap();
+    world.act(&take(None, Take::Upstream)).unwrap();
     let text = world.text(DEPLOYMENT);
     assert!(text.contains("replicas: 5") && text.contains("memory: 2Gi"), "{text}");
     assert!(world.text("apps/blog/service.yaml").contains("8443"));
@@ -255,7 +272,7 @@ fn a_conflict_that_nobody_decided_stays_open_on_an_edited_branch() {
     // Our own commit is on top now, and what the person wrote still counts.
     world.updates.get_mut("blog").unwrap().authors = Authors::OnlyUs;
     assert!(world.run(&app("blog"), Cause::Upstream).unwrap().is_nothing());
-    world.act(&take(None, Side::Upstream)).unwrap();
+    world.act(&take(None, Take::Upstream)).unwrap();
     assert!(world.text(DEPLOYMENT).contains("memory: 3Gi") && world.text("apps/blog/service.yaml").contains("8443"));
 }
 
@@ -280,7 +297,7 @@ fn a_config_key_is_decided_on_an_edited_branch_too() {
     world.publish("blog", blog("1.1", renamed));
     world.act(&update(None)).unwrap();
     world.push_update(DEPLOYMENT, |text| text.replace("replicas: 1", "replicas: 2"));
-    world.act(&take(Some("title"), Side::Base)).unwrap();
+    world.act(&take(Some("title"), Take::Base)).unwrap();
     assert!(world.text("config.yaml").contains("title: Garden"), "{}", world.text("config.yaml"));
     assert!(world.text(DEPLOYMENT).contains("replicas: 2"));
 }
@@ -288,13 +305,13 @@ fn a_config_key_is_decided_on_an_edited_branch_too() {
 #[test]
 fn finishing_with_open_conflicts_needs_a_decision() {
     let mut world = in_conflict();
-    refused(world.act(&take(None, Side::Mine)), "user: resolve blog: no update of blog waits; wild app update blog");
+    refused(world.act(&take(None, Take::Mine)), "user: resolve blog: no update of blog waits; wild app update blog");
     world.act(&update(None)).unwrap();
     refused(
         world.act(&Request::Resolve { app: app("blog"), decisions: Vec::new() }),
         "undecided: finish the update of blog: 1 conflict is open; wild app resolve blog",
     );
-    assert!(world.act(&take(Some("nothing"), Side::Mine)).is_err());
+    assert!(world.act(&take(Some("nothing"), Take::Mine)).is_err());
 }
 
 #[test]
@@ -320,6 +337,34 @@ fn a_newer_version_takes_over_a_branch_that_only_we_wrote() {
 }
 
 #[test]
+fn a_branch_that_only_we_wrote_is_merged_anew_when_the_deployed_branch_moves() {
+    let mut world = in_conflict();
+    world.act(&update(None)).unwrap();
+    world.push(DEPLOYMENT, |text| text.replace("replicas: 1", "replicas: 5"));
+    let proposal = world.run(&app("blog"), Cause::Changed).unwrap();
+    assert_eq!(proposal.update.as_ref().unwrap().subject, "upgrade(blog): 1.0 -> 1.1, 1 conflict open");
+    let text = world.branch("blog").files.text(DEPLOYMENT).unwrap();
+    assert!(text.contains("replicas: 5") && text.contains("blog:1.1"), "{text}");
+    assert!(world.text(DEPLOYMENT).contains("blog:1.0"), "the deployed branch stays");
+}
+
+#[test]
+fn a_branch_that_a_person_committed_to_gets_the_deployed_branch_merged_in() {
+    let mut world = in_conflict();
+    world.act(&update(None)).unwrap();
+    world.push_update(DEPLOYMENT, |text| text.replace("memory: 4Gi", "memory: 3Gi"));
+    world.push(DEPLOYMENT, |text| text.replace("replicas: 1", "replicas: 5"));
+    let proposal = world.run(&app("blog"), Cause::Changed).unwrap();
+    assert_eq!(summary(&proposal), ["update chore(blog): bring the deployed branch into the update None"]);
+    let text = world.branch("blog").files.text(DEPLOYMENT).unwrap().to_owned();
+    assert!(text.contains("replicas: 5") && text.contains("memory: 3Gi") && text.contains("blog:1.1"), "{text}");
+    // Where both changed the same the branch stays.
+    world.push(DEPLOYMENT, |text| text.replace("memory: 4Gi", "memory: 6Gi"));
+    assert!(world.run(&app("blog"), Cause::Changed).unwrap().is_nothing());
+    assert_eq!(world.branch("blog").files.text(DEPLOYMENT), Some(text.as_str()));
+}
+
+#[test]
 fn a_branch_whose_conflict_is_gone_is_merged_and_dropped() {
     let mut world = in_conflict();
     world.act(&update(None)).unwrap();
@@ -335,8 +380,8 @@ fn config_may_change_while_an_update_waits() {
     let proposal = world.act(&set("title", json!("Roof"))).unwrap();
     assert_eq!(summary(&proposal), ["generation blog: blog 1.0", "main config(blog): title Generation"]);
     assert!(!world.updates.is_empty());
-    let proposal = world.act(&take(None, Side::Upstream)).unwrap();
-    assert_eq!(summary(&proposal), ["generation blog: blog 1.1", "main upgrade(blog): 1.0 -> 1.1 Generation", "drop"]);
+    let proposal = world.act(&take(None, Take::Upstream)).unwrap();
+    assert_eq!(summary(&proposal), ["main upgrade(blog): 1.0 -> 1.1 Generation", "drop"]);
     let text = world.text(DEPLOYMENT);
     assert!(text.contains("value: \"Roof\"") && text.contains("memory: 2Gi") && text.contains("blog:1.1"), "{text}");
 }
@@ -350,7 +395,7 @@ fn a_renamed_config_key_waits_for_a_decision() {
     world.publish("blog", blog("1.1", renamed));
     let proposal = world.act(&update(None)).unwrap();
     assert_eq!(proposal.conflicts[0].key, "title");
-    let proposal = world.act(&take(Some("title"), Side::Upstream)).unwrap();
+    let proposal = world.act(&take(Some("title"), Take::Upstream)).unwrap();
     assert_eq!(summary(&proposal), ["main upgrade(blog): 1.0 -> 1.1 Generation", "drop"]);
     assert!(!world.text("config.yaml").contains("title: "), "{}", world.text("config.yaml"));
     assert!(world.text("config.yaml").contains("titles: Garden"));
@@ -379,7 +424,7 @@ fn sides_that_build_alone_and_not_together_keep_ours_whole() {
     assert_eq!(kinds, ["Semantic"]);
     let branch = &world.branch("blog").files;
     assert_eq!(branch.text("apps/blog/kustomization.yaml"), Some(before.as_str()));
-    world.act(&take(None, Side::Upstream)).unwrap();
+    world.act(&take(None, Take::Upstream)).unwrap();
     assert!(world.text("apps/blog/kustomization.yaml").contains("ingress.yaml"));
     assert!(!world.text("apps/blog/kustomization.yaml").contains("configMapGenerator"));
 }
@@ -392,6 +437,22 @@ fn a_package_that_does_not_compile_leaves_the_app_as_it_is() {
     assert_eq!(refusal.explanation().what, "compile blog 1.1");
     assert!(!refusal.explanation().diagnostics.is_empty());
     assert_eq!(world.chains["blog"].generations.len(), 1);
+}
+
+#[test]
+fn a_version_that_breaks_a_rule_is_refused_and_the_installed_one_stays() {
+    let mut world = World::with_blog();
+    let twice = |name: &str, text: &str| match name {
+        "deployment.yaml" => format!("{text}---\n{}", text.replace("name: blog\nspec", "name: other\nspec")),
+        _ => text.to_owned(),
+    };
+    for version in ["1.0", "1.1"] {
+        world.publish("blog", blog(version, twice));
+        let refusal = world.act(&update(None)).unwrap_err();
+        let ids: Vec<&str> = refusal.explanation().diagnostics.iter().map(|it| it.id.as_str()).collect();
+        assert_eq!(ids, ["L004"], "{version}");
+        assert_eq!(world.chains["blog"].generations.len(), 1);
+    }
 }
 
 #[test]

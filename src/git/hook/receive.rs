@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use git2::Oid;
 
 use crate::base::limits::MAX_FILE_BYTES;
-use crate::model::{AppName, CommitId, Diagnostic, FileTree, Settings};
+use crate::model::{AppName, CommitId, Diagnostic, FileTree, SETTINGS_PATH, Settings};
 use crate::yaml::{Dialect, load_one, read_typed};
 
 use super::super::check_tree::HostileTree;
@@ -35,7 +35,7 @@ const SECRET_FILES: [&str; 2] = ["secrets.yaml", "secrets.sops.yaml"];
 /// How the newest commit is corrected and pushed again.
 const AMEND: &str = "git commit --amend --all --no-edit, git push";
 /// Files that must be readable for anything to be deployed.
-const CONFIG_FILES: [&str; 2] = [CONFIG, ".wild/config.yaml"];
+const CONFIG_FILES: [&str; 2] = [CONFIG, SETTINGS_PATH];
 /// The user's values.
 const CONFIG: &str = "config.yaml";
 /// Texts that start a private key and nothing else.

@@ -2,21 +2,26 @@
 //!
 //! Not here: finding renamed keys (`config`).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
-use super::{ConfigMerged, merge_config};
+use super::{ConfigMerged, kept_keys, merge_config};
 
 fn map(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
 fn merge(old: Value, section: Value, new: Value) -> ConfigMerged {
-    merge_config(&map(old), &map(section), &map(new))
+    merge_config(&map(old), &map(section), &map(new), &BTreeSet::new())
 }
 
 /// Expects edits as `key=value` or `-key`, then conflicts as `?key`.
 fn check(old: Value, section: Value, new: Value, expected: &str) {
-    let merged = merge(old, section, new);
+    check_edits(&merge(old, section, new), expected);
+}
+
+fn check_edits(merged: &ConfigMerged, expected: &str) {
     let mut found: Vec<String> = merged
         .edits
         .iter()
@@ -93,4 +98,77 @@ fn a_key_that_a_person_removed_stays_away() {
 #[test]
 fn a_second_merge_of_the_result_changes_nothing() {
     check(json!({"a": 2, "b": 3}), json!({"a": 2, "b": 9}), json!({"a": 2, "b": 3}), "");
+}
+
+#[test]
+fn items_of_an_edited_list_follow_upstream_where_nobody_edited_them() {
+    check(
+        json!({"tags": ["a", "b"]}),
+        json!({"tags": ["a", "b", "mine"]}),
+        json!({"tags": ["a", "b", "c"]}),
+        r#"tags=["a","b","mine","c"]"#,
+    );
+    let hosts =
+        |port: u16, own: &str| json!({"web": {"hosts": [{"host": "a", "port": port}, {"host": own, "port": 1}]}});
+    check(
+        hosts(80, "b"),
+        hosts(80, "mine"),
+        hosts(81, "b"),
+        r#"web.hosts=[{"host":"a","port":81},{"host":"mine","port":1}]"#,
+    );
+}
+
+#[test]
+fn items_of_a_list_that_both_sides_changed_stay_as_they_are() {
+    let env = |value: &str| json!({"env": [{"name": "A", "value": value}]});
+    check(env("1"), env("mine"), env("2"), "");
+}
+
+#[test]
+fn a_renamed_key_comes_with_the_edit_that_would_do() {
+    let merged = merge(json!({"web": {"host": "h"}}), json!({"web": {"host": "mine"}}), json!({"web": {"hosts": "x"}}));
+    let suggestion = merged.conflicts[0].suggestion.clone().unwrap();
+    assert_eq!((suggestion.path.as_str(), suggestion.value.as_str()), ("web.hosts", "mine"));
+}
+
+/// Merges `old` unedited but with some keys marked, and new defaults.
+fn check_kept(text: &str, new: Value, expected: &str) {
+    let text = format!("apps:\n  blog:\n{text}");
+    let kept = kept_keys(&text, &["apps", "blog"]);
+    let value = crate::yaml::load_one("config.yaml", &text, crate::yaml::Dialect::Gomplate).unwrap().unwrap().value;
+    let section = map(value["apps"]["blog"].clone());
+    check_edits(&merge_config(&section, &section, &map(new), &kept), expected);
+}
+
+#[test]
+fn a_key_that_a_comment_keeps_counts_as_edited() {
+    check_kept("    image: a:1\n", json!({"image": "a:2"}), r#"image="a:2""#);
+    check_kept("    image: a:1 # wild: keep\n", json!({"image": "a:2"}), "");
+    check_kept("    # wild: keep\n    image: a:1\n    port: 1\n", json!({"image": "a:2", "port": 2}), "port=2");
+    check_kept("    image: a:1 # wild: keep\n", json!({}), "");
+    check_kept("    web: # wild: keep\n      port: 1\n", json!({"web": {"port": 2}}), "");
+    check_kept("    web:\n      port: 1 # wild: keep\n      host: a\n", json!({}), "-web.host");
+    check_kept("    tls: true # wild: keep\n", json!({"tls": {"mode": "on"}}), "?tls");
+    check_kept("    tags: [a] # wild: keep\n", json!({"tags": ["a", "b"]}), "");
+}
+
+#[test]
+fn every_recorded_row_comes_out_as_recorded() {
+    let text = include_str!("../../../fixtures/merge/config.yaml");
+    let rows = crate::yaml::load_one("config.yaml", text, crate::yaml::Dialect::Gomplate).unwrap().unwrap().value;
+    for row in rows.as_array().unwrap() {
+        let merged = merge(row["old"].clone(), row["mine"].clone(), row["new"].clone());
+        let list = |key: &str| row[key].as_array().cloned().unwrap_or_default();
+        let set: Map<String, Value> =
+            merged.edits.iter().filter_map(|edit| Some((edit.path.join("."), edit.value.clone()?))).collect();
+        assert_eq!(set, row["set"].as_object().cloned().unwrap_or_default(), "{row}");
+        let gone = merged.edits.iter().filter(|edit| edit.value.is_none()).map(|edit| json!(edit.path.join(".")));
+        assert_eq!(gone.collect::<Vec<_>>(), list("removed"), "{row}");
+        assert_eq!(merged.conflicts.iter().map(|it| json!(it.key)).collect::<Vec<_>>(), list("open"), "{row}");
+        assert_eq!(
+            merged.notices.iter().map(|it| json!(format!("{:?}", it.kind))).collect::<Vec<_>>(),
+            list("says"),
+            "{row}"
+        );
+    }
 }

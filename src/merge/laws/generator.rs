@@ -28,28 +28,30 @@ impl Dice {
     }
 }
 
+/// A value in the making.
 #[derive(Clone, PartialEq, Debug)]
-enum Tree {
+pub(super) enum Tree {
     Scalar(String),
     Block(Vec<String>),
     Map(Vec<Entry>),
     List(Vec<Entry>),
 }
 
+/// An entry of a map, or an item of a list, whose key is not written.
 #[derive(Clone, PartialEq, Debug)]
-struct Entry {
-    key: String,
-    comment: Option<String>,
-    tree: Tree,
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) comment: Option<String>,
+    pub(super) tree: Tree,
 }
 
 /// How a side writes.
 #[derive(Clone, Copy)]
-struct Style {
-    step: usize,
-    dash: usize,
-    quotes: bool,
-    blanks: bool,
+pub(super) struct Style {
+    pub(super) step: usize,
+    pub(super) dash: usize,
+    pub(super) quotes: bool,
+    pub(super) blanks: bool,
 }
 
 const WORDS: [&str; 12] =
@@ -111,7 +113,7 @@ fn part<'a>(tree: &'a mut Tree, key: &str) -> &'a mut Tree {
     &mut entries.iter_mut().find(|entry| entry.key == key).unwrap().tree
 }
 
-fn entry(key: &str, tree: Tree) -> Entry {
+pub(super) fn entry(key: &str, tree: Tree) -> Entry {
     Entry { key: key.to_owned(), comment: None, tree }
 }
 
@@ -254,7 +256,8 @@ fn edit_list(items: &mut Vec<Entry>, dice: &mut Dice, depth: usize) {
     }
 }
 
-fn write(documents: &[Tree], style: Style) -> String {
+/// Writes documents in a style.
+pub(super) fn write(documents: &[Tree], style: Style) -> String {
     let mut out = String::new();
     for (number, document) in documents.iter().enumerate() {
         if number > 0 {

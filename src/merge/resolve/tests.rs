@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::{Resolved, resolve};
 use crate::base::RepoPath;
 use crate::merge::{Merged, Rules, Three, merge};
-use crate::model::{File, FileTree, Side};
+use crate::model::{File, FileTree, Take};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
 
@@ -31,15 +31,15 @@ fn case(base: Files<'_>, ours: Files<'_>, theirs: Files<'_>) -> Case {
 
 impl Case {
     /// Decides the conflicts in order; `None` leaves one open.
-    fn decide(&self, files: &FileTree, sides: &[Option<Side>]) -> Resolved {
+    fn decide(&self, files: &FileTree, sides: &[Option<Take>]) -> Resolved {
         let named = self.merged.conflicts.iter().zip(sides);
-        let decisions: BTreeMap<String, Side> =
-            named.filter_map(|(conflict, side)| Some((conflict.id.clone(), (*side)?))).collect();
+        let decisions: BTreeMap<String, Take> =
+            named.filter_map(|(conflict, side)| Some((conflict.id.clone(), side.clone()?))).collect();
         let trees = Three { base: &self.base, ours: &self.ours, theirs: &self.theirs };
         resolve(files, &self.merged.conflicts, &decisions, trees).unwrap()
     }
 
-    fn check(&self, sides: &[Option<Side>], expected: Files<'_>) {
+    fn check(&self, sides: &[Option<Take>], expected: Files<'_>) {
         let resolved = self.decide(&self.merged.files, sides);
         assert_eq!(resolved.files, tree(expected));
         let open = sides.iter().filter(|side| side.is_none()).count();
@@ -47,9 +47,9 @@ impl Case {
     }
 }
 
-const MINE: Option<Side> = Some(Side::Mine);
-const UPSTREAM: Option<Side> = Some(Side::Upstream);
-const BASE: Option<Side> = Some(Side::Base);
+const MINE: Option<Take> = Some(Take::Mine);
+const UPSTREAM: Option<Take> = Some(Take::Upstream);
+const BASE: Option<Take> = Some(Take::Base);
 
 fn two_hunks() -> Case {
     let text = |a: &str, b: &str| format!("{a}1\nk\nl\nm\nn\n{b}9\n");
@@ -86,7 +86,7 @@ fn lines_that_a_person_moved_are_found_again() {
 fn lines_that_a_person_removed_are_named() {
     let case = two_hunks();
     let edited = tree(&[("x", "1\nk\nl\nm\nn\n9\n")]);
-    let decisions = [(case.merged.conflicts[0].id.clone(), Side::Upstream)].into();
+    let decisions = [(case.merged.conflicts[0].id.clone(), Take::Upstream)].into();
     let sides = Three { base: &case.base, ours: &case.ours, theirs: &case.theirs };
     let error = resolve(&edited, &case.merged.conflicts, &decisions, sides).unwrap_err();
     assert_eq!(error.id, case.merged.conflicts[0].id);
@@ -143,4 +143,14 @@ fn a_file_that_is_no_text_is_taken_whole() {
     let case = case(&[("x", "a\0")], &[("x", "b\0")], &[("x", "c\0")]);
     case.check(&[MINE], &[("x", "b\0")]);
     case.check(&[UPSTREAM], &[("x", "c\0")]);
+}
+
+#[test]
+fn a_value_of_ones_own_takes_the_place_of_ours() {
+    let case = two_hunks();
+    let own = Some(Take::Value("v".to_owned()));
+    case.check(&[own.clone(), UPSTREAM], &[("x", "v\n1\nk\nl\nm\nn\nt\nt\n9\n")]);
+    let text = |cpu: &str| format!("apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  cpu: {cpu}\n");
+    let field = self::case(&[("p.yaml", &text("1"))], &[("p.yaml", &text("2"))], &[("p.yaml", &text("3"))]);
+    field.check(&[own], &[("p.yaml", &text("v"))]);
 }

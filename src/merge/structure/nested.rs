@@ -2,6 +2,7 @@
 //!
 //! Not here: the entries of a collection (the parent), the bytes of one entry (`write`).
 
+use super::super::conflict::NoticeKind;
 use super::super::part::Part;
 use super::super::piece::{Piece, Rope, assemble_inner, reindent};
 use super::super::rules::list_comment;
@@ -35,12 +36,29 @@ impl<'a> Structure<'a, '_> {
         // What stands below moves with the entry itself, whatever the difference between the two columns.
         let inner = column + form.node().column - form.column().min(form.node().column);
         let inner = if is_block { inner } else { column };
-        self.list_comment = [ours, theirs].into_iter().find_map(|part| list_comment(&header(part)).map(str::to_owned));
+        let words = [ours, theirs].map(|part| list_comment(&header(part)).map(str::to_owned));
+        if let [Some(mine), Some(upstream)] = &words
+            && mine != upstream
+        {
+            let detail = format!("your comment says {mine} and upstream's {upstream}; yours counts");
+            self.notice(NoticeKind::ListKeyDiffers, &detail);
+        }
+        self.list_comment = words.into_iter().flatten().next();
         let outer = self.brackets;
+        let (mark, steps, fields) = (self.found.mark(), self.path.len(), self.fields.len());
         self.brackets = if is_block { 0 } else { outer + 1 };
         let collected = self.collection(Three { base: old, ours: Some(mine), theirs: Some(upstream) }, inner);
         self.brackets = outer;
-        let collected = collected?;
+        let collected = match collected {
+            Ok(collected) => collected,
+            Err(Impossible::Here(why)) => {
+                self.path.truncate(steps);
+                self.fields.truncate(fields);
+                self.found.reset(mark);
+                return self.opaque((base, ours, theirs), column, &why);
+            }
+            Err(other) => return Err(other),
+        };
         if !is_block {
             return Ok(self.in_brackets(base, ours, theirs, (collected, column)));
         }

@@ -1,5 +1,6 @@
 //! Pure. Tests of single entries: a base, two sides, and the text that must come out.
 
+use super::super::conflict::{ConflictKind, NoticeKind};
 use super::super::file::merge_file;
 use super::super::rules::Rules;
 use super::super::tree::Three;
@@ -46,4 +47,138 @@ fn a_merge_that_brings_nothing_leaves_the_style_of_ours() {
 #[test]
 fn of_equal_texts_the_last_ones_go_whoever_moved_the_rest() {
     check("w: [x, t, x]\n", "w: [x, x, t]\n", "w: [t, x]\n", "w: [t, x]\n");
+}
+
+/// Merges with a side that changed what ours made two things of; ours stays whole, and what theirs changed is a question.
+fn check_two_of_one(base: &str, ours: &str, theirs: &str) {
+    let path = RepoPath::parse("apps/a/all.yaml").unwrap();
+    let texts = Three { base: Some(base), ours: Some(ours), theirs: Some(theirs) };
+    let merged = merge_file(&path, texts, &Rules::default());
+    assert_eq!(merged.text.as_deref(), Some(ours));
+    let kinds: Vec<ConflictKind> = merged.conflicts.iter().map(|conflict| conflict.kind).collect();
+    assert_eq!(kinds, [ConflictKind::DeleteEdit]);
+}
+
+#[test]
+fn two_objects_that_were_made_of_one_both_stay() {
+    let object = |namespace: &str, value: &str| {
+        format!("kind: ConfigMap\nmetadata:\n  name: x\n  namespace: {namespace}\ndata:\n  k: {value}\n")
+    };
+    let ours = format!("{}---\n{}", object("b", "1"), object("c", "1"));
+    check_two_of_one(&object("a", "1"), &ours, &object("a", "2"));
+}
+
+#[test]
+fn two_ports_that_share_a_name_both_stay() {
+    let service =
+        |ports: &str| format!("apiVersion: v1\nkind: Service\nmetadata:\n  name: x\nspec:\n  ports:\n{ports}");
+    let ours = service("  - port: 81\n    name: web\n  - port: 82\n    name: web\n");
+    let base = service("  - port: 80\n    name: web\n    nodePort: 1\n");
+    check_two_of_one(&base, &ours, &service("  - port: 80\n    name: web\n    nodePort: 2\n"));
+}
+
+#[test]
+fn what_both_wrote_above_a_file_is_ours_and_that_is_said() {
+    let path = RepoPath::parse("apps/a/values.yaml").unwrap();
+    let merge = |base: Option<&str>, ours: &str, theirs: &str| {
+        let texts = Three { base, ours: Some(ours), theirs: Some(theirs) };
+        let merged = merge_file(&path, texts, &Rules::default());
+        (merged.text.unwrap(), merged.notices.iter().map(|notice| notice.kind).collect::<Vec<_>>())
+    };
+    let said = vec![NoticeKind::CommentKept];
+    let (text, notices) = merge(Some("# old\n\na: 1\n"), "# mine\n\na: 1\n", "# theirs\n\na: 2\n");
+    assert_eq!((text.as_str(), notices), ("# mine\n\na: 2\n", said.clone()));
+    let (text, notices) = merge(None, "# mine\n\na: 1\n", "# theirs\n\na: 1\nb: 2\n");
+    assert_eq!((text.as_str(), notices), ("# mine\n\na: 1\nb: 2\n", said));
+}
+
+#[test]
+fn two_edits_of_one_image_come_with_what_would_have_both() {
+    let path = RepoPath::parse("apps/a/pod.yaml").unwrap();
+    let check = |ours: &str, theirs: &str, expected: Option<&str>| {
+        let [base, ours, theirs] = ["a.io/x:1", ours, theirs].map(|image| format!("web:\n  image: {image}\n"));
+        let texts = Three { base: Some(base.as_str()), ours: Some(ours.as_str()), theirs: Some(theirs.as_str()) };
+        let merged = merge_file(&path, texts, &Rules::default());
+        assert_eq!((merged.conflicts.len(), merged.text.as_deref()), (1, Some(ours.as_str())));
+        let suggestion = merged.conflicts[0].suggestion.clone().map(|it| (it.path, it.value));
+        assert_eq!(suggestion, expected.map(|value| ("web.image".to_owned(), value.to_owned())));
+    };
+    check("mine.io/x:1", "a.io/x:2", Some("mine.io/x:2"));
+    check("a.io/x:3", "b.io/x:1", Some("b.io/x:3"));
+    check("a.io/x:3", "a.io/x:2", None);
+    check("mine.io/x:3", "a.io/x:2", None);
+}
+
+#[test]
+fn a_key_that_is_a_number_here_and_a_text_there_is_two_keys_and_said() {
+    let path = RepoPath::parse("apps/a/service.yaml").unwrap();
+    let service = |ports: &str| format!("kind: Service\nmetadata:\n  name: s\nspec:\n  ports:\n{ports}");
+    let base = service("  - port: 80\n    name: web\n");
+    let ours = service("  - port: 80\n    name: web\n  - port: 8080\n    name: x\n");
+    let theirs = service("  - port: 80\n    name: web\n  - port: \"8080\"\n    name: y\n");
+    let texts = Three { base: Some(base.as_str()), ours: Some(ours.as_str()), theirs: Some(theirs.as_str()) };
+    let merged = merge_file(&path, texts, &Rules::default());
+    assert_eq!(merged.notices.iter().map(|it| it.kind).collect::<Vec<_>>(), [NoticeKind::KeyTypeDiffers]);
+    assert_eq!(merged.text, Some(format!("{ours}  - port: \"8080\"\n    name: y\n")));
+}
+
+#[test]
+fn an_item_that_lacks_a_part_of_its_key_is_the_only_one_that_has_the_rest() {
+    let route = |parent: &str| format!("kind: HTTPRoute\nspec:\n  parentRefs:\n{parent}");
+    check(
+        &route("  - name: front\n    weight: 1\n"),
+        &route("  - name: front\n    weight: 2\n"),
+        &route("  - name: front\n    sectionName: web\n    weight: 1\n"),
+        &route("  - name: front\n    sectionName: web\n    weight: 2\n"),
+    );
+    // With a second one it is open which one is meant.
+    check(
+        &route("  - name: front\n"),
+        &route("  - name: front\n"),
+        &route("  - name: front\n    sectionName: web\n  - name: front\n    sectionName: api\n"),
+        &route("  - name: front\n    sectionName: web\n  - name: front\n    sectionName: api\n"),
+    );
+}
+
+#[test]
+fn a_comment_says_how_a_list_is_merged() {
+    let list = |word: &str, items: &str| format!("w: # wild: {word}\n{items}");
+    let (base, ours) = ("- a\n- b\n", "- b\n- a\n- mine\n");
+    check(
+        &list("set", base),
+        &list("set", ours),
+        &list("set", "- a\n- b\n- c\n"),
+        &list("set", "- b\n- c\n- a\n- mine\n"),
+    );
+    let keyed = |items: &[(&str, u8)]| {
+        items.iter().map(|(id, value)| format!("- at: {id}\n  is: {value}\n")).collect::<String>()
+    };
+    check(
+        &list("key=at", &keyed(&[("x", 1), ("y", 1)])),
+        &list("key=at", &keyed(&[("y", 1), ("x", 2)])),
+        &list("key=at", &keyed(&[("x", 1), ("y", 3)])),
+        &list("key=at", &keyed(&[("y", 3), ("x", 2)])),
+    );
+}
+
+#[test]
+fn of_two_comments_about_a_list_ours_counts_and_that_is_said() {
+    let path = RepoPath::parse("apps/a/values.yaml").unwrap();
+    let list = |word: &str, items: &str| format!("w: # wild: {word}\n{items}");
+    let (base, ours) = (list("set", "- a\n"), list("set", "- a\n- b\n"));
+    let theirs = list("sequence", "- a\n- c\n");
+    let texts = Three { base: Some(base.as_str()), ours: Some(ours.as_str()), theirs: Some(theirs.as_str()) };
+    let merged = merge_file(&path, texts, &Rules::default());
+    assert!(merged.notices.iter().any(|it| it.kind == NoticeKind::ListKeyDiffers), "{:?}", merged.notices);
+}
+
+#[test]
+fn an_object_of_another_kind_is_another_object_however_alike() {
+    let object = |kind: &str, value: &str| format!("kind: {kind}\nmetadata:\n  name: b\ndata:\n  k: {value}\n");
+    let path = RepoPath::parse("apps/a/all.yaml").unwrap();
+    let (base, ours, theirs) = (object("Note", "one"), object("ConfigMap", "one"), object("ConfigMap", "two"));
+    let texts = Three { base: Some(&*base), ours: Some(&*ours), theirs: Some(&*theirs) };
+    let merged = merge_file(&path, texts, &Rules::default());
+    let kinds: Vec<ConflictKind> = merged.conflicts.iter().map(|conflict| conflict.kind).collect();
+    assert_eq!((merged.guard, merged.text, kinds), (None, Some(ours.clone()), vec![ConflictKind::BothAdded]));
 }

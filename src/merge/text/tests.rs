@@ -1,10 +1,12 @@
-//! Pure. The line merge held against answers that git gave.
+//! Pure. The line merge held against answers that git gave, in every style of conflict markers.
 //!
 //! Not here: the line differences under it (`line_diff`).
 
-use super::{Labels, has_markers, merge_text, with_markers};
+use super::{has_markers, merge_text, merge_text_marked};
+use crate::base::RepoPath;
+use crate::merge::{MARKER_CHARS, MarkerLabels, MarkerStyle, Rules, Three, merge_file};
 
-const LABELS: Labels<'_> = Labels { ours: "mine", theirs: "upstream" };
+const LABELS: MarkerLabels<'_> = MarkerLabels { base: "base", ours: "mine", theirs: "upstream", size: MARKER_CHARS };
 
 /// Merges that git made; the first lines of the file say by which version and how a case is written.
 const RECORDED: &str = include_str!("../../../fixtures/merge/lines.txt");
@@ -18,6 +20,7 @@ fn spell(letters: &str) -> String {
     let line = |letter| match letter {
         '.' => "\n".to_owned(),
         '<' => "<<<<<<< mine\n".to_owned(),
+        '-' => "||||||| base\n".to_owned(),
         '=' => "=======\n".to_owned(),
         '>' => ">>>>>>> upstream\n".to_owned(),
         other => format!("{other}\n"),
@@ -29,35 +32,52 @@ fn spell(letters: &str) -> String {
     text
 }
 
-fn recorded() -> impl Iterator<Item = [&'static str; 4]> {
+fn recorded() -> impl Iterator<Item = [&'static str; 6]> {
     RECORDED.lines().filter(|line| !line.starts_with('#')).map(|line| {
         let parts: Vec<&str> = line.split('|').collect();
-        <[&str; 4]>::try_from(parts).unwrap()
+        <[&str; 6]>::try_from(parts).unwrap()
     })
 }
 
 /// Compares with git's own answer, markers included.
-fn check(base: &str, ours: &str, theirs: &str, expected: &str) {
-    let merged = merge_text(&spell(base), &spell(ours), &spell(theirs));
-    let found = with_markers(&merged, LABELS);
-    assert_eq!(found, spell(expected), "base {base}, ours {ours}, theirs {theirs}");
-    assert_eq!(merged.conflicts.is_empty(), !expected.contains('<'));
-    assert_eq!(has_markers(&found), expected.contains('<'));
+fn check([base, ours, theirs]: [&str; 3], style: MarkerStyle, expected: &str) {
+    let texts = [base, ours, theirs].map(spell);
+    let [old, mine, upstream] = &texts;
+    let (found, conflicts) = merge_text_marked(Three { base: old, ours: mine, theirs: upstream }, style, LABELS);
+    assert_eq!(found, spell(expected), "{style:?}: base {base}, ours {ours}, theirs {theirs}");
+    assert_eq!(conflicts, expected.matches('<').count());
+    assert_eq!(has_markers(&found), conflicts > 0);
 }
 
 #[test]
 fn every_recorded_merge_is_merged_as_git_does() {
     let mut cases = 0;
-    for [base, ours, theirs, expected] in recorded() {
-        check(base, ours, theirs, expected);
+    for [base, ours, theirs, merged, diff3, zdiff3] in recorded() {
+        check([base, ours, theirs], MarkerStyle::Merge, merged);
+        check([base, ours, theirs], MarkerStyle::Diff3, diff3);
+        check([base, ours, theirs], MarkerStyle::Zdiff3, zdiff3);
         cases += 1;
     }
     assert!(cases >= 500, "only {cases} cases are recorded");
 }
 
 #[test]
+fn a_file_without_structure_is_marked_as_git_marks_it() {
+    let path = RepoPath::parse("apps/quarry/notes.txt").unwrap();
+    for [base, ours, theirs, merged, diff3, zdiff3] in recorded() {
+        let [base, ours, theirs] = [base, ours, theirs].map(spell);
+        let texts = Three { base: Some(base.as_str()), ours: Some(&ours), theirs: Some(&theirs) };
+        let found = merge_file(&path, texts, &Rules::default());
+        let styles = [(MarkerStyle::Merge, merged), (MarkerStyle::Diff3, diff3), (MarkerStyle::Zdiff3, zdiff3)];
+        for (style, expected) in styles.into_iter().filter(|_| !found.conflicts.is_empty()) {
+            assert_eq!(found.with_markers(style, LABELS), spell(expected), "{style:?}: {texts:?}");
+        }
+    }
+}
+
+#[test]
 fn equal_sides_and_one_changed_side_merge_to_that_side() {
-    for [base, ours, theirs, _] in recorded() {
+    for [base, ours, theirs, ..] in recorded() {
         let (base, ours, theirs) = (spell(base), spell(ours), spell(theirs));
         for (merged, expected) in [
             (merge_text(&base, &base, &theirs), &theirs),
@@ -71,7 +91,7 @@ fn equal_sides_and_one_changed_side_merge_to_that_side() {
 
 #[test]
 fn a_side_swapped_with_the_other_only_swaps_the_labels() {
-    for [base, ours, theirs, _] in recorded() {
+    for [base, ours, theirs, ..] in recorded() {
         let one = merge_text(&spell(base), &spell(ours), &spell(theirs));
         let other = merge_text(&spell(base), &spell(theirs), &spell(ours));
         assert_eq!(one.conflicts.is_empty(), other.conflicts.is_empty());
@@ -83,7 +103,7 @@ fn a_side_swapped_with_the_other_only_swaps_the_labels() {
 
 #[test]
 fn no_line_that_a_side_brought_is_lost_without_a_conflict() {
-    for [base, ours, theirs, _] in recorded() {
+    for [base, ours, theirs, ..] in recorded() {
         let merged = merge_text(&spell(base), &spell(ours), &spell(theirs));
         let sides = merged.conflicts.iter().flat_map(|hunk| [&hunk.ours, &hunk.theirs]);
         let conflicting: Vec<&str> = sides.flat_map(|side| side.lines()).collect();
@@ -99,7 +119,7 @@ fn no_line_that_a_side_brought_is_lost_without_a_conflict() {
 
 #[test]
 fn a_hunk_names_the_line_where_ours_stands() {
-    for [base, ours, theirs, _] in recorded() {
+    for [base, ours, theirs, ..] in recorded() {
         let merged = merge_text(&spell(base), &spell(ours), &spell(theirs));
         let lines: Vec<&str> = merged.text.split_inclusive('\n').collect();
         for hunk in &merged.conflicts {
@@ -125,8 +145,8 @@ fn line_ends_of_ours_stay() {
 
 #[test]
 fn a_conflict_in_a_text_with_crlf_gets_markers_with_crlf() {
-    let merged = merge_text("a\r\nb\r\n", "a\r\nx\r\n", "a\r\ny\r\n");
-    let found = with_markers(&merged, LABELS);
+    let texts = Three { base: "a\r\nb\r\n", ours: "a\r\nx\r\n", theirs: "a\r\ny\r\n" };
+    let (found, _) = merge_text_marked(texts, MarkerStyle::Merge, LABELS);
     assert_eq!(found, "a\r\n<<<<<<< mine\r\nx\r\n=======\r\ny\r\n>>>>>>> upstream\r\n");
     assert!(has_markers(&found));
 }

@@ -10,6 +10,7 @@ mod names;
 mod pods;
 mod references;
 mod templates;
+mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +65,7 @@ pub const RULES: &[Rule] = &[
     rule("L022", Warning, Error, "add labels with includeSelectors and app, managedBy: kustomize, partOf: wild-cloud"),
     rule("L023", Info, Warning, "add host, tls and the annotation external-dns.alpha.kubernetes.io/target"),
     rule("L024", Error, Error, "name the keys in defaultSecrets and read them from <app>-secrets"),
-    rule("L026", Warning, Error, "put quotes around it"),
+    rule("L026", Warning, Error, "put quotes around it, or take them away"),
     rule("L027", Info, Warning, "write the new form"),
     rule("L028", Error, Error, "set options.disableNameSuffixHash: true on the generator"),
     rule("L029", Warning, Error, "express it as objects or as a Job; the script is never run"),
@@ -116,6 +117,7 @@ pub fn lint(input: &LintInput<'_>) -> Vec<Diagnostic> {
     labels::check(input, &mut findings);
     references::check(input, &mut findings);
     names::check(input, &mut findings);
+    types::check(input, &mut findings);
     findings.extend(input.package.diagnostics.iter().filter(|finding| rule_of(&finding.id).is_some()).map(judged));
     sorted(findings)
 }

@@ -30,11 +30,12 @@ pub(super) fn check(input: &LintInput<'_>, findings: &mut Vec<Diagnostic>) {
 fn pod(part: &LintPart, spec: &Value, findings: &mut Vec<Diagnostic>) {
     for field in ["hostNetwork", "hostPID", "hostIPC"] {
         if spec.get(field).and_then(Value::as_bool) == Some(true) {
-            findings.push(about("L018", part, format!("{field} is true")));
+            findings.push(privilege(field, about("L018", part, format!("{field} is true"))));
         }
     }
     for volume in list(spec, "volumes").iter().filter(|volume| volume.get("hostPath").is_some()) {
-        findings.push(about("L018", part, format!("the volume {} is a directory of the node", text(volume, "name"))));
+        let message = format!("the volume {} is a directory of the node", text(volume, "name"));
+        findings.push(privilege("hostPath", about("L018", part, message)));
     }
     let is_server = matches!(part.object.kind(), "Deployment" | "StatefulSet");
     let probed = list(spec, "containers").iter().any(|container| {
@@ -74,12 +75,6 @@ fn one(part: &LintPart, spec: &Value, container: &Value, findings: &mut Vec<Diag
     if only("readOnlyRootFilesystem").and_then(Value::as_bool) != Some(true) {
         say("L017", "may write into its image".to_owned());
     }
-    if only("privileged").and_then(Value::as_bool) == Some(true) {
-        say("L018", "is privileged".to_owned());
-    }
-    if !list(capabilities, "add").is_empty() {
-        say("L018", "adds capabilities".to_owned());
-    }
     let asks = |field: &str| {
         container
             .get("resources")
@@ -93,6 +88,19 @@ fn one(part: &LintPart, spec: &Value, container: &Value, findings: &mut Vec<Diag
     for variable in interpolated_secrets(container) {
         say("L020", format!("puts a secret together in the variable {variable}"));
     }
+    if only("privileged").and_then(Value::as_bool) == Some(true) {
+        let finding = about("L018", part, format!("container {name} is privileged"));
+        findings.push(privilege("privileged", finding));
+    }
+    if !list(capabilities, "add").is_empty() {
+        let finding = about("L018", part, format!("container {name} adds capabilities"));
+        findings.push(privilege("capabilities", finding));
+    }
+}
+
+/// Names the privilege that a finding is about as a grant names it.
+fn privilege(name: &str, finding: Diagnostic) -> Diagnostic {
+    Diagnostic { subject: name.to_owned(), ..finding }
 }
 
 /// Returns the tag of an image, empty if it has none.

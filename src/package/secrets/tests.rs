@@ -47,9 +47,7 @@ fn check(fields: &str, present: &[(&str, &str)], expected: &[&str]) {
         secrets.insert(path, SecretValue::new((*value).to_owned()));
     }
     let found: Vec<String> = match generate(&needs(fields), &secrets, &mut Counting(0)) {
-        Ok(made) => {
-            made.iter().map(|(path, value)| format!("{path}={}", value.expose(Purpose::DefaultSecret))).collect()
-        }
+        Ok(made) => made.iter().map(|it| format!("{}={}", it.path, it.value.expose(Purpose::DefaultSecret))).collect(),
         Err(findings) => findings.iter().map(ToString::to_string).collect(),
     };
     assert_eq!(found, expected);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::world::{World, claim, config, custom, deployment, desired, id, job, managed, secret};
+use super::world::{World, claim, config, custom, deployment, desired, ending, id, job, managed, secret};
 use crate::model::{AdoptPolicy, DriftPolicy, Object, OwnEntry, Record, RecordState};
 use crate::plan::wanted::Wanted;
 use crate::plan::{
@@ -146,7 +146,7 @@ fn lived(mut world: World, old: &Object, new: &Object, fate: Fate) -> World {
 fn in_trouble(world: World, trouble: u8) -> World {
     world.with(|snapshot| match trouble {
         0 => snapshot.target = TargetState::Unreachable { since: snapshot.now, why: String::new() },
-        1 => snapshot.namespace_state = NamespaceState::Terminating { why: String::new() },
+        1 => snapshot.namespace_state = NamespaceState::Terminating(ending(None)),
         2 => snapshot.desired = Desired::Unreadable(Vec::new()),
         3 => snapshot.missing_secrets.push("apps.blog.password".into()),
         4 => snapshot.neighbours = Some(Vec::new()),
@@ -183,6 +183,7 @@ fn after(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
                 next.live.remove(&action.object);
                 next.inventory.remove(&action.object);
             }
+            Verb::Free { finalizers: _ } => next.namespace_state = NamespaceState::Missing,
         }
     }
     next

@@ -3,6 +3,7 @@
 //! Not here: cases (`tests`).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -10,12 +11,12 @@ use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
     AdoptPolicy, AppName, CommitId, DeletionBudget, DriftPolicy, Grants, InstanceId, Inventory, Object, ObjectId,
-    OwnEntry, Record, RecordState,
+    OwnEntry, Record, RecordState, RecoveryMode,
 };
 use crate::plan::wanted::Wanted;
 use crate::plan::{
-    Ask, Desired, DesiredObject, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence, RequirementState,
-    Snapshot, TargetState, apply_set, hash, namespace,
+    Ask, Desired, DesiredObject, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence, Recovery,
+    RequirementState, Snapshot, TargetState, apply_set, hash, namespace,
 };
 
 /// Key of every hash in tests.
@@ -85,6 +86,18 @@ pub(in crate::plan) fn definition(kind: &str) -> Object {
         "metadata": {"name": format!("{}s.widgets.example", kind.to_lowercase())},
         "spec": {"group": "widgets.example", "names": {"kind": kind}},
     }))
+}
+
+/// Returns the app's namespace as it is being deleted for a while, with what was found in it.
+pub(in crate::plan) fn ending(rest: Option<Vec<String>>) -> Ending {
+    Ending {
+        why: "content remains".into(),
+        since: Timestamp::parse("2026-11-21T11:00:00Z").unwrap(),
+        uid: "uid-blog".into(),
+        finalizers: Vec::new(),
+        by_hand: Vec::new(),
+        rest,
+    }
 }
 
 /// Returns an id in the app's namespace by `Kind/name`.
@@ -165,6 +178,7 @@ impl World {
                     suspend: None,
                     adopt: AdoptPolicy::Ask,
                     deletion: DeletionBudget::default(),
+                    recovery: Recovery { mode: RecoveryMode::Auto, after: Duration::from_secs(30) },
                     grants: Grants::default(),
                 },
                 ask: Ask::default(),

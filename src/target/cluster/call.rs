@@ -103,7 +103,7 @@ impl Inner {
             None => request.body(Body::empty()),
         };
         let request = request.map_err(|error| broken(&format!("the request cannot be built: {error}")))?;
-        let answer = self.client.send(request).await.map_err(|error| {
+        let answer = self.client().send(request).await.map_err(|error| {
             Refusal::new(RefusalKind::Unreachable, format!("{attempt}: {}", crate::base::chain(&error)))
         })?;
         let code = answer.status().as_u16();
@@ -125,6 +125,7 @@ impl Inner {
 
     /// Asks for the version of the server, which needs no permission and costs it nothing.
     pub(super) async fn probe(&self) -> Result<(), Refusal> {
+        self.renew().await;
         self.call(Call::get("ask the API server for its version", "/version".to_owned(), GET_DEADLINE))
             .await
             .map(|_| ())

@@ -56,6 +56,10 @@ impl Inner {
         match self.call(Call::get(attempt, path, DISCOVERY_DEADLINE)).await {
             Ok((_, list)) => Ok(parse(&list)),
             Err(refusal) if refusal.kind == RefusalKind::NotFound => Err(unknown(kind)),
+            // The core group is the server itself; behind any other another server may stand that is down.
+            Err(refusal) if refusal.kind == RefusalKind::Busy && !kind.group.is_empty() => {
+                Err(Refusal { kind: RefusalKind::Unserved, ..refusal })
+            }
             Err(refusal) => Err(refusal),
         }
     }

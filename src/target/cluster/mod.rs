@@ -5,54 +5,36 @@
 //!
 //! Not here: the in-memory server (`sandbox`), which is reached through the same code.
 
+mod access;
 mod apply_set;
 mod cache;
 mod call;
 mod contents;
 mod discovery;
+mod free;
 mod limit;
 mod watch;
 mod write;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Answer, ApplyRequest, DeleteRequest, Deletion, Kind, LiveObject, Reachability, Refusal, RefusalKind, Target,
+    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, Reachability, Refusal, Target,
     TargetEvent, WatchState, Written,
 };
 use crate::base::Timestamp;
 use crate::model::{InstanceId, Object, ObjectId, OwnEntry};
+pub use access::Access;
 use cache::Cache;
 use limit::Limit;
 
-/// How long making a connection may take.
-const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// Reads in flight.
 const READ_LIMIT: usize = 16;
-
-/// How a cluster is reached.
-#[derive(Clone, Debug)]
-pub enum Access {
-    /// By a kubeconfig file and a context in it; an empty context means its current one.
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The context.
-        context: String,
-    },
-    /// By the text of a kubeconfig.
-    Text(String),
-    /// By the service account of the pod we run in.
-    InCluster,
-}
 
 /// A connected cluster. Cheap to clone; the watches end with the last clone.
 #[derive(Clone)]
@@ -61,7 +43,8 @@ pub struct Cluster {
 }
 
 struct Inner {
-    client: kube::Client,
+    client: Mutex<kube::Client>,
+    access: Access,
     instance: InstanceId,
     control_namespace: String,
     kinds: Mutex<discovery::Kinds>,
@@ -90,13 +73,9 @@ impl Cluster {
         control_namespace: &str,
         clock: fn() -> Timestamp,
     ) -> Result<Self, Refusal> {
-        let mut config = config(access).await?;
-        config.default_retry = false;
-        config.connect_timeout = Some(CONNECT_DEADLINE);
-        config.proxy_url = None;
-        let client = kube::Client::try_from(config).map_err(|error| settings("set up the client", &error))?;
         let inner = Inner {
-            client,
+            client: Mutex::new(access::client(access).await?),
+            access: access.clone(),
             instance: instance.clone(),
             control_namespace: control_namespace.to_owned(),
             kinds: Mutex::default(),
@@ -115,6 +94,10 @@ impl Cluster {
 }
 
 impl Inner {
+    fn client(&self) -> kube::Client {
+        locked(&self.client).clone()
+    }
+
     fn cache(&self) -> MutexGuard<'_, Cache> {
         locked(&self.cache)
     }
@@ -148,47 +131,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads the settings of a connection and refuses what would run a program or skip the check of the server's certificate.
-async fn config(access: &Access) -> Result<kube::Config, Refusal> {
-    let (kubeconfig, context) = match access {
-        Access::InCluster => {
-            return kube::Config::incluster().map_err(|error| settings("read the service account", &error));
-        }
-        Access::File { path, context } => {
-            let read = Kubeconfig::read_from(path);
-            (
-                read.map_err(|error| settings(&format!("read the kubeconfig {}", path.display()), &error))?,
-                context.clone(),
-            )
-        }
-        Access::Text(text) => {
-            (Kubeconfig::from_yaml(text).map_err(|error| settings("read the kubeconfig", &error))?, String::new())
-        }
-    };
-    for named in &kubeconfig.auth_infos {
-        let Some(user) = &named.auth_info else { continue };
-        if user.exec.is_some() || user.auth_provider.is_some() {
-            let message =
-                format!("use the kubeconfig: user {:?} starts a program to sign in, which is refused", named.name);
-            return Err(Refusal::new(RefusalKind::Settings, message));
-        }
-    }
-    let options =
-        KubeConfigOptions { context: (!context.is_empty()).then_some(context), ..KubeConfigOptions::default() };
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .map_err(|error| settings("use the kubeconfig", &error))?;
-    if config.accept_invalid_certs {
-        let message = "use the kubeconfig: insecure-skip-tls-verify is refused, give certificate-authority-data";
-        return Err(Refusal::new(RefusalKind::Settings, message));
-    }
-    Ok(config)
-}
-
-fn settings(attempt: &str, error: &dyn std::error::Error) -> Refusal {
-    Refusal::new(RefusalKind::Settings, format!("{attempt}: {}", crate::base::chain(error)))
-}
-
 impl Target for Cluster {
     fn apply<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, Written> {
         Box::pin(self.inner.apply(request))
@@ -204,6 +146,10 @@ impl Target for Cluster {
 
     fn release<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, ()> {
         Box::pin(self.inner.release(request))
+    }
+
+    fn free<'a>(&'a self, request: &'a FreeRequest) -> Answer<'a, ()> {
+        Box::pin(self.inner.free(request))
     }
 
     fn get<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>> {

@@ -125,11 +125,11 @@ impl Stream {
                         inner.cache().unknown(&self.kind.group, &self.kind.kind);
                         inner.synced.notify_waiters();
                     }
-                    RefusalKind::Forbidden => {
+                    RefusalKind::Forbidden | RefusalKind::Unserved => {
                         let new = inner.cache().refused(&self.kind.group, &self.kind.kind);
                         inner.synced.notify_waiters();
                         if new {
-                            tracing::warn!(kind = self.kind.kind, error = %refusal, "a kind may not be watched");
+                            tracing::warn!(kind = self.kind.kind, error = %refusal, "a kind cannot be watched");
                         }
                     }
                     RefusalKind::Invalid(_) if self.version.is_none() => self.list_first = true,
@@ -176,7 +176,8 @@ impl Stream {
         let attempt = format!("watch {}", self.kind.kind);
         let request = Request::builder().uri(uri).header("Accept", self.accept()).body(Vec::new());
         let request = request.map_err(|error| Refusal::new(RefusalKind::Server, format!("{attempt}: {error}")))?;
-        let opened = tokio::time::timeout(LIST_DEADLINE, inner.client.request_stream(request)).await;
+        let client = inner.client();
+        let opened = tokio::time::timeout(LIST_DEADLINE, client.request_stream(request)).await;
         match opened {
             Err(_) => Err(Refusal::new(RefusalKind::Timeout, format!("{attempt}: the stream did not open"))),
             Ok(Ok(stream)) => Ok(stream),

@@ -90,6 +90,8 @@ fn every_form_of_syntax_has_a_recorded_case() {
         .map(|(name, _)| *name)
         .collect();
     assert!(missing.is_empty(), "no case prints with: {missing:?}");
+    let printing = templates.iter().filter(|(_, prints)| *prints).count();
+    println!("{} recorded templates, {printing} of them print, {} forms of syntax", templates.len(), FORMS.len());
 }
 
 #[test]
@@ -135,5 +137,6 @@ fn every_function_has_recorded_cases_by_each_of_its_names() {
     }
     missing.sort();
     missing.dedup();
+    println!("{} functions and {} methods are called in them", catalogue().len(), methods().len());
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }

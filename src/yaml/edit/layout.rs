@@ -111,6 +111,28 @@ impl<'a> Layout<'a> {
         }
     }
 
+    /// Returns the splices that add an item at the end of a list that has items.
+    pub(super) fn push(&self, path: &[&str], item: &Value) -> Option<Vec<Splice>> {
+        let entry = self.entry(self.root()?, Context::Block, path)?;
+        let Content::List(items) = &self.tree.node(entry.value).content else { return None };
+        let end = self.end_of(*items.last()?)?;
+        if self.context_in(entry.value, entry.context) == Context::Flow {
+            return Some(vec![Splice { start: end, end, text: format!(", {}", flow(item, Context::Flow)) }]);
+        }
+        // The list of a key begins on a line of its own, with its first dash.
+        let first = self.tree.node(*items.first()?).start.byte;
+        let line = self.text.get(self.line_start(first)..first)?;
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let mut text = String::new();
+        for line in line_of(&write(&Value::Array(vec![item.clone()]))).split('\n') {
+            text.push('\n');
+            push_indent(&mut text, indent);
+            text.push_str(line);
+        }
+        let at = self.line_end(end);
+        Some(vec![Splice { start: at, end: at, text: text.replace('\n', self.newline) }])
+    }
+
     fn set_below(&self, map: usize, context: Context, path: &[&str], value: &Value) -> Option<Vec<Splice>> {
         if let Some(entry) = self.entry(map, context, path) {
             return self.replace(entry, value);

@@ -58,6 +58,26 @@ pub fn unset(file: &str, text: &str, path: &[&str]) -> Result<String, Vec<Diagno
     spliced(file, text, &format!("remove {}", path.join(".")), &intended, |layout| layout.unset(path))
 }
 
+/// Adds an item at the end of the list at a path, and makes the list and the maps on the way to it.
+pub fn push(file: &str, text: &str, path: &[&str], item: &Value) -> Result<String, Vec<Diagnostic>> {
+    let mut intended = current(file, text)?;
+    let what = format!("add to {}", path.join("."));
+    let mut value = path.split_first().and_then(|(first, _)| intended.get_mut(*first));
+    for key in path.iter().skip(1) {
+        value = value.and_then(|value| value.get_mut(*key));
+    }
+    match value {
+        Some(Value::Array(items)) if !items.is_empty() => {
+            items.push(item.clone());
+            spliced(file, text, &what, &intended, |layout| layout.push(path, item))
+        }
+        None | Some(Value::Null | Value::Array(_)) => set(file, text, path, &Value::Array(vec![item.clone()])),
+        Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
+            refuse("Y130", file, line_of(file, text, path), format!("{what}: it is no list"))
+        }
+    }
+}
+
 /// Sets a key in the first list item whose key `item.0` is `item.1`. An item that is just the text `item.1` becomes a map first.
 ///
 /// This is how `installedAs` enters the `requires` of a manifest.

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{insert_in_item, set, unset};
+use super::{insert_in_item, push, set, unset};
 
 fn check_set(before: &str, path: &str, value: &Value, after: &str) {
     let path: Vec<&str> = path.split('.').collect();
@@ -22,6 +22,29 @@ fn check_item(before: &str, item: (&str, &str), after: &str) {
     let found = insert_in_item("f", before, &["requires"], item, ("installedAs", "db"))
         .unwrap_or_else(|findings| findings[0].to_string());
     assert_eq!(found, after, "bind {item:?} in:\n{before}");
+}
+
+fn check_push(before: &str, path: &str, item: &Value, after: &str) {
+    let path: Vec<&str> = path.split('.').collect();
+    let found = push("f", before, &path, item).unwrap_or_else(|findings| findings[0].to_string());
+    assert_eq!(found, after, "push {item} to {path:?} in:\n{before}");
+}
+
+#[test]
+fn an_item_goes_last_in_its_list() {
+    check_push("a: [x] # c\n", "a", &json!("z"), "a: [x, z] # c\n");
+    check_push("a:\n- x # c\nb: 1\n", "a", &json!("z"), "a:\n- x # c\n- z\nb: 1\n");
+    check_push("a:\n  - x\n\nb: 1\n", "a", &json!("z"), "a:\n  - x\n  - z\n\nb: 1\n");
+    check_push(
+        "a:\n  - k: 1\n    l: [2]\n",
+        "a",
+        &json!({"k": 3, "p": ["/q"]}),
+        "a:\n  - k: 1\n    l: [2]\n  - k: 3\n    p:\n    - /q\n",
+    );
+    check_push("a: {}\n", "a.b", &json!("z"), "a:\n  b:\n  - z\n");
+    check_push("", "a", &json!("z"), "a:\n- z\n");
+    check_push("a: []\n", "a", &json!("z"), "a:\n- z\n");
+    check_push("a: 1\n", "a", &json!("z"), "f:1: Y130: add to a: it is no list");
 }
 
 #[test]

@@ -87,17 +87,18 @@ fn refs<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
     for line in run(&["for-each-ref", "--format=%(refname) %(tree)"]).lines() {
         let (name, tree) = line.split_once(' ').unwrap();
         let of_notes = name == "refs/notes/wild";
-        // The list of conflicts names commits, and no two runs have one in common.
-        let files = match (of_notes, name.starts_with("refs/heads/wild/")) {
-            (true, _) => "notes".to_owned(),
-            (false, false) => tree.to_owned(),
-            (false, true) => {
+        // Lists of conflicts and decisions name commits and times, and no two runs have one in common.
+        let files = match name {
+            "refs/notes/wild" => "notes".to_owned(),
+            "refs/wild/resolutions" => decisions(&run, name),
+            waits if waits.starts_with("refs/heads/wild/") => {
                 let files = run(&["ls-tree", "-r", name]);
                 let kept = files.lines().filter(|line| !line.contains("\t.wild/conflicts/"));
                 let list = run(&["show", &format!("{name}:.wild/conflicts/stonedb.yaml")]);
                 let said = list.lines().filter(|line| !line.trim_start().starts_with("generated:"));
                 kept.chain(said).collect::<Vec<_>>().join("\n")
             }
+            _ => tree.to_owned(),
         };
         seen.facts.insert(format!("ref {name}"), files);
         if !of_notes {
@@ -108,6 +109,17 @@ fn refs<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
         seen.facts.insert("uncommitted edits".to_owned(), run(&["status", "--porcelain"]));
     }
     seen.facts.insert("fsck".to_owned(), run(&["fsck", "--strict", "--no-dangling"]));
+}
+
+/// Returns the decisions that are remembered, without when and at which commit each was made.
+fn decisions(run: &impl Fn(&[&str]) -> String, name: &str) -> String {
+    let mut said = String::new();
+    for file in run(&["ls-tree", "-r", "--name-only", name]).lines() {
+        let text = run(&["show", &format!("{name}:{file}")]);
+        let kept = text.lines().filter(|line| !line.starts_with("when:") && !line.starts_with("commit:"));
+        said.push_str(&format!("{file}\n{}\n", kept.collect::<Vec<_>>().join("\n")));
+    }
+    said
 }
 
 async fn objects<C: Cluster>(home: &Home<C>, seen: &mut Seen) {

@@ -1,6 +1,6 @@
 //! Histories that people bend with plain git: squash merges, reverted updates, a lost ref of generations.
 
-use rewild::model::{Decision, Request, Side};
+use rewild::model::{Decision, Request, Take};
 
 use super::{installed, update};
 use crate::world::{World, app};
@@ -56,10 +56,138 @@ async fn a_squashed_update_is_joined_and_its_conflict_is_not_asked_again() {
     assert!(text.contains("cpu: 200m") && text.contains("photobox/server:1.1"), "{text}");
 }
 
+/// Takes an update over in one commit without its history, and waits until that is joined.
+async fn is_joined(script: &str) {
+    let world = with_a_waiting_update().await;
+    let before = world.head().await.to_string();
+    let config = world.file("wild/update/photobox", "config.yaml").await;
+    world.in_a_clone(&format!("{script}\ngit push -q origin main"));
+    joined(&world).await;
+    let merges = world.git(&["log", "--first-parent", "--merges", "--format=%s", &format!("{before}..main")]).1;
+    assert!(merges.lines().all(|line| line.starts_with("chore(photobox): join generation ")), "{merges}");
+    world.until("the keys of the new version follow", async || world.file("main", "config.yaml").await == config).await;
+    world.until("nothing waits", async || world.state("photobox").await.unwrap().conflicts == 0).await;
+    world.healthy("photobox").await;
+    let head = world.head().await;
+    world.done(update("photobox")).await;
+    assert_eq!(world.head().await, head, "there is nothing left to merge");
+    let text = world.file("main", SERVER).await.unwrap();
+    assert!(text.contains("cpu: 200m") && text.contains("photobox/server:1.1"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cherry_picked_update_is_joined() {
+    is_joined(
+        "git cherry-pick -m 1 origin/wild/update/photobox
+         git rm -q .wild/conflicts/photobox.yaml
+         git commit -q --amend --no-edit --reset-author",
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_that_a_rebase_made_linear_is_joined_and_its_keys_follow() {
+    // What a rebase of the merge does: the generation's change alone, on top of the branch.
+    is_joined(
+        "git fetch -q origin refs/wild/generated/photobox
+         git checkout -q -b work && git merge -q --no-edit -X ours FETCH_HEAD
+         git checkout -q main && git commit -q --allow-empty -m meanwhile && git checkout -q work
+         git rebase -q -X ours main && test -z \"$(git log --merges main..work)\"
+         git checkout -q main && git merge -q --ff-only work",
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn generations_that_are_nowhere_any_more_are_compiled_again_and_the_next_update_is_a_persons() {
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb", "quickcache", "photobox"]).await;
+    world.edit(SERVER, "replicas: 1", "replicas: 2").await;
+    world.healthy("photobox").await;
+    let tree = world.git(&["rev-parse", &format!("{GENERATED}:apps")]).1;
+    world.stop().await;
+    assert!(world.git(&["update-ref", "-d", GENERATED]).0);
+    world.in_a_clone(
+        "git checkout -q --orphan anew && git commit -q -m 'without a past'
+         git push -q -f origin anew:main",
+    );
+    world.restart().await;
+    world.publish("photobox 1.1").await;
+    world.done(update("photobox")).await;
+    let merged = subjects(&world, "-10").await;
+    let joined = "chore(photobox): join a generation of 1.0 made again";
+    assert!(merged.starts_with("upgrade(photobox): 1.0 -> 1.1\n") && merged.contains(joined), "{merged}");
+    assert_eq!(world.git(&["rev-parse", &format!("{GENERATED}~1:apps")]).1, tree, "it is the one that was lost");
+    let message = world.git(&["log", "-1", "--format=%B", &format!("--grep={joined}"), "-F", "main"]).1;
+    assert!(message.contains("Wild-Base: approximated"), "{message}");
+    let text = world.file("main", SERVER).await.unwrap();
+    assert!(text.contains("replicas: 2") && text.contains("photobox/server:1.1"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_record_changes_no_base_and_is_written_again() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb", "quickcache", "photobox"]).await;
+    world.edit(SERVER, "replicas: 1", "replicas: 2").await;
+    let record = ".wild/generated/photobox.yaml";
+    world.edit(record, "renderer: ", "renderer: other-").await;
+    world.healthy("photobox").await;
+    let base = world.git(&["merge-base", "main", GENERATED]).1;
+    world.publish("photobox 1.1").await;
+    world.done(update("photobox")).await;
+    assert_eq!(world.git(&["rev-parse", &format!("{GENERATED}~1")]).1, base, "the chain goes on where it was");
+    joined(&world).await;
+    let text = world.file("main", SERVER).await.unwrap();
+    assert!(text.contains("replicas: 2") && text.contains("photobox/server:1.1"), "{text}");
+    let text = world.file("main", record).await.unwrap();
+    assert!(text.contains("version: \"1.1\"") && !text.contains("other-"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shallow_clone_is_refused_with_where_its_history_ends() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb", "quickcache", "photobox"]).await;
+    world.edit(SERVER, "replicas: 1", "replicas: 2").await;
+    world.publish("photobox 1.1").await;
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_wild")).parent().unwrap().display().to_string();
+    world.in_a_clone(&format!(
+        "export PATH=\"{program}:$PATH\" HOME=\"$2\" XDG_STATE_HOME=\"$2/state\"
+        git clone -q --bare --depth 1 \"file://$1\" ../shallow.git
+        git -C ../shallow.git fetch -q --depth 1 origin '+refs/wild/*:refs/wild/*'
+        ! wild app update photobox --local ../shallow.git 2>told
+        cat told >&2
+        grep -q \"the history of apps/photobox is cut off at $(git rev-parse --short=7 main); fetch with --unshallow\" told"
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rolled_back_version_is_held_and_the_next_update_brings_back_what_was_reverted() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb", "quickcache", "photobox"]).await;
+    world.edit(SERVER, "replicas: 1", "replicas: 2").await;
+    world.healthy("photobox").await;
+    let good = world.head().await;
+    world.publish("photobox 1.1").await;
+    world.done(update("photobox")).await;
+    world.done(Request::Rollback { app: app("photobox"), to: good, reason: "videos".into() }).await;
+    // The roll-back is a join: git itself would start the next merge from the files that are there.
+    assert_eq!(world.git(&["rev-parse", "main^2"]).1, world.git(&["rev-parse", GENERATED]).1);
+    let text = world.file("main", SERVER).await.unwrap();
+    assert!(text.contains("replicas: 2") && text.contains("photobox/server:1.0"), "{text}");
+    let record = world.file("main", ".wild/generated/photobox.yaml").await.unwrap();
+    assert!(record.contains("version: \"1.0\"") && record.contains("held: "), "{record}");
+    world.publish("photobox 2.0").await;
+    world.done(update("photobox")).await;
+    let text = world.file("main", SERVER).await.unwrap();
+    assert!(text.contains("replicas: 2") && text.contains("photobox/server:2.0"), "{text}");
+    assert!(text.contains("periodSeconds: 5"), "what 1.1 brought comes with 2.0: {text}");
+    assert!(!world.file("main", ".wild/generated/photobox.yaml").await.unwrap().contains("held: "));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reverted_update_is_held_and_comes_whole_when_asked_for_again() {
     let world = with_a_waiting_update().await;
-    let decisions = vec![Decision { conflict: None, take: Side::Mine }];
+    let decisions = vec![Decision::new(None, Take::Mine)];
     world.done(Request::Resolve { app: app("photobox"), decisions }).await;
     world.healthy("photobox").await;
     assert!(world.file("main", SERVER).await.unwrap().contains("photobox/server:1.1"));
@@ -73,7 +201,7 @@ async fn a_reverted_update_is_held_and_comes_whole_when_asked_for_again() {
     let text = world.file("main", SERVER).await.unwrap();
     assert!(text.contains("cpu: 200m") && text.contains("photobox/server:1.0"), "{text}");
     let record = world.file("main", ".wild/generated/photobox.yaml").await.unwrap();
-    assert!(record.contains("wanted: \"1.0\""), "{record}");
+    assert!(record.contains("held: "), "{record}");
     world.done(update("photobox")).await;
     let branch =
         world.repository.head("wild/update/photobox").await.unwrap().map_or("main", |_| "wild/update/photobox");

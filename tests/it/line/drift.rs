@@ -1,6 +1,6 @@
 //! Differences of the cluster from git, and objects of other tools.
 
-use rewild::model::Request;
+use rewild::model::{IgnoreRule, Request};
 use serde_json::json;
 
 use super::{add, deploy, installed};
@@ -37,6 +37,41 @@ async fn reported_drift_is_shown_and_not_healed_until_somebody_asks() {
         })
         .await;
     assert!(world.state("stonedb").await.unwrap().drift.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn drift_that_a_person_leaves_to_others_is_drift_no_more() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    let text = world.file("main", ".wild/config.yaml").await.unwrap();
+    world.push("report drift", &[(".wild/config.yaml", Some(&format!("{text}drift: report\n")))]).await;
+    installed(&world, &["stonedb"]).await;
+    world.patch(STONEDB, json!({"spec": {"replicas": 3}})).await;
+    world
+        .until("the drift is shown", async || world.state("stonedb").await.is_some_and(|state| !state.drift.is_empty()))
+        .await;
+    let shown = world.state("stonedb").await.unwrap().drift.remove(0);
+    let rule = IgnoreRule {
+        kind: shown.object.kind,
+        name: shown.object.name,
+        paths: vec![shown.path],
+        ..IgnoreRule::default()
+    };
+    world.done(Request::IgnoreDrift { app: app("stonedb"), rule }).await;
+    let settings = world.file("main", ".wild/config.yaml").await.unwrap();
+    assert!(settings.contains("- /spec/replicas"), "{settings}");
+    world
+        .until("it is drift no more", async || {
+            world.state("stonedb").await.is_some_and(|state| state.drift.is_empty() && state.health == "healthy")
+        })
+        .await;
+    let head = world.head().await;
+    world
+        .until("the status is good", async || world.status(&head, "wild/drift").await.as_deref() == Some("success"))
+        .await;
+    // Neither a look nor a person who writes the whole object takes the field back.
+    world.look_again("stonedb").await;
+    world.done(deploy("stonedb")).await;
+    assert_eq!(world.get(STONEDB).await.unwrap().pointer("/spec/replicas"), Some(&json!(3)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

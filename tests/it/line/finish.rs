@@ -1,6 +1,6 @@
 //! The three ways of finishing an update that conflicts: our request, `git merge` with our driver, `git merge` without it.
 
-use rewild::model::{Decision, Request, Side};
+use rewild::model::{Decision, Request, Take};
 
 use super::{installed, update};
 use crate::world::{World, app};
@@ -29,6 +29,9 @@ async fn with_a_waiting_update() -> World {
     world
 }
 
+/// Where the person pushes to: the deployed branch, and the branch of the update goes with it.
+const AND_DROP: &str = "main :wild/update/photobox";
+
 /// Finishes the merge in a clone, keeping ours in the one place that is open, and pushes it to a branch.
 fn finish(world: &World, way: &str, branch: &str) {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_wild")).parent().unwrap().display().to_string();
@@ -53,7 +56,7 @@ async fn all_three_ways_end_in_one_tree_with_the_same_parents() {
     let before = world.head().await.to_string();
     finish(&world, BY_DRIVER, "by-driver");
     finish(&world, BY_PLAIN_GIT, "by-plain-git");
-    let decisions = vec![Decision { conflict: None, take: Side::Mine }];
+    let decisions = vec![Decision::new(None, Take::Mine)];
     world.done(Request::Resolve { app: app("photobox"), decisions }).await;
     let generation = rev_parse(&world, GENERATED);
     for way in ["main", "by-driver", "by-plain-git"] {
@@ -64,32 +67,79 @@ async fn all_three_ways_end_in_one_tree_with_the_same_parents() {
     }
 }
 
-async fn is_finished_by(way: &str) {
+/// Finishes an update by git, goes back and updates again: it is not asked again.
+async fn is_finished_by(way: &str, branch: &str) {
     let world = with_a_waiting_update().await;
+    let before = world.head().await;
     let config = world.file("wild/update/photobox", "config.yaml").await;
-    finish(&world, way, "main");
+    finish(&world, way, branch);
     world.until("nothing waits", async || world.state("photobox").await.unwrap().conflicts == 0).await;
     world
         .until("the branch of the update goes", async || {
             world.repository.head("wild/update/photobox").await.unwrap().is_none()
         })
         .await;
+    world.until("the keys of the new version follow", async || world.file("main", "config.yaml").await == config).await;
     world.healthy("photobox").await;
     let text = world.file("main", SERVER).await.unwrap();
     assert!(text.contains("cpu: 200m") && text.contains("photobox/server:1.1"), "{text}");
-    assert_eq!(world.file("main", "config.yaml").await, config, "the keys of the new version follow");
-    let before = world.head().await;
+    let merged = world.head().await;
     world.done(update("photobox")).await;
-    assert_eq!(world.head().await, before, "there is nothing left to merge");
-    assert_eq!(world.state("photobox").await.unwrap().conflicts, 0, "it is not asked again");
+    assert_eq!(world.head().await, merged, "there is nothing left to merge");
+    is_not_asked_again(&world, before).await;
+}
+
+/// Goes back to a commit before the update and updates again.
+async fn is_not_asked_again(world: &World, before: rewild::model::CommitId) {
+    let kept = world.git(&["ls-tree", "-r", "--name-only", "refs/wild/resolutions", "photobox/"]).1;
+    assert_eq!(kept.lines().count(), 1, "{kept}");
+    world.done(Request::Rollback { app: app("photobox"), to: before, reason: String::new() }).await;
+    let text = world.file("main", SERVER).await.unwrap();
+    assert!(text.contains("cpu: 200m") && text.contains("photobox/server:1.0"), "{text}");
+    let id = kept.trim().rsplit('/').next().unwrap();
+    world.done(update("photobox")).await;
+    assert_eq!(world.repository.head("wild/update/photobox").await.unwrap(), None, "it is not asked again");
+    let text = world.file("main", SERVER).await.unwrap();
+    assert!(text.contains("cpu: 200m") && text.contains("photobox/server:1.1"), "{text}");
+    let message = world.git(&["log", "-1", "--format=%B", "main"]).1;
+    assert!(message.contains(&format!("Wild-Resolution: {id} mine")), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conflict_decided_by_request_is_not_asked_again() {
+    let world = with_a_waiting_update().await;
+    let before = world.head().await;
+    let decisions = vec![Decision::new(None, Take::Mine)];
+    world.done(Request::Resolve { app: app("photobox"), decisions }).await;
+    is_not_asked_again(&world, before).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_update_merged_with_our_driver_is_finished() {
-    is_finished_by(BY_DRIVER).await;
+    is_finished_by(BY_DRIVER, "main").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_update_merged_by_plain_git_is_finished() {
-    is_finished_by(BY_PLAIN_GIT).await;
+    is_finished_by(BY_PLAIN_GIT, "main").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_merged_by_plain_git_is_finished_also_if_its_branch_was_taken_away() {
+    is_finished_by(BY_PLAIN_GIT, AND_DROP).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_old_merges_chose_is_learned_when_the_ref_is_lost() {
+    let world = with_a_waiting_update().await;
+    let before = world.head().await;
+    let decisions = vec![Decision::new(None, Take::Mine)];
+    world.done(Request::Resolve { app: app("photobox"), decisions }).await;
+    let kept = |world: &World| world.git(&["ls-tree", "-r", "--name-only", "refs/wild/resolutions"]).1;
+    let names = kept(&world);
+    assert!(world.git(&["update-ref", "-d", "refs/wild/resolutions"]).0);
+    let ended = world.done(Request::Learn { app: app("photobox") }).await;
+    assert_eq!(ended.message, "1 merge read, 1 new decision remembered");
+    assert_eq!(kept(&world), names);
+    is_not_asked_again(&world, before).await;
 }

@@ -1,6 +1,8 @@
 //! Apps that come and go by a push or a request.
 
 use rewild::model::{DataFate, Request};
+use rewild::sandbox::Controller;
+use serde_json::json;
 
 use super::installed;
 use crate::world::{World, app};
@@ -40,4 +42,62 @@ async fn deleting_with_data_takes_the_namespace() {
     assert!(world.get("/api/v1/namespaces/quickcache").await.is_some());
     let secrets = world.handle.instance().secrets.read().unwrap();
     assert!(secrets.paths().all(|path| !path.starts_with("apps.stonedb.")));
+}
+
+const NAMESPACE: &str = "/api/v1/namespaces/stonedb";
+
+/// Starts an app whose cluster has a second to end the deletion of a namespace by itself.
+async fn impatient() -> World {
+    let world = World::start(&["stonedb 15.5"]).await;
+    let text = world.file("main", ".wild/config.yaml").await.unwrap();
+    world.push("wait a second", &[(".wild/config.yaml", Some(&format!("{text}recovery: {{after: 1s}}\n")))]).await;
+    installed(&world, &["stonedb"]).await;
+    world
+}
+
+/// Waits until the app says why its namespace does not go; it is looked at again as the schedule does.
+async fn until_told(world: &World, why: &str) {
+    world
+        .until(why, async || {
+            world.look_again("stonedb").await;
+            world
+                .state("stonedb")
+                .await
+                .is_some_and(|state| state.reason == "NamespaceTerminating" && state.needs_you.contains(why))
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_a_finalizer_of_a_person_holds_is_freed_and_the_app_comes_back() {
+    let world = impatient().await;
+    let uid = world.get(NAMESPACE).await.unwrap()["metadata"]["uid"].clone();
+    world.patch(NAMESPACE, json!({"metadata": {"finalizers": ["example.org/by-hand"]}})).await;
+    world.try_delete(NAMESPACE).await;
+    world
+        .until("the namespace is another one", async || {
+            world.look_again("stonedb").await;
+            world.get(NAMESPACE).await.is_some_and(|namespace| namespace["metadata"]["uid"] != uid)
+        })
+        .await;
+    world.healthy("stonedb").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_still_holds_something_is_never_freed() {
+    let world = impatient().await;
+    world.sandbox.stop_controller(Controller::Namespace);
+    world.try_delete(NAMESPACE).await;
+    until_told(&world, "it still holds").await;
+    let namespace = world.get(NAMESPACE).await.unwrap();
+    assert_eq!(namespace["spec"]["finalizers"], json!(["kubernetes"]));
+    // The cluster gets to it after all, and the app starts anew.
+    world.sandbox.start_controller(Controller::Namespace);
+    world
+        .until("the namespace is another one", async || {
+            world.look_again("stonedb").await;
+            world.get(NAMESPACE).await.is_some_and(|now| now["metadata"]["uid"] != namespace["metadata"]["uid"])
+        })
+        .await;
+    world.healthy("stonedb").await;
 }

@@ -1,6 +1,6 @@
 //! Config, updates with and without conflicts, roll-back.
 
-use rewild::model::{Decision, Request, Side};
+use rewild::model::{Decision, Request, Take};
 use serde_json::json;
 
 use super::{add, deploy, installed, update};
@@ -94,7 +94,7 @@ async fn a_conflicting_update_waits_on_its_branch_until_it_is_resolved() {
     world.healthy("quillblog").await;
     assert_eq!(world.state("photobox").await.unwrap().conflicts, 1);
 
-    let decisions = vec![Decision { conflict: None, take: Side::Mine }];
+    let decisions = vec![Decision::new(None, Take::Mine)];
     world.done(Request::Resolve { app: app("photobox"), decisions }).await;
     world.healthy("photobox").await;
     let text = world.file("main", SERVER).await.unwrap();
@@ -122,7 +122,7 @@ async fn what_a_person_committed_to_the_update_branch_stays_in_history() {
     let text = world.file(branch, settings).await.unwrap();
     let text = format!("# Reviewed.\n{text}");
     let reviewed = commit(&world.repository, branch, "reviewed", &[(settings, Some(&text))]).await;
-    let decisions = vec![Decision { conflict: None, take: Side::Mine }];
+    let decisions = vec![Decision::new(None, Take::Mine)];
     world.done(Request::Resolve { app: app("photobox"), decisions }).await;
     assert_eq!(world.repository.head(branch).await.unwrap(), None);
     assert!(world.file("main", settings).await.unwrap().starts_with("# Reviewed.\n"));

@@ -1,10 +1,10 @@
 //! Requirements, health before success, secrets.
 
-use rewild::model::OperationState;
+use rewild::model::{OperationState, Request};
 use rewild::pipeline;
 
 use super::{add, deploy, installed};
-use crate::world::World;
+use crate::world::{World, app};
 
 const CONFIG: &str = "/api/v1/namespaces/stonedb/configmaps/stonedb-config";
 const LIST: &str = "apps/stonedb/kustomization.yaml";
@@ -88,6 +88,22 @@ async fn no_secret_value_is_in_git() {
         }
     }
     assert!(read > 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_value_pasted_into_the_config_is_refused_before_it_is_in_git() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    world.done(add("stonedb", &[])).await;
+    let head = world.head().await;
+    let secrets = world.handle.instance().secrets.read().unwrap();
+    let value = secrets.get("apps.stonedb.password").unwrap().expose(rewild::model::Purpose::RequestBody).to_owned();
+    let set = [("timezone".to_owned(), serde_json::Value::from(value.as_str()))].into();
+    let ended = world.ask(Request::Config { app: app("stonedb"), set, unset: Vec::new() }).await;
+    let refusal = ended.refusal.unwrap();
+    let ids: std::collections::BTreeSet<&str> = refusal.diagnostics.iter().map(|it| it.id.as_str()).collect();
+    assert_eq!((ended.state, ids.into_iter().collect::<Vec<_>>()), (OperationState::Failed, vec!["P063"]));
+    assert!(!format!("{refusal:?}").contains(&value));
+    assert_eq!(world.head().await, head);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,11 +1,12 @@
 //! What the real kustomize, the real gomplate and the real YAML libraries make of an input.
 //!
-//! Not here: what we make of it, and the comparison (`oracle.rs`).
+//! Not here: what we make of it, and the comparison (`oracle.rs`, `merges.rs`).
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{ChildStdin, ChildStdout};
 
+use rewild::merge::Three;
 use serde_json::{Value, json};
 
 use super::process::command;
@@ -92,5 +93,12 @@ impl Yaml {
     /// Prints a value as kustomize does.
     pub(crate) fn print(&mut self, value: &Value) -> Value {
         self.0.ask(&json!({ "value": value }))["text"].clone()
+    }
+
+    /// Merges as kyaml does, which takes theirs wherever both changed something; a refusal is `!error`.
+    pub(crate) fn merge(&mut self, texts: Three<&str>) -> String {
+        let Three { base, ours, theirs } = texts;
+        let answer = self.0.ask(&json!({"merge": {"base": base, "ours": ours, "theirs": theirs}}));
+        answer["merged"].as_str().unwrap_or("!error").to_owned()
     }
 }

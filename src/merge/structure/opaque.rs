@@ -1,0 +1,72 @@
+//! Pure. Merges by lines an entry that cannot be told apart any further, while everything around it is merged by structure.
+//!
+//! Not here: merging whole files by lines (`file`).
+
+use std::collections::BTreeSet;
+
+use super::super::conflict::{ConflictKind, NoticeKind};
+use super::super::document;
+use super::super::part::Part;
+use super::super::piece::{Piece, Rope};
+use super::super::text::merge_text;
+use super::super::tree::Three;
+use super::{Impossible, Structure, item_mark};
+use crate::base::Digest;
+use crate::yaml::cst::{Cst, Label, Node};
+
+impl<'a> Structure<'a, '_> {
+    /// Merges an entry by its lines; `why` says what spoke against its structure.
+    pub(super) fn opaque(
+        &mut self,
+        (base, ours, theirs): (Option<Part<'a>>, Part<'a>, Part<'a>),
+        column: usize,
+        why: &str,
+    ) -> Result<Piece, Impossible> {
+        let impossible = || Impossible::Here(why.to_owned());
+        if self.brackets > 0 || ours.is_inline() || theirs.is_inline() {
+            return Err(impossible());
+        }
+        let lines = |part: Part<'_>| part.lines(column);
+        let (mine, upstream) = (lines(ours), lines(theirs));
+        let merged = merge_text(&base.map(lines).unwrap_or_default(), &mine, &upstream);
+        let trio = Three { base, ours: Some(ours), theirs: Some(theirs) };
+        if !merged.conflicts.is_empty() {
+            let kind = if base.is_some() { ConflictKind::Value } else { ConflictKind::BothAdded };
+            let why = format!("both sides changed it, and it can only be merged by lines: {why}");
+            return Ok(self.conflict(kind, &why, &trio, column));
+        }
+        let (hash, doubles) = self.read_entry(&merged.text, ours).ok_or_else(impossible)?;
+        let most = [ours, theirs].iter().map(|part| doubles_of(part.cst, part.node())).max().unwrap_or(0);
+        if doubles > most {
+            let why = format!("put together, {why}");
+            return Ok(self.conflict(ConflictKind::DuplicateKey, &why, &trio, column));
+        }
+        self.notice(NoticeKind::DuplicateKept, &format!("merged by lines: {why}"));
+        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
+        Ok(Piece { text: Rope::plain(merged.text), gap: String::new(), content: Some((name, hash)), before: None })
+    }
+
+    /// Returns the content of a written entry, and how many of its keys are there twice.
+    fn read_entry(&self, text: &str, like: Part<'_>) -> Option<(Digest, usize)> {
+        let documents = document::read(text, self.rules).ok()?;
+        let [only] = documents.as_slice() else { return None };
+        let mut entries = only.root()?.children.iter().filter(|child| !matches!(child.label, Label::Control(_)));
+        let (entry, None) = (entries.next()?, entries.next()) else { return None };
+        let node = only.cst.node(entry.value);
+        (entry.label == like.child.label).then(|| (node.hash, doubles_of(&only.cst, node)))
+    }
+}
+
+/// Returns how many keys below a node are there twice. Depth is bounded by the parser.
+fn doubles_of(cst: &Cst, node: &Node) -> usize {
+    let keys = node.children.iter().filter_map(|child| match &child.label {
+        Label::Key(key) => Some(key),
+        Label::Item | Label::Control(_) => None,
+    });
+    let (mut seen, mut doubles) = (BTreeSet::new(), 0);
+    for key in keys {
+        doubles += usize::from(!seen.insert(key));
+    }
+    let below = node.children.iter().filter(|child| !matches!(child.label, Label::Control(_)));
+    doubles + below.map(|child| doubles_of(cst, cst.node(child.value))).sum::<usize>()
+}

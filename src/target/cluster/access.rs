@@ -1,0 +1,93 @@
+//! How a cluster is reached: a kubeconfig, and the client that it makes.
+//!
+//! Not here: requests (`call`), keeping the kubeconfig (`settings`).
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use super::{Inner, locked};
+use crate::target::{Reachability, Refusal, RefusalKind};
+
+/// How long making a connection may take.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How a cluster is reached.
+#[derive(Clone, Debug)]
+pub enum Access {
+    /// By a kubeconfig file and a context in it; an empty context means its current one.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The context.
+        context: String,
+    },
+    /// By the text of a kubeconfig.
+    Text(String),
+    /// By the service account of the pod we run in.
+    InCluster,
+}
+
+/// Makes the client of a connection.
+pub(super) async fn client(access: &Access) -> Result<kube::Client, Refusal> {
+    let mut config = config(access).await?;
+    config.default_retry = false;
+    config.connect_timeout = Some(CONNECT_DEADLINE);
+    config.proxy_url = None;
+    kube::Client::try_from(config).map_err(|error| settings("set up the client", &error))
+}
+
+impl Inner {
+    /// Reads the files of the connection again if the server does not answer or does not know us: certificates and tokens expire, and
+    /// somebody puts new ones into their place. What does not read changes nothing.
+    pub(super) async fn renew(&self) {
+        if *locked(&self.reachability) == Reachability::Reachable || matches!(self.access, Access::Text(_)) {
+            return;
+        }
+        if let Ok(client) = client(&self.access).await {
+            *locked(&self.client) = client;
+        }
+    }
+}
+
+/// Reads the settings of a connection and refuses what would run a program or skip the check of the server's certificate.
+async fn config(access: &Access) -> Result<kube::Config, Refusal> {
+    let (kubeconfig, context) = match access {
+        Access::InCluster => {
+            return kube::Config::incluster().map_err(|error| settings("read the service account", &error));
+        }
+        Access::File { path, context } => {
+            let read = Kubeconfig::read_from(path);
+            (
+                read.map_err(|error| settings(&format!("read the kubeconfig {}", path.display()), &error))?,
+                context.clone(),
+            )
+        }
+        Access::Text(text) => {
+            (Kubeconfig::from_yaml(text).map_err(|error| settings("read the kubeconfig", &error))?, String::new())
+        }
+    };
+    for named in &kubeconfig.auth_infos {
+        let Some(user) = &named.auth_info else { continue };
+        if user.exec.is_some() || user.auth_provider.is_some() {
+            let message =
+                format!("use the kubeconfig: user {:?} starts a program to sign in, which is refused", named.name);
+            return Err(Refusal::new(RefusalKind::Settings, message));
+        }
+    }
+    let options =
+        KubeConfigOptions { context: (!context.is_empty()).then_some(context), ..KubeConfigOptions::default() };
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .map_err(|error| settings("use the kubeconfig", &error))?;
+    if config.accept_invalid_certs {
+        let message = "use the kubeconfig: insecure-skip-tls-verify is refused, give certificate-authority-data";
+        return Err(Refusal::new(RefusalKind::Settings, message));
+    }
+    Ok(config)
+}
+
+fn settings(attempt: &str, error: &dyn std::error::Error) -> Refusal {
+    Refusal::new(RefusalKind::Settings, format!("{attempt}: {}", crate::base::chain(error)))
+}

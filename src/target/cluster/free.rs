@@ -1,0 +1,77 @@
+//! Lets a namespace go whose deletion does not end, because nobody is left who would remove its finalizers.
+//!
+//! Not here: whether that is due (`plan::namespace`), what lives in a namespace (`contents`).
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::Inner;
+use super::call::{Call, Form, WRITE_DEADLINE};
+use crate::model::{Object, ObjectId};
+use crate::target::{FreeRequest, Kind, Quoting, Refusal, RefusalKind};
+
+/// The finalizer that the cluster removes from a namespace when it is empty.
+const CLUSTERS_OWN: &str = "kubernetes";
+
+impl Inner {
+    /// Reads the namespace, lists everything in it, and only if that is nothing takes the finalizers off; the version that was read is the
+    /// precondition of each write.
+    pub(super) async fn free(&self, request: &FreeRequest) -> Result<(), Refusal> {
+        let FreeRequest { namespace, uid, finalizers } = request;
+        let id = ObjectId::new("", "Namespace", "", namespace);
+        let Some(live) = self.read(&id, "v1", Form::Full).await? else { return Ok(()) };
+        let text = |key: &str| live.at(&["metadata", key]).and_then(Value::as_str).unwrap_or("");
+        if text("uid") != uid || text("deletionTimestamp").is_empty() {
+            return Ok(());
+        }
+        let rest = self.contents(namespace).await?;
+        if let Some(first) = rest.first() {
+            let message = format!("free namespace {namespace}: it holds {} again", first.id().short());
+            return Err(Refusal::new(RefusalKind::Changed, message));
+        }
+        let path = self.object_path(&Kind::of(&id, "v1"), "", namespace).await?;
+        let live = match without(live.at(&["metadata", "finalizers"]), finalizers) {
+            None => live.to_value(),
+            Some(kept) => {
+                let body = json!({"metadata": {
+                    "uid": uid, "resourceVersion": text("resourceVersion"), "finalizers": kept,
+                }});
+                let path = format!("{path}?fieldManager=wild");
+                self.change(namespace, Method::PATCH, path, (&body, "application/merge-patch+json")).await?
+            }
+        };
+        let Some(kept) = without(live.pointer("/spec/finalizers"), &[CLUSTERS_OWN.to_owned()]) else { return Ok(()) };
+        let Some(mut object) = Object::from_value(live) else { return Ok(()) };
+        object.0.insert("spec".to_owned(), json!({"finalizers": kept}));
+        let body = object.to_value();
+        self.change(namespace, Method::PUT, format!("{path}/finalize"), (&body, "application/json")).await?;
+        Ok(())
+    }
+
+    async fn change(
+        &self,
+        namespace: &str,
+        method: Method,
+        path: String,
+        body: (&Value, &'static str),
+    ) -> Result<Value, Refusal> {
+        let call = Call {
+            attempt: format!("free namespace {namespace}"),
+            method,
+            path,
+            body: Some(body),
+            form: Form::Full,
+            quoting: Quoting::Allowed,
+            deadline: WRITE_DEADLINE,
+        };
+        Ok(self.call(call).await?.1)
+    }
+}
+
+/// Returns a list of finalizers without some of them; nothing if it holds none of these.
+fn without(list: Option<&Value>, gone: &[String]) -> Option<Vec<Value>> {
+    let list = list?.as_array()?;
+    let kept: Vec<Value> =
+        list.iter().filter(|name| !gone.iter().any(|gone| Some(gone.as_str()) == name.as_str())).cloned().collect();
+    (kept.len() < list.len()).then_some(kept)
+}

@@ -1,0 +1,372 @@
+//! What is fed with inputs made by chance, and what must hold whatever they are. A target takes a text and panics where something does not
+//! hold.
+//!
+//! Several texts in one input are parted by a line `%%%%`; in a tree a line `%%% name` begins a file. Not here: making inputs (`main.rs`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use rewild::base::RepoPath;
+use rewild::merge::{
+    ConflictsFile, FileMerge, How, MARKER_CHARS, MarkerLabels, MarkerStyle, Prefer, Rules, Three, merge, merge_file,
+    merge_text_marked,
+};
+use rewild::model::{File, FileTree, PackageName, Take};
+use rewild::template::Context;
+use rewild::yaml::cst::{Cst, Kind, Label, NodeId, Source, split};
+use rewild::yaml::{self, Dialect};
+use rewild::{kustomize, package, template};
+
+/// A target: it panics where something does not hold.
+pub(crate) type Target = fn(&str);
+
+/// All targets by name; the corpus of each lies in the directory of that name.
+pub(crate) const TARGETS: &[(&str, Target)] = &[
+    ("conflicts_file", conflicts_file),
+    ("key_comment", key_comment),
+    ("kustomization_links", merge_tree),
+    ("kustomize_build", kustomize_build),
+    ("merge_text_vs_git", merge_text_vs_git),
+    ("merge_tree", merge_tree),
+    ("package_manifest", package_manifest),
+    ("splice_guard", splice_guard),
+    ("template_mask", template_mask),
+    ("template_render", template_render),
+    ("yaml_cst_roundtrip", yaml_cst_roundtrip),
+    ("yaml_edit", yaml_edit),
+    ("yaml_load", yaml_load),
+];
+
+/// Texts that are merged line by line with git, in bytes; beyond it the processes take all the time.
+const MAX_GIT_BYTES: usize = 2_048;
+
+/// Rounds of decisions after which nothing may be left to decide.
+const MAX_ROUNDS: usize = 4;
+
+/// Parts an input; what is missing is empty.
+fn three(input: &str) -> Three<&str> {
+    let mut parts = input.split("%%%%\n");
+    let mut next = || parts.next().unwrap_or("");
+    Three { base: next(), ours: next(), theirs: next() }
+}
+
+fn tree(input: &str) -> FileTree {
+    let file = |part: &str| {
+        let (name, text) = part.split_once('\n')?;
+        // The view of the package is no part of the merge.
+        let path = RepoPath::parse(&format!("apps/quarry/{name}")).ok().filter(|_| !name.contains(".package"))?;
+        Some((path, File::text(text)))
+    };
+    input.split("%%% ").skip(1).filter_map(file).collect()
+}
+
+/// A document is what its entries and the gaps between them say, in every byte.
+fn yaml_cst_roundtrip(input: &str) {
+    assert_eq!(split(input).concat(), input);
+    for text in split(input) {
+        let Ok(cst) = Cst::parse(Source { text, masked: text, controls: &[] }) else { continue };
+        assert_eq!(cst.text(), text);
+        for node in cst.nodes() {
+            let _ = cst.slice(&node.span);
+        }
+        let Some(root) = cst.root().map(|root| cst.node(root)).filter(|root| root.is_block()) else { continue };
+        let first = root.children.first().map_or(0, |child| child.own.start);
+        let mut whole = cst.slice(&(0..first)).to_owned();
+        for child in &root.children {
+            whole.push_str(cst.slice(&child.own));
+            whole.push_str(cst.slice(&child.gap));
+        }
+        assert_eq!(whole, text);
+        in_order(&cst, cst.root().unwrap_or_default());
+    }
+}
+
+/// The entries of collections that are written in lines follow each other, and each begins with its comments, its key or dash.
+fn in_order(cst: &Cst, id: NodeId) {
+    let mut end = 0;
+    for child in &cst.node(id).children {
+        assert!(end <= child.own.start && child.own.end <= child.gap.end, "{:?} in {:?}", child.own, cst.text());
+        assert!(child.own.start <= child.start && child.start <= child.head, "{:?} in {:?}", child.own, cst.text());
+        end = child.gap.end;
+        // A control line has no value of its own.
+        if !matches!(child.label, Label::Control(_)) && cst.node(child.value).is_block() {
+            in_order(cst, child.value);
+        }
+    }
+}
+
+fn merged(texts: Three<&str>, rules: &Rules) -> FileMerge {
+    let path = RepoPath::parse("apps/quarry/all.yaml").unwrap();
+    let merged = merge_file(&path, texts.map(Some), rules);
+    assert_eq!(merged.guard, None, "{texts:#?}");
+    assert!(merged.text.is_some(), "{texts:#?}");
+    merged
+}
+
+/// No merge by structure says something else than it must, whatever is decided; nothing is lost in silence.
+fn splice_guard(input: &str) {
+    let texts = three(input);
+    let rules = Rules::default();
+    let open = merged(texts, &rules);
+    for take in [Take::Mine, Take::Upstream, Take::Base] {
+        // A decision may open another question: an alias whose anchor it took away.
+        let (mut decided, mut left) = (BTreeMap::new(), open.conflicts.clone());
+        for _ in 0..MAX_ROUNDS {
+            decided.extend(left.iter().map(|conflict| (conflict.id.clone(), take.clone())));
+            left = merged(texts, &Rules { decided: decided.clone(), ..rules.clone() }).conflicts;
+        }
+        assert!(left.is_empty(), "{take:?} leaves {left:?}\n{texts:#?}");
+    }
+    for prefer in [Prefer::Ours, Prefer::Theirs] {
+        merged(texts, &Rules { prefer, ..rules.clone() });
+    }
+    if open.how == How::Structural && open.conflicts.is_empty() && open.notices.is_empty() {
+        let text = open.text.unwrap_or_default();
+        nothing_lost(texts, &text);
+        let again = merged(Three { ours: &text, ..texts }, &rules);
+        assert_eq!(again.text.as_deref(), Some(text.as_str()), "{texts:#?}");
+    }
+}
+
+/// Every leaf that a side wrote is in the result, and every leaf of the result is one of a side.
+fn nothing_lost(texts: Three<&str>, result: &str) {
+    let sides = texts.map(leaves);
+    let (Three { base: Some(base), ours: Some(ours), theirs: Some(theirs) }, Some(found)) = (sides, leaves(result))
+    else {
+        return;
+    };
+    let is_new = |leaf: &&Leaf| !base.contains(*leaf);
+    let lost: Vec<&Leaf> = ours.iter().chain(&theirs).filter(is_new).filter(|leaf| !found.contains(*leaf)).collect();
+    assert!(lost.is_empty(), "lost {lost:?}\n{texts:#?}\n{result}");
+    let invented: Vec<&Leaf> = found.iter().filter(|leaf| !ours.contains(*leaf) && !theirs.contains(*leaf)).collect();
+    assert!(invented.is_empty(), "invented {invented:?}\n{texts:#?}\n{result}");
+}
+
+/// Names of fields and the value there.
+type Leaf = (Vec<String>, String);
+
+fn leaves(text: &str) -> Option<BTreeSet<Leaf>> {
+    let mut found = BTreeSet::new();
+    for text in split(text) {
+        let cst = Cst::parse(Source { text, masked: text, controls: &[] }).ok()?;
+        if let Some(root) = cst.root() {
+            collect(&cst, root, &mut Vec::new(), &mut found);
+        }
+    }
+    Some(found)
+}
+
+fn collect(cst: &Cst, id: NodeId, path: &mut Vec<String>, found: &mut BTreeSet<Leaf>) {
+    let node = cst.node(id);
+    match node.kind {
+        Kind::Map | Kind::Seq => {
+            for child in &node.children {
+                path.push(if let Label::Key(key) = &child.label { key.clone() } else { "-".to_owned() });
+                collect(cst, child.value, path, found);
+                path.pop();
+            }
+        }
+        // Both sides may change lines of one text, and one of them may write it in brackets.
+        Kind::Scalar if node.value.is_string() => {
+            let lines: Vec<&str> =
+                if node.text.is_empty() { vec![""] } else { node.text.lines().map(str::trim).collect() };
+            found.extend(lines.into_iter().map(|line| (path.clone(), format!("text {line}"))));
+        }
+        // Of two spellings of a number ours stays.
+        Kind::Scalar => {
+            found.insert((path.clone(), node.value.to_string()));
+        }
+        Kind::Alias | Kind::Opaque => {
+            found.insert((path.clone(), format!("{:?} {} {}", node.kind, node.text, node.hash.to_hex())));
+        }
+    }
+}
+
+/// What one side alone changed is the result, a second merge brings nothing, and nothing makes the merge fail.
+fn merge_tree(input: &str) {
+    let texts = three(input);
+    let trees = texts.map(tree);
+    let rules = Rules::default();
+    let run = |base: &FileTree, ours: &FileTree, theirs: &FileTree| {
+        let merged = merge(Three { base, ours, theirs }, &rules);
+        assert!(merged.guards.is_empty(), "{:?}\n{texts:#?}", merged.guards);
+        merged
+    };
+    let Three { base, ours, theirs } = &trees;
+    for (found, expected) in
+        [(run(base, base, theirs), theirs), (run(base, ours, base), ours), (run(base, theirs, theirs), theirs)]
+    {
+        assert!(found.conflicts.is_empty(), "{:?}\n{texts:#?}", found.conflicts);
+        assert_eq!(&found.files, expected, "{texts:#?}");
+    }
+    let merged = run(base, ours, theirs);
+    let is_clean = merged.conflicts.is_empty() && merged.notices.is_empty();
+    // Where theirs deleted a file and ours added one like it, the result looks as if ours had renamed it.
+    let keeps_files = base.paths().all(|path| theirs.contains(path.as_str()));
+    if is_clean && keeps_files && merged.how.values().all(|how| *how == How::Structural) {
+        // FIXME: an item that ours renamed and theirs changed much is not found again beside the result, so a question comes up; an item
+        // should also be paired with the other side's by likeness.
+        assert_eq!(run(base, &merged.files, theirs).files, merged.files, "{texts:#?}");
+    }
+}
+
+/// Clean results are git's, byte for byte, and so are the borders of conflicts in every style.
+fn merge_text_vs_git(input: &str) {
+    let texts = three(input);
+    // git calls a text with a NUL binary, of a return it makes the line end of its markers by rules of its own, and where a text holds markers
+    // ours are longer.
+    let is_marker = |line: &str| ["<", "|", "=", ">"].iter().any(|sign| line.starts_with(&sign.repeat(MARKER_CHARS)));
+    if input.contains(['\0', '\r']) || input.len() > MAX_GIT_BYTES || input.lines().any(is_marker) {
+        return;
+    }
+    let labels = MarkerLabels { base: "base", ours: "mine", theirs: "upstream", size: MARKER_CHARS };
+    for (style, option) in
+        [(MarkerStyle::Merge, None), (MarkerStyle::Diff3, Some("--diff3")), (MarkerStyle::Zdiff3, Some("--zdiff3"))]
+    {
+        let ours = merge_text_marked(texts, style, labels);
+        assert_eq!(ours, by_git(texts, option), "{style:?}\n{texts:#?}");
+    }
+}
+
+/// Merges with the git program; the text and the number of conflicts.
+fn by_git(texts: Three<&str>, option: Option<&str>) -> (String, usize) {
+    let scratch = std::env::temp_dir().join(format!("wild-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).unwrap();
+    for (name, text) in [("base", texts.base), ("ours", texts.ours), ("theirs", texts.theirs)] {
+        std::fs::write(scratch.join(name), text).unwrap();
+    }
+    let mut git = Command::new("git");
+    git.args(["merge-file", "-p"]).args(option).args(["-L", "mine", "-L", "base", "-L", "upstream"]);
+    git.args(["ours", "base", "theirs"]).current_dir(&scratch).env("HOME", &scratch).env("GIT_CONFIG_NOSYSTEM", "1");
+    let output = git.output().unwrap();
+    let conflicts = usize::try_from(output.status.code().unwrap()).unwrap();
+    (String::from_utf8(output.stdout).unwrap(), conflicts)
+}
+
+/// Braces never make the merge fail, and no action comes out that no side has.
+fn template_mask(input: &str) {
+    let texts = three(input);
+    let rules = Rules { templates: Some(("{{".to_owned(), "}}".to_owned())), ..Rules::default() };
+    let path = RepoPath::parse("apps/quarry/all.yaml").unwrap();
+    let found = merge_file(&path, texts.map(Some), &rules);
+    // The guard may strike: a block may begin on a line of its own on one side and behind a value on the other. Then lines are merged.
+    let text = found.text.unwrap_or_default();
+    let actions = |text: &str| -> BTreeSet<String> {
+        let parts = text.split("{{").skip(1).filter_map(|part| part.split_once("}}"));
+        parts.map(|(action, _)| action.split_whitespace().collect()).collect()
+    };
+    let known: BTreeSet<String> = actions(texts.ours).union(&actions(texts.theirs)).cloned().collect();
+    if found.how == How::Structural {
+        let foreign: Vec<String> = actions(&text).difference(&known).cloned().collect();
+        assert!(foreign.is_empty(), "{foreign:?}\n{texts:#?}\n{text}");
+    }
+}
+
+/// The first line is what a comment says about a list that both sides change.
+fn key_comment(input: &str) {
+    let (comment, lists) = input.split_once('\n').unwrap_or((input, ""));
+    let text = |list: &str| format!("kind: Odd\nmetadata:\n  name: odd\nparts: # wild: {comment}\n{list}");
+    let Three { base, ours, theirs } = three(lists).map(text);
+    let found = merged(Three { base: &base, ours: &ours, theirs: &theirs }, &Rules::default());
+    if found.conflicts.is_empty() && found.notices.is_empty() && found.how == How::Structural {
+        let text = found.text.unwrap_or_default();
+        nothing_lost(Three { base: &base, ours: &ours, theirs: &theirs }, &text);
+    }
+}
+
+/// What was read is written so that it reads the same.
+fn conflicts_file(input: &str) {
+    if let Ok(file) = ConflictsFile::read(".wild/conflicts/quarry.yaml", input) {
+        assert_eq!(ConflictsFile::read("again.yaml", &file.write()), Ok(file), "{input}");
+    }
+}
+
+/// A build gives the same answer again, and what it prints can be read.
+fn kustomize_build(input: &str) {
+    let tree = tree(input).below("apps/quarry");
+    let found = kustomize::build(&tree, "");
+    assert_eq!(found, kustomize::build(&tree, ""));
+    match found {
+        Ok(built) => {
+            assert!(!built.objects.is_empty(), "{input}");
+            let printed = kustomize::render(&built);
+            let again =
+                yaml::load_resources("printed.yaml", &printed).unwrap_or_else(|why| panic!("{why:?}\n{printed}"));
+            assert_eq!(again.documents.len(), built.objects.len(), "{printed}");
+        }
+        Err(findings) => assert!(!findings.is_empty(), "{input}"),
+    }
+}
+
+fn package_manifest(input: &str) {
+    let name = PackageName::parse("quarry").unwrap();
+    for file in ["manifest.yaml", "wild-manifest.yaml"] {
+        match package::read_manifest(file, &name, input) {
+            Ok(read) => assert_eq!(Ok(read), package::read_manifest(file, &name, input)),
+            Err(findings) => assert!(!findings.is_empty(), "{input}"),
+        }
+    }
+    let files = tree(&format!("%%% manifest.yaml\n{input}")).below("apps/quarry");
+    if let Err(findings) = package::load(&name, &files) {
+        assert!(!findings.is_empty(), "{input}");
+    }
+}
+
+/// Rendering ends, says the same again, and where it refuses it says where.
+fn template_render(input: &str) {
+    let context = Context::new(json!({
+        "app": {"host": "quarry.example", "port": 8080, "ratio": 1.5, "on": true, "none": null},
+        "list": [1, "two", {"three": 3}],
+        "config": {"a": "x"},
+    }));
+    for file in ["a.yaml", "a.txt"] {
+        let first = template::render(file, input, &context);
+        assert_eq!(first, template::render(file, input, &context), "{input}");
+        if let Err(findings) = first {
+            assert!(!findings.is_empty() && findings.iter().all(|finding| finding.line > 0), "{input}: {findings:?}");
+        }
+    }
+}
+
+/// What was read is written so that it reads the same, by both sets of rules.
+fn yaml_load(input: &str) {
+    for dialect in [Dialect::Kube, Dialect::Gomplate] {
+        let Ok(loaded) = yaml::load("a.yaml", input, dialect) else { continue };
+        for document in loaded.documents {
+            let sorted = yaml::write_sorted(&document.value);
+            // As Go does it, this writes a key `<<` bare, which no reader takes for a text.
+            let sorted = Some(sorted).filter(|text| !text.contains("<<"));
+            for written in [Some(yaml::write(&document.value)), sorted].into_iter().flatten() {
+                let again = yaml::load_one("b.yaml", &written, dialect);
+                let again = again.unwrap_or_else(|why| panic!("{why:?}\n{input}\n{written}")).map(|again| again.value);
+                assert_eq!(
+                    again.map(yaml::plain_numbers),
+                    Some(yaml::plain_numbers(document.value.clone())),
+                    "{input}\n{written}"
+                );
+            }
+        }
+    }
+    let _ = yaml::load_resources("a.yaml", input);
+    let _ = yaml::load_objects("a.yaml", input);
+    let _ = yaml::load_plain(input);
+}
+
+/// An edit of one key gives the value that is meant: the first line is the path, the second the value as JSON.
+fn yaml_edit(input: &str) {
+    let mut lines = input.splitn(3, '\n');
+    let mut next = || lines.next().unwrap_or("");
+    let (path, value, text) = (next(), next(), next());
+    let path: Vec<&str> = path.split('.').collect();
+    let Ok(value) = serde_json::from_str::<Value>(value) else { return };
+    if let Ok(edited) = yaml::edit::set("a.yaml", text, &path, &value) {
+        let read = yaml::load_one("a.yaml", &edited, Dialect::Gomplate);
+        let read = read.unwrap_or_else(|why| panic!("{why:?}\n{input}\n{edited}")).map(|document| document.value);
+        let found = path.iter().try_fold(read.unwrap_or_default(), |at, key| at.get(key).cloned());
+        assert_eq!(found.unwrap_or_default(), value, "{input}\n{edited}");
+        let _ = yaml::edit::unset("a.yaml", &edited, &path);
+    }
+    let _ = yaml::edit::unset("a.yaml", text, &path);
+}
