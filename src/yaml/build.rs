@@ -144,7 +144,7 @@ impl<'a> Builder<'a> {
             let (Value::Object(map), lines) = self.value(source) else { continue };
             for (name, value) in map {
                 let line = Lines { line: key.start.line, ..lines.child(&name).cloned().unwrap_or_default() };
-                let differs = entries.explicit_line(&name).is_some() && entries.map.get(&name) != Some(&value);
+                let differs = entries.written(&name).is_some() && entries.map.get(&name) != Some(&value);
                 if differs {
                     let message = format!("<< also sets {name:?}, and tools disagree on which value counts");
                     self.warn("Y105", key, message, "put << first in its map");
