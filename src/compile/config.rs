@@ -18,7 +18,7 @@ use super::refusal::{Refusal, no_such_app};
 use super::resolve;
 use super::sources::{CONFIG, PastMerge, Sources, apps_of, config_of};
 use super::update::{Candidate, ConfigRule, Made, Making, is_there, make, value_at, view};
-use super::{RENDERER, edit, record_of};
+use super::{RENDERER, edit, read_record, record, record_of, record_path, same_generation};
 use crate::base::RepoPath;
 use crate::base::nearest::nearest;
 use crate::merge::{ConfigEdit, kept_keys, merge_config};
@@ -85,8 +85,8 @@ pub(super) fn follow(app: &AppName, sources: &Sources) -> Result<Proposal, Refus
     Ok(waits.unwrap_or(proposal))
 }
 
-/// Takes in a merge that a person made with git: what it decided is remembered, and config.yaml, which is no part of a
-/// generation, follows.
+/// Takes in a merge that a person made with git: what it decided is remembered; config.yaml, which is no part of a generation, follows, and
+/// what steered the app at the version before goes from the record.
 pub(super) fn take_in(app: &AppName, sources: &Sources, past: &PastMerge) -> Result<Proposal, Refusal> {
     let refuse = |findings| Refusal::found(format!("compile {app}"), format!("wild app show {app}"), findings);
     let record = record_of(&sources.files, app).map_err(refuse)?;
@@ -99,8 +99,36 @@ pub(super) fn take_in(app: &AppName, sources: &Sources, past: &PastMerge) -> Res
         }
         (Some(_) | None, _) => Proposal::nothing(app),
     };
+    release(app, sources, past, &mut proposal);
     proposal.remember.extend(learn::new(app, sources, [past]));
     Ok(proposal)
+}
+
+/// Takes the hold and the pin of the version before out of the record, as an update by us does.
+fn release(app: &AppName, sources: &Sources, past: &PastMerge, proposal: &mut Proposal) {
+    let record = |files: &FileTree| record_of(files, app).ok().flatten();
+    let Ok(path) = RepoPath::parse(&record_path(app)) else { return };
+    let (Some(before), Some(now)) = (record(&past.ours), record(&sources.files)) else { return };
+    let is_same_version = before.version == now.version && before.upstream_commit == now.upstream_commit;
+    if is_same_version || record(&past.files).as_ref() != Some(&now) {
+        return;
+    }
+    let waits = sources.update.as_ref().and_then(|branch| record(&branch.files));
+    let wanted = waits.filter(|waits| same_generation(waits, &now)).and_then(|waits| waits.wanted);
+    let written = proposal.main.as_ref().and_then(|main| main.changes.get(&path)?.as_ref()?.as_text());
+    let written = written.and_then(|text| read_record(path.as_str(), text).ok()).unwrap_or_else(|| now.clone());
+    let released = GenerationRecord { held: None, wanted, ..written };
+    if released == now {
+        return;
+    }
+    let main = proposal.main.get_or_insert_with(|| TreeEdit {
+        changes: BTreeMap::new(),
+        subject: edit::subject("config", app.as_str(), &format!("take {}, which was merged by hand", now.version)),
+        body: String::new(),
+        trailers: vec![("Wild-App".to_owned(), app.to_string())],
+        join: Join::None,
+    });
+    main.changes.insert(path, Some(File::text(&record::write_record(&released))));
 }
 
 /// Returns config.yaml with the keys of a version that a person merged. A key that was changed since is left alone.

@@ -74,6 +74,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::{message, read_record, same_generation, write_record};
+    use crate::merge::merge_text;
     use crate::model::{AppName, CommitId, GenerationRecord, PackageName};
 
     const GOLDEN: &str = include_str!("../../fixtures/merge/record.yaml");
@@ -120,6 +121,26 @@ mod tests {
         };
         assert!(same_generation(&sample(), &steered));
         assert!(!same_generation(&sample(), &GenerationRecord { version: "5.11".to_owned(), ..sample() }));
+    }
+
+    #[test]
+    fn what_steers_the_app_stands_apart_from_the_lines_that_a_generation_changes() {
+        let base = GenerationRecord { deployed: true, ..sample() };
+        let (wanted, held) = (Some("5.10".to_owned()), Some("0".repeat(64)));
+        let ours = GenerationRecord { deployed: false, wanted: wanted.clone(), held: held.clone(), ..base.clone() };
+        let mut theirs = GenerationRecord {
+            version: "5.11".to_owned(),
+            upstream_commit: CommitId::parse(&"99ad".repeat(10)).unwrap(),
+            bindings: BTreeMap::new(),
+            config: "1".repeat(64),
+            renderer: "0.2.0+1".to_owned(),
+            ..base.clone()
+        };
+        theirs.defaults.insert("port".to_owned(), serde_json::json!("9090"));
+        let merged = merge_text(&write_record(&base), &write_record(&ours), &write_record(&theirs));
+        assert!(merged.conflicts.is_empty(), "{}", merged.text);
+        let both = GenerationRecord { deployed: false, wanted, held, ..theirs };
+        assert_eq!(read_record("record.yaml", &merged.text).unwrap(), both);
     }
 
     #[test]

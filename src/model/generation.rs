@@ -15,18 +15,24 @@ use super::{AppName, CommitId, FileTree, PackageName};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GenerationRecord {
+    /// Version that an update asked for by name; absent if policy decides.
+    ///
+    /// What steers the app on its branch stands above lines that no generation changes: so plain git merges it with those that a generation
+    /// does change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<String>,
+    /// Digest of the package that the app went back from: the merge bot leaves it alone until it changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
+    /// False from `app add` until the first deploy; absent means true.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub deployed: bool,
     /// Version of this format.
     pub format: u32,
     /// Package it was compiled from.
     pub package: PackageName,
     /// Version of the package, as written in its manifest.
     pub version: String,
-    /// Version that an update asked for by name; absent if policy decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wanted: Option<String>,
-    /// Digest of the package that the app went back from: the merge bot leaves it alone until it changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<String>,
     /// Name of the upstream.
     pub directory: String,
     /// Address of the upstream, without credentials.
@@ -40,9 +46,6 @@ pub struct GenerationRecord {
     pub config: String,
     /// Version of the renderer.
     pub renderer: String,
-    /// False from `app add` until the first deploy; absent means true.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
-    pub deployed: bool,
     /// The package's default config, resolved.
     #[serde(default)]
     pub defaults: Map<String, Value>,

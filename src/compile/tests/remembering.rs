@@ -6,7 +6,7 @@ use super::{World, app, blog, refused, set, summary, take, update};
 use crate::base::Timestamp;
 use crate::compile::edit::app_files;
 use crate::compile::{PastMerge, record_of, take_in};
-use crate::merge::conflicts_path;
+use crate::merge::{conflicts_path, merge_text};
 use crate::model::{CommitId, Decision, FileTree, Request, Take};
 
 const DEPLOYMENT: &str = "apps/blog/deployment.yaml";
@@ -223,6 +223,51 @@ fn a_merge_by_hand_is_taken_in_with_its_keys_and_its_decisions() {
         assert_eq!(world.act(&update(None)).unwrap().conflicts, []);
         assert!(world.text(DEPLOYMENT).contains(kept));
     }
+}
+
+#[test]
+fn a_merge_by_hand_after_a_roll_back_ends_in_the_tree_of_an_update_by_us() {
+    const RECORD: &str = ".wild/generated/blog.yaml";
+    let mut world = in_conflict();
+    world.act(&take(None, Take::Mine)).unwrap();
+    let by_us = world.head().clone();
+    roll_back(&mut world);
+    let before = world.head().clone();
+    assert!(world.text(RECORD).contains("held: "));
+    let base = world.sources(&app("blog")).base.unwrap().files;
+    let chain = world.chains.get_mut("blog").unwrap();
+    chain.generations.push(chain.generations[1].clone());
+    chain.joined = chain.generations.len();
+    let theirs = world.sources(&app("blog")).base.unwrap().files;
+    // The person's git merges the files, the record by its lines, and no config.yaml.
+    let text = |files: &FileTree, path: &str| files.text(path).unwrap().to_owned();
+    let record = merge_text(&text(&base, RECORD), &text(&before, RECORD), &text(&theirs, RECORD));
+    assert!(record.conflicts.is_empty(), "{}", record.text);
+    world.main.push(by_us.clone());
+    world.push(RECORD, |_| record.text.clone());
+    world.push("config.yaml", |_| text(&before, "config.yaml"));
+    let past = PastMerge {
+        commit: CommitId::parse(&"7".repeat(40)).unwrap(),
+        who: "alice <alice@example.org>".to_owned(),
+        when: Timestamp::parse("2026-11-21T08:00:00Z").unwrap(),
+        base,
+        ours: before,
+        theirs,
+        files: world.head().clone(),
+    };
+    let proposal = take_in(&app("blog"), &world.sources(&app("blog")), &past).unwrap();
+    assert_eq!(summary(&proposal), ["main config(blog): take the keys of 1.1, which was merged by hand None"]);
+    world.commit(&app("blog"), &proposal);
+    assert_eq!(*world.head(), by_us);
+    let again = take_in(&app("blog"), &world.sources(&app("blog")), &past).unwrap();
+    assert!(again.is_nothing(), "{:?}", summary(&again));
+    // Where no key of config.yaml follows, the record does so alone.
+    world.push(RECORD, |_| record.text.clone());
+    let past = PastMerge { files: world.head().clone(), ..past };
+    let proposal = take_in(&app("blog"), &world.sources(&app("blog")), &past).unwrap();
+    assert_eq!(summary(&proposal), ["main config(blog): take 1.1, which was merged by hand None"]);
+    world.commit(&app("blog"), &proposal);
+    assert_eq!(*world.head(), by_us);
 }
 
 #[test]
