@@ -58,5 +58,5 @@ pub use remembered::{RESOLUTIONS_REF, Remembered, Resolution, always_key, is_rep
 pub use resolve::{Resolved, Unplaced, resolve};
 pub use rules::{Limits, ListKey, Prefer, Rules};
 pub use template::templates_in;
-pub use text::{Hunk, TextMerge, has_markers, merge_text, merge_text_marked};
+pub use text::{Favor, Hunk, TextMerge, has_markers, merge_text, merge_text_favoring, merge_text_marked};
 pub use tree::{Merged, Three, is_package_view, merge};

@@ -55,6 +55,39 @@ pub fn merge_text_marked(texts: Three<&str>, style: MarkerStyle, labels: MarkerL
     (present::with_markers(&rope, style, labels), merged.conflicts.len())
 }
 
+/// What stands where both sides changed the same lines, as `git merge-file` takes it with `--ours`, `--theirs` and `--union`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Favor {
+    /// Our lines.
+    Ours,
+    /// Their lines.
+    Theirs,
+    /// Ours, and theirs behind them.
+    Union,
+}
+
+/// Merges by lines and leaves nothing to decide.
+pub fn merge_text_favoring(texts: Three<&str>, favor: Favor) -> String {
+    let merged = merge_for(texts, MarkerStyle::Merge);
+    let mut out = String::with_capacity(merged.text.len());
+    for (before, hunk) in merged.parts() {
+        out.push_str(&before);
+        let Some(hunk) = hunk else { continue };
+        match favor {
+            Favor::Ours => out.push_str(&hunk.ours),
+            Favor::Theirs => out.push_str(&hunk.theirs),
+            Favor::Union => {
+                out.push_str(&hunk.ours);
+                if !hunk.ours.is_empty() && !hunk.ours.ends_with('\n') {
+                    out.push('\n');
+                }
+                out.push_str(&hunk.theirs);
+            }
+        }
+    }
+    out
+}
+
 fn merge_for(texts: Three<&str>, style: MarkerStyle) -> TextMerge {
     let Three { base, ours, theirs } = texts;
     let clean = |text: &str| TextMerge { text: text.to_owned(), conflicts: Vec::new() };

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rewild::base::RepoPath;
-use rewild::merge::{MARKER_CHARS, MarkerLabels, MarkerStyle, Prefer, Rules, Three, merge_file, merge_text_marked};
+use rewild::merge::{
+    Favor, MARKER_CHARS, MarkerLabels, MarkerStyle, Prefer, Rules, Three, merge_file, merge_text_favoring,
+    merge_text_marked,
+};
 use rewild::yaml::{self, Dialect};
 use serde_json::{Map, Value, json};
 
@@ -31,6 +34,9 @@ const OTHER_BORDERS: usize = 1;
 /// Styles of conflict markers with git's option for each.
 const STYLES: [(MarkerStyle, &[&str]); 3] =
     [(MarkerStyle::Merge, &[]), (MarkerStyle::Diff3, &["--diff3"]), (MarkerStyle::Zdiff3, &["--zdiff3"])];
+
+/// Sides that win everywhere, with git's option for each.
+const FAVORS: [(Favor, &str); 3] = [(Favor::Ours, "--ours"), (Favor::Theirs, "--theirs"), (Favor::Union, "--union")];
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -107,6 +113,11 @@ fn git_merges_lines_drawn_by_chance_as_we_do() {
                     borders.push(case);
                 } else if ours != theirs || open != conflicts {
                     wrong.push(case);
+                }
+            }
+            for (favor, option) in FAVORS {
+                if (merge_text_favoring(three, favor), 0) != bench.merge(three, &[option]) {
+                    wrong.push(format!("{} {favor:?} of seed {seed}", letters.join("|")));
                 }
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Not here: the line differences under it (`line_diff`).
 
-use super::{has_markers, merge_text, merge_text_marked};
+use super::{Favor, has_markers, merge_text, merge_text_favoring, merge_text_marked};
 use crate::base::RepoPath;
 use crate::merge::{MARKER_CHARS, MarkerLabels, MarkerStyle, Rules, Three, merge_file};
 
@@ -154,4 +154,17 @@ fn a_conflict_in_a_text_with_crlf_gets_markers_with_crlf() {
 #[test]
 fn a_heading_underlined_with_equal_signs_is_no_marker() {
     assert!(!has_markers("Title\n=======\n\n> quoted\n"));
+}
+
+#[test]
+fn a_side_that_wins_everywhere_leaves_no_marker() {
+    let (base, ours, theirs) = (spell("abcdefg"), spell("xbcdefy$"), spell("zbcqefw"));
+    let check = |favor: Favor, expected: &str| {
+        let texts = Three { base: base.as_str(), ours: ours.as_str(), theirs: theirs.as_str() };
+        assert_eq!(merge_text_favoring(texts, favor), spell(expected), "{favor:?}");
+    };
+    // As git merge-file answers.
+    check(Favor::Ours, "xbcqefy$");
+    check(Favor::Theirs, "zbcqefw");
+    check(Favor::Union, "xzbcqefyw");
 }
