@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::likeness::{about, alike, leaves};
+use super::likeness::{Leaves, about, alike, leaves};
 use super::part::Part;
 use super::rules::GUESSED_KEYS;
 use super::tree::Three;
@@ -170,6 +170,9 @@ fn keyed(keys: &ListKeys, lists: &Three<Vec<Part<'_>>>) -> Option<Three<Vec<Stri
     pair_leftovers(keys, (&lists.base, &before.base), (&lists.ours, &before.ours), &mut names.ours);
     pair_leftovers(keys, (&lists.base, &before.base), (&lists.theirs, &before.theirs), &mut names.theirs);
     let (ours, theirs) = (names.ours.clone(), names.theirs.clone());
+    pair_beside(&before.base, (&lists.theirs, &theirs), (&lists.ours, &ours), &mut names.ours);
+    pair_beside(&before.base, (&lists.ours, &ours), (&lists.theirs, &theirs), &mut names.theirs);
+    let (ours, theirs) = (names.ours.clone(), names.theirs.clone());
     pair_alternates(keys, (&lists.ours, &ours), (&lists.theirs, &theirs), &mut names.theirs);
     pair_last(&mut names);
     Some(names)
@@ -204,22 +207,35 @@ fn pair_leftovers(keys: &ListKeys, base: Side<'_, '_>, side: Side<'_, '_>, names
     pair_alternates(keys, base, side, names);
     pair_partial(keys, base, side, names);
     let current = names.to_vec();
-    let gone = leftovers(base, &current);
-    let come = leftovers((side.0, &current), base.1);
+    pair_alike((leftovers(base, &current), base.1), leftovers((side.0, &current), base.1), names);
+}
+
+/// Pairs an item that base does not have with one of the other side that it is like, where base has that and this side has lost it: it got
+/// another key here, and was changed so much there that it is not like base's any more.
+fn pair_beside(base: &[String], other: Side<'_, '_>, side: Side<'_, '_>, names: &mut [String]) {
+    let known = |names: &[String], place: usize| names.get(place).is_some_and(|name| base.contains(name));
+    let mut gone = leftovers(other, side.1);
+    gone.retain(|(place, _)| known(other.1, *place));
+    let mut come = leftovers(side, other.1);
+    come.retain(|(place, _)| !known(side.1, *place));
+    pair_alike((gone, other.1), come, names);
+}
+
+/// Gives items the names of those that they are like, each the other's best partner.
+fn pair_alike((gone, known): (Vec<(usize, Part<'_>)>, &[String]), come: Vec<(usize, Part<'_>)>, names: &mut [String]) {
+    let leaves_of = |items: &[(usize, Part<'_>)]| -> Vec<(usize, Leaves)> {
+        let all = items.iter().map(|(place, part)| (*place, leaves(part.cst, part.child.value)));
+        all.filter(|(_, leaves)| leaves.len() >= MIN_LEAVES).collect()
+    };
+    let after = leaves_of(&come);
     let mut scores = Vec::new();
-    for (old, before) in &gone {
-        let before = leaves(before.cst, before.child.value);
-        for (new, after) in &come {
-            let after = leaves(after.cst, after.child.value);
-            let score = alike(&before, &after);
-            if score >= ALIKE_PERCENT && before.len() >= MIN_LEAVES && after.len() >= MIN_LEAVES {
-                scores.push((score, *old, *new));
-            }
-        }
+    for (old, before) in leaves_of(&gone) {
+        let alike = after.iter().map(|(new, after)| (alike(&before, after), old, *new));
+        scores.extend(alike.filter(|(score, ..)| *score >= ALIKE_PERCENT));
     }
     for (score, old, new) in &scores {
         let has_rival = scores.iter().any(|(other, o, n)| (o == old) != (n == new) && other >= score);
-        if let (false, Some(slot), Some(name)) = (has_rival, names.get_mut(*new), base.1.get(*old)) {
+        if let (false, Some(slot), Some(name)) = (has_rival, names.get_mut(*new), known.get(*old)) {
             slot.clone_from(name);
         }
     }

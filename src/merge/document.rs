@@ -12,6 +12,7 @@ use super::likeness::{alike, leaves};
 use super::piece::{Piece, Rope, assemble};
 use super::place::{Frame, order};
 use super::rules::{Rules, Subject, Take};
+use super::sound::doubles_more;
 use super::structure::{Impossible, Structure, TOO_MUCH, absent, brackets};
 use super::template::{self, Mask};
 use super::text::merge_text;
@@ -33,6 +34,8 @@ pub(super) struct Document {
     pub(super) subject: Subject,
     /// Name of the object without its group and namespace.
     name: String,
+    /// Whether the blocks of a template in it can be told from its control lines.
+    nests: bool,
 }
 
 /// A file merged by structure.
@@ -43,6 +46,8 @@ pub(super) struct Documents {
     pub(super) hashes: Vec<Digest>,
     /// What was merged.
     pub(super) sides: Three<Vec<Rc<Document>>>,
+    /// What was read for it.
+    pub(super) known: Known,
 }
 
 /// Why the documents of a file were not merged by structure.
@@ -58,11 +63,24 @@ pub(super) enum Refused {
     Impossible(String),
 }
 
+/// Documents that were read, by their text: what occurs on several sides is read once.
+pub(super) type Known = BTreeMap<String, Rc<Document>>;
+
 /// Reads the documents of a text.
 pub(super) fn read(text: &str, rules: &Rules) -> Result<Vec<Rc<Document>>, String> {
+    read_beside(text, rules, &mut Known::new())
+}
+
+/// Reads the documents of a text of which some may be known.
+pub(super) fn read_beside(text: &str, rules: &Rules, known: &mut Known) -> Result<Vec<Rc<Document>>, String> {
     let mut found = Vec::new();
     let mut line = 0;
     for part in split(text) {
+        if let Some(document) = known.get(part) {
+            found.push(Rc::clone(document));
+            line += part.matches('\n').count();
+            continue;
+        }
         let mask = match &rules.templates {
             Some(delimiters) => template::mask(part, delimiters)?,
             None => Mask::none(part),
@@ -72,7 +90,9 @@ pub(super) fn read(text: &str, rules: &Rules) -> Result<Vec<Rc<Document>>, Strin
         if has_double_anchor(&cst) {
             return Err("an anchor is defined twice".to_owned());
         }
-        found.push(Rc::new(document(cst)));
+        let document = Rc::new(document(cst, template::nests(&mask.controls)));
+        known.insert(part.to_owned(), Rc::clone(&document));
+        found.push(document);
         line += part.matches('\n').count();
     }
     Ok(found)
@@ -83,7 +103,7 @@ fn has_double_anchor(cst: &Cst) -> bool {
     cst.nodes().iter().filter_map(|node| node.anchor.as_ref()).any(|name| !seen.insert(name))
 }
 
-fn document(cst: Cst) -> Document {
+fn document(cst: Cst, nests: bool) -> Document {
     let text = |path: &[&str]| cst.at(path).filter(|node| node.kind == Kind::Scalar).map(|node| node.text.clone());
     let kind = text(&["kind"]).unwrap_or_default();
     let version = text(&["apiVersion"]).unwrap_or_default();
@@ -97,7 +117,7 @@ fn document(cst: Cst) -> Document {
         (false, false, true) => format!("{kind} {namespace}/{name}"),
         (false, false, false) => format!("{kind}.{group} {namespace}/{name}"),
     };
-    Document { subject: Subject { group, kind, object }, name, cst }
+    Document { subject: Subject { group, kind, object }, name, nests, cst }
 }
 
 impl Document {
@@ -151,7 +171,67 @@ fn paired(sides: &Three<Vec<Rc<Document>>>, comparisons: usize) -> Result<Three<
     let base = found.base.clone();
     pair_rest((&sides.base, &base), (&sides.ours, &mut found.ours), comparisons);
     pair_rest((&sides.base, &base), (&sides.theirs, &mut found.theirs), comparisons);
+    let (ours, theirs) = (found.ours.clone(), found.theirs.clone());
+    pair_beside(&base, (&sides.theirs, &theirs), (&sides.ours, &mut found.ours), comparisons);
+    pair_beside(&base, (&sides.ours, &ours), (&sides.theirs, &mut found.theirs), comparisons);
     Ok(found)
+}
+
+/// Gives a document that base does not have the name of the one of the other side that it is like, where base has that and this side has
+/// lost it: it was renamed here, and changed so much there that it is not like base's any more.
+fn pair_beside(
+    base: &[String],
+    (other, known): (&[Rc<Document>], &[String]),
+    (side, names): (&[Rc<Document>], &mut [String]),
+    comparisons: usize,
+) {
+    let gone = left(other, known, |name| base.contains(name) && !names.contains(name));
+    let come = left(side, names, |name| !base.contains(name) && !known.contains(name));
+    if gone.len().saturating_mul(come.len()) <= comparisons {
+        let scores = scores(&gone, &come);
+        best(&scores).for_each(|(old, new)| give((known, old), (names, new)));
+    }
+}
+
+/// Documents that have no partner yet, with their places.
+type Left<'a> = Vec<(usize, &'a Rc<Document>)>;
+
+fn left<'a>(documents: &'a [Rc<Document>], names: &[String], is_left: impl Fn(&String) -> bool) -> Left<'a> {
+    let is_left =
+        |(place, document): &(usize, &Rc<Document>)| !document.is_empty() && names.get(*place).is_some_and(&is_left);
+    documents.iter().enumerate().filter(is_left).collect()
+}
+
+/// Gives a document the name that another has.
+fn give((known, old): (&[String], usize), (names, new): (&mut [String], usize)) {
+    if let (Some(slot), Some(name)) = (names.get_mut(new), known.get(old)) {
+        slot.clone_from(name);
+    }
+}
+
+/// How alike two documents of one kind are, in percent, with their places.
+type Score = (usize, usize, usize);
+
+fn scores(gone: &Left<'_>, come: &Left<'_>) -> Vec<Score> {
+    let leaves_of =
+        |document: &Document| document.cst.root().map(|root| leaves(&document.cst, root)).unwrap_or_default();
+    let after: Vec<_> = come.iter().map(|(new, after)| (*new, &after.subject.kind, leaves_of(after))).collect();
+    let mut scores = Vec::new();
+    for (old, before) in gone {
+        let kind = &before.subject.kind;
+        let before = leaves_of(before);
+        let same = after.iter().filter(|(_, other, _)| *other == kind);
+        scores.extend(same.map(|(new, _, after)| (alike(&before, after), *old, *new)));
+    }
+    scores
+}
+
+/// Returns the pairs that are alike enough, each the other's best partner.
+fn best(scores: &[Score]) -> impl Iterator<Item = (usize, usize)> {
+    let is_best = |(score, old, new): &&Score| {
+        *score >= ALIKE_PERCENT && !scores.iter().any(|(other, o, n)| (o == old) != (n == new) && other >= score)
+    };
+    scores.iter().filter(is_best).map(|(_, old, new)| (*old, *new))
 }
 
 /// Gives documents without a partner of their name the name of base's document that they were.
@@ -160,58 +240,36 @@ fn pair_rest(
     (side, names): (&[Rc<Document>], &mut [String]),
     comparisons: usize,
 ) {
-    type Left<'a> = Vec<(usize, &'a Rc<Document>)>;
-    fn left<'a>(documents: &'a [Rc<Document>], own: &[String], other: &[String]) -> Left<'a> {
-        let is_left = |(place, document): &(usize, &Rc<Document>)| {
-            !document.is_empty() && own.get(*place).is_some_and(|name| !other.contains(name))
-        };
-        documents.iter().enumerate().filter(is_left).collect()
-    }
-    let give = |names: &mut [String], new: usize, old: usize| {
-        if let (Some(slot), Some(name)) = (names.get_mut(new), known.get(old)) {
-            slot.clone_from(name);
-        }
-    };
     let same_name =
         |a: &Document, b: &Document| !a.name.is_empty() && a.subject.kind == b.subject.kind && a.name == b.name;
-    let (gone, come) = (left(base, known, names), left(side, names, known));
+    let lefts = |names: &[String]| {
+        let is_gone = |name: &String| !names.contains(name);
+        (left(base, known, is_gone), left(side, names, |name| !known.contains(name)))
+    };
+    let (gone, come) = lefts(names);
     for (new, after) in &come {
         let mut partners = gone.iter().filter(|(_, before)| same_name(before, after));
         // Two that were made of one are not that one.
         let is_only = come.iter().filter(|(_, other)| same_name(other, after)).count() == 1;
         if let (Some((old, _)), None, true) = (partners.next(), partners.next(), is_only) {
-            give(names, *new, *old);
+            give((known, *old), (names, *new));
         }
     }
-    let (gone, come) = (left(base, known, names), left(side, names, known));
-    let leaves_of =
-        |document: &Document| document.cst.root().map(|root| leaves(&document.cst, root)).unwrap_or_default();
+    let (gone, come) = lefts(names);
     if gone.len().saturating_mul(come.len()) > comparisons {
         return;
     }
-    let leaves_of =
-        |left: &Left<'_>| left.iter().map(|(place, document)| (*place, leaves_of(document))).collect::<Vec<_>>();
-    let mut scores = Vec::new();
-    let after = leaves_of(&come);
-    let kind = |documents: &[Rc<Document>], place: usize| documents.get(place).map(|it| it.subject.kind.clone());
-    for (old, before) in leaves_of(&gone) {
-        let same = after.iter().filter(|(new, _)| kind(side, *new) == kind(base, old));
-        scores.extend(same.map(|(new, after)| (alike(&before, after), old, *new)));
-    }
+    let scores = scores(&gone, &come);
     let in_order = gone.len() == come.len()
         && gone.iter().zip(&come).all(|((old, before), (new, after))| {
             let score = scores.iter().find(|(_, o, n)| o == old && n == new).map_or(0, |(score, ..)| *score);
             before.subject.kind == after.subject.kind && score >= IN_ORDER_PERCENT
         });
     if in_order {
-        gone.iter().zip(&come).for_each(|((old, _), (new, _))| give(names, *new, *old));
+        gone.iter().zip(&come).for_each(|((old, _), (new, _))| give((known, *old), (names, *new)));
         return;
     }
-    for (score, old, new) in scores.iter().filter(|(score, ..)| *score >= ALIKE_PERCENT) {
-        if !scores.iter().any(|(other, o, n)| (o == old) != (n == new) && other >= score) {
-            give(names, *new, *old);
-        }
-    }
+    best(&scores).for_each(|(old, new)| give((known, old), (names, new)));
 }
 
 /// Merges the documents of a file by structure.
@@ -222,8 +280,10 @@ pub(super) fn merge(texts: &Three<Option<&str>>, rules: &Rules, found: &mut Find
     }
     let bytes: usize = [texts.base, texts.ours, texts.theirs].into_iter().flatten().map(str::len).sum();
     found.burn(bytes / FUEL_BYTES).map_err(|()| Refused::Limit(TOO_MUCH.to_owned()))?;
-    let read = |text: Option<&str>, side: &str| {
-        read(text.unwrap_or(""), rules).map_err(|reason| Refused::Unparsable(format!("{side} {reason}")))
+    let mut known = Known::new();
+    let mut read = |text: Option<&str>, side: &str| {
+        let read = read_beside(text.unwrap_or(""), rules, &mut known);
+        read.map_err(|reason| Refused::Unparsable(format!("{side} {reason}")))
     };
     let sides = Three {
         base: read(texts.base, "base,")?,
@@ -257,7 +317,7 @@ pub(super) fn merge(texts: &Three<Option<&str>>, rules: &Rules, found: &mut Find
         }
         append(&mut text, piece.text);
     }
-    Ok(Documents { text, hashes, sides })
+    Ok(Documents { text, hashes, sides, known })
 }
 
 fn refused(impossible: Impossible) -> Refused {
@@ -332,7 +392,23 @@ fn one(trio: &Sided<'_>, nothing: &Cst, rules: &Rules, found: &mut Findings) -> 
         }
         (_, Some(ours), Some(theirs)) => {
             let mark = found.mark();
-            let piece = both(base, ours, theirs, (nothing, rules, &mut *found))?;
+            let nests = ours.nests && theirs.nests && base.is_none_or(|base| base.nests);
+            let merged = match nests {
+                true => both(base, ours, theirs, (nothing, rules, &mut *found)),
+                false => Err(Impossible::Here(
+                    "a block of the template does not begin and end on lines of its own".to_owned(),
+                )),
+            };
+            let piece = match merged {
+                Err(Impossible::Here(why)) => {
+                    found.reset(mark);
+                    let piece = by_lines(trio, rules).ok_or(Impossible::Here(why.clone()))?;
+                    let detail = format!("merged by lines: {why}");
+                    found.notice(NoticeKind::ByLines, &ours.subject, "", &detail);
+                    Some(piece)
+                }
+                merged => merged?,
+            };
             if base.is_none() && found.conflicts_since(mark) > 0 {
                 found.reset(mark);
                 let why = "both sides added it, with other content";
@@ -345,6 +421,19 @@ fn one(trio: &Sided<'_>, nothing: &Cst, rules: &Rules, found: &mut Findings) -> 
         }
         (_, None, None) => Ok(kept(None)),
     }
+}
+
+/// Merges a document by its lines; nothing if that leaves something open or doubles something.
+fn by_lines(trio: &Sided<'_>, rules: &Rules) -> Option<Piece> {
+    let text = |side: Option<&Document>| side.map_or("", |document| document.cst.text()).to_owned();
+    let (base, ours, theirs) = (text(trio.base), text(trio.ours), text(trio.theirs));
+    let merged = merge_text(&base, &ours, &theirs);
+    let all = |text: &str| read(text, rules).ok();
+    let sides = Three { base: all(&base)?, ours: all(&ours)?, theirs: all(&theirs)? };
+    let found = all(&merged.text)?;
+    let [only] = found.as_slice() else { return None };
+    let is_right = merged.conflicts.is_empty() && !doubles_more(&sides, &found, rules);
+    is_right.then(|| kept(Some(only)))
 }
 
 fn kept(document: Option<&Document>) -> Piece {
@@ -479,10 +568,10 @@ pub(super) fn contents(documents: &[Rc<Document>]) -> Vec<Digest> {
 /// Merges three texts by structure if that leaves nothing to decide and reads back as it must.
 pub(super) fn merge_clean(path: &RepoPath, texts: &Three<Option<&str>>, rules: &Rules) -> Option<String> {
     let mut found = Findings::new(rules.limits.fuel);
-    let documents = merge(texts, rules, &mut found).ok()?;
+    let mut documents = merge(texts, rules, &mut found).ok()?;
     let text = documents.text.ours();
     let is_json = path.as_str().ends_with(".json");
     let reads = !is_json || serde_json::from_str::<serde_json::Value>(&text).is_ok();
-    let again = read(&text, rules).ok()?;
+    let again = read_beside(&text, rules, &mut documents.known).ok()?;
     (found.len() == 0 && reads && contents(&again) == documents.hashes).then_some(text)
 }

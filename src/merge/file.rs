@@ -177,7 +177,7 @@ impl Merging<'_> {
     fn structured(mut self, normal: Three<Option<String>>, form: Form) -> FileMerge {
         let texts = normal.as_ref().map(|text| text.as_deref());
         match document::merge(&texts, self.rules, &mut self.found) {
-            Ok(documents) => match self.checked(&documents, texts.ours) {
+            Ok(mut documents) => match self.checked(&mut documents, texts.ours) {
                 Ok(()) => self.judged(documents, normal, form),
                 Err(Fault::Anchor(why)) => {
                     self.reset();
@@ -217,10 +217,10 @@ impl Merging<'_> {
     }
 
     /// Reads the text of a merge again and holds it against what it must say.
-    fn checked(&self, documents: &Documents, ours: Option<&str>) -> Result<(), Fault> {
+    fn checked(&self, documents: &mut Documents, ours: Option<&str>) -> Result<(), Fault> {
         let text = documents.text.ours();
         let guard = |why: &str| Err(Fault::Guard(why.to_owned()));
-        let found = match document::read(&text, self.rules) {
+        let found = match document::read_beside(&text, self.rules, &mut documents.known) {
             Ok(found) => found,
             Err(why) if why.contains("anchor") || why.contains("alias") => {
                 return Err(Fault::Anchor(format!("an alias of the merge names nothing: {why}")));
@@ -250,7 +250,7 @@ impl Merging<'_> {
     }
 
     /// Holds a merge by structure against the merge by lines.
-    fn judged(mut self, documents: Documents, normal: Three<Option<String>>, form: Form) -> FileMerge {
+    fn judged(mut self, mut documents: Documents, normal: Three<Option<String>>, form: Form) -> FileMerge {
         let texts = normal.as_ref().map(|text| text.as_deref());
         let by_lines = merge_text(
             texts.base.unwrap_or_default(),
@@ -259,7 +259,8 @@ impl Merging<'_> {
         );
         let is_clean = by_lines.conflicts.is_empty() && texts.ours.is_some() && texts.theirs.is_some();
         let nobody = Subject::default();
-        let read = if is_clean { document::read(&by_lines.text, self.rules).ok() } else { None };
+        let mut lines = || document::read_beside(&by_lines.text, self.rules, &mut documents.known).ok();
+        let read = if is_clean { lines() } else { None };
         if self.found.len() == 0 && !self.found.has_replayed() && is_clean {
             if read.is_some_and(|read| document::contents(&read) == documents.hashes) {
                 // What brings nothing changes nothing, not even the style: else a merge made twice would differ from one made once.

@@ -59,6 +59,11 @@ impl<'a> Part<'a> {
         !self.cst.slice(&self.child.own).ends_with('\n')
     }
 
+    /// Returns whether the entry begins behind the dash or mark of its collection.
+    fn is_compact(self) -> bool {
+        self.child.own.start > line_start(self.cst.text(), self.child.own.start)
+    }
+
     /// Returns the entry as whole lines at a column.
     pub(super) fn lines(self, column: usize) -> String {
         let own = self.cst.slice(&self.child.own);
@@ -72,8 +77,7 @@ impl<'a> Part<'a> {
             return format!("{:column$}{dash}{body}\n", "");
         }
         let from = self.column();
-        let is_compact = self.child.own.start > line_start(self.cst.text(), self.child.own.start);
-        if is_compact {
+        if self.is_compact() {
             return reindent(&format!("{:from$}{own}", ""), from, column);
         }
         reindent(own, from, column)
@@ -141,7 +145,20 @@ impl<'a> Part<'a> {
 
     /// Returns whether two entries have the same bytes, wherever they stand.
     pub(super) fn is_same_text(self, other: Self) -> bool {
-        self.is_inline() == other.is_inline() && self.lines(0) == other.lines(0)
+        if self.is_inline() != other.is_inline() {
+            return false;
+        }
+        let place = |part: Self| (part.column(), part.is_compact(), part.key().is_some());
+        if place(self) == place(other) {
+            // The same lines at the same place say the same, and other content is never in the same lines.
+            if self.cst.slice(&self.child.own) == other.cst.slice(&other.child.own) {
+                return true;
+            }
+            if self.hash() != other.hash() {
+                return false;
+            }
+        }
+        self.lines(0) == other.lines(0)
     }
 }
 

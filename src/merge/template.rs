@@ -94,6 +94,20 @@ pub(super) fn arm(name: &str) -> Arm {
     }
 }
 
+/// Returns whether every block that begins on a line of its own ends on one.
+pub(super) fn nests(controls: &[Control]) -> bool {
+    let mut depth = 0_usize;
+    for control in controls {
+        match (arm(&control.name), depth) {
+            (Arm::Opens, _) => depth += 1,
+            (Arm::Turns | Arm::Ends, 0) => return false,
+            (Arm::Ends, _) => depth -= 1,
+            (Arm::Turns | Arm::Stands, _) => {}
+        }
+    }
+    depth == 0
+}
+
 /// Returns whether an action steers what follows, or says nothing at all.
 fn is_control(action: &str, open: &str) -> bool {
     let inner = action.strip_prefix(open).unwrap_or(action).trim_start_matches('-').trim_start();

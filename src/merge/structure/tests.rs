@@ -1,7 +1,7 @@
 //! Pure. Tests of single entries: a base, two sides, and the text that must come out.
 
 use super::super::conflict::{ConflictKind, NoticeKind};
-use super::super::file::merge_file;
+use super::super::file::{How, merge_file};
 use super::super::rules::Rules;
 use super::super::tree::Three;
 use crate::base::RepoPath;
@@ -181,4 +181,34 @@ fn an_object_of_another_kind_is_another_object_however_alike() {
     let merged = merge_file(&path, texts, &Rules::default());
     let kinds: Vec<ConflictKind> = merged.conflicts.iter().map(|conflict| conflict.kind).collect();
     assert_eq!((merged.guard, merged.text, kinds), (None, Some(ours.clone()), vec![ConflictKind::BothAdded]));
+}
+
+#[test]
+fn what_was_renamed_here_and_changed_much_there_is_found_again_beside_the_result() {
+    let list = |name: &str, value: u8| {
+        let fields: String = ["p", "q", "r", "s"].iter().map(|key| format!("  {key}: {value}\n")).collect();
+        format!("w:\n- name: {name}\n{fields}  t: 1\n")
+    };
+    check(&list("a", 1), &list("b", 1), &list("a", 2), &list("b", 2));
+    let object = |name: &str, value: u8| {
+        let fields: String = ["p", "q", "r", "s", "t"].iter().map(|key| format!("  {key}: \"{value}\"\n")).collect();
+        format!("kind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n{fields}")
+    };
+    check(&object("a", 1), &object("b", 1), &object("a", 2), &object("b", 2));
+}
+
+#[test]
+fn a_block_that_ends_behind_a_value_makes_its_document_lines() {
+    let path = RepoPath::parse("apps/a/values.yaml").unwrap();
+    let rules = Rules { templates: Some(("{{".to_owned(), "}}".to_owned())), ..Rules::default() };
+    let text = |a: u8, end: &str, x: u8, y: u8| {
+        format!("a: {a}\nk: 0\n{{{{ if .x }}}}\nb: 2{end}\nc: 3\n---\nx: {x}\ny: {y}\n")
+    };
+    let (alone, behind) = ("\n{{ end }}", " {{ end }}");
+    let (base, ours, theirs) = (text(1, alone, 1, 1), text(9, alone, 2, 1), text(1, behind, 1, 2));
+    let texts = Three { base: Some(&*base), ours: Some(&*ours), theirs: Some(&*theirs) };
+    let merged = merge_file(&path, texts, &rules);
+    assert!(merged.conflicts.is_empty() && merged.guard.is_none(), "{:?} {:?}", merged.conflicts, merged.guard);
+    // The document beside it is merged by its entries.
+    assert_eq!((merged.text, merged.how), (Some(text(9, behind, 2, 2)), How::Structural));
 }

@@ -134,7 +134,8 @@ impl Growth<'_> {
             Event::Alias(_) => {
                 let name = self.cst.text.get(start + 1..end).unwrap_or("").trim_end().to_owned();
                 let hash = hash_of_alias(&name);
-                self.leaf(Node { kind: Kind::Alias, text: name, span: start..end, hash, ..nothing() });
+                let nothing = self.cst.nothing.clone();
+                self.leaf(Node { kind: Kind::Alias, text: name, span: start..end, hash, ..nothing });
             }
             Event::Anchor(_, name) => self.anchor(name.into_owned()),
             Event::SequenceStart(style, _, tag) => self.branch(Kind::Seq, style, start, tag.as_deref()),
@@ -164,7 +165,7 @@ impl Growth<'_> {
         let written = self.cst.text.get(span.clone()).unwrap_or("");
         if written.is_empty() {
             // An absent scalar arrives as a tilde of no width.
-            return Node { hash: hash_of_scalar(&tag, &Value::Null, ""), span, ..nothing() };
+            return Node { hash: hash_of_scalar(&tag, &Value::Null, ""), span, ..self.cst.nothing.clone() };
         }
         let end = match style {
             Style::BlockText if is_kept(written) => span.end,
@@ -178,7 +179,7 @@ impl Growth<'_> {
         let is_text = hidden || style != Style::Plain || matches!(core, Some("str" | "binary"));
         let value = if is_text { Value::from(text.as_str()) } else { meaning(&text) };
         let hash = hash_of_scalar(&tag, &value, &text);
-        Node { kind: Kind::Scalar, style, text, value, span, hash, ..nothing() }
+        Node { kind: Kind::Scalar, style, text, value, span, hash, ..self.cst.nothing.clone() }
     }
 
     /// Returns where the value at hand begins, behind its colon or dash, its tag and its anchor.
@@ -222,7 +223,8 @@ impl Growth<'_> {
         // A list at the indentation of its key is reported behind its first dash.
         let start = if style == Style::Block && kind == Kind::Seq { self.value_start() } else { start };
         let id = self.cst.nodes.len();
-        self.cst.nodes.push(Node { kind, style, span: start..start, ..nothing() });
+        let nothing = self.cst.nothing.clone();
+        self.cst.nodes.push(Node { kind, style, span: start..start, ..nothing });
         let from = if style == Style::Flow { start + 1 } else { start };
         let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix())).unwrap_or_default();
         self.open.push(Open { id, key: None, from, tag });
