@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::links::KUSTOMIZATIONS;
-use crate::base::RepoPath;
+use crate::base::{Digest, Encoder, RepoPath};
 use crate::model::{FileTree, Object};
 use crate::yaml;
 
@@ -111,6 +111,21 @@ impl Scene {
         let generating = self.kustomizations.iter().filter(|it| it.generates(kind, name));
         found.extend(generating.map(|it| (it.path.to_string(), String::new())));
         found
+    }
+
+    /// Returns the content of all objects and kustomizations that are named.
+    pub(super) fn content(&self, names: &BTreeSet<&str>) -> Digest {
+        let mut encoder = Encoder::new();
+        for it in &self.placed {
+            let name = it.object.id().to_string();
+            if names.contains(name.as_str()) {
+                encoder.text(&name).value(&it.object.to_value());
+            }
+        }
+        for it in self.kustomizations.iter().filter(|it| names.contains(it.path.as_str())) {
+            encoder.text(it.path.as_str()).value(&it.value);
+        }
+        encoder.digest()
     }
 
     fn named<'a>(&'a self, kind: &'a str, name: &'a str) -> impl Iterator<Item = &'a Placed> {

@@ -168,9 +168,9 @@ pub fn resolution_path(app: &AppName, key: &str) -> Option<RepoPath> {
     RepoPath::parse(&format!("{app}/{}/{key}", key.get(..2)?)).ok()
 }
 
-/// Returns whether a conflict is the same whenever its id is: some are about what files say together, which no id holds.
+/// Returns whether a conflict is the same whenever its id is: where a whole app does not go together, no id holds what has a part in it.
 pub fn is_repeatable(conflict: &Conflict) -> bool {
-    conflict.kind != ConflictKind::Semantic
+    conflict.kind != ConflictKind::Semantic || !conflict.object.is_empty()
 }
 
 /// Returns the key of a decision that holds for the place of a conflict whatever its sides say; nothing where only the
@@ -199,16 +199,17 @@ pub fn always_key(conflict: &Conflict) -> Option<String> {
 /// Brings the decisions of two clones together: all of both, and of two about one conflict the newer. Returns what has to
 /// be written over ours, and the paths at which both had one.
 pub fn unite(ours: &FileTree, theirs: &FileTree) -> (FileTree, Vec<RepoPath>) {
-    let when = |tree: &FileTree, path: &RepoPath| {
+    // Of two of one time, and of two that do not read, the greater text, so that both clones come to the same.
+    let rank = |tree: &FileTree, path: &RepoPath| {
         let text = tree.text(path.as_str()).unwrap_or_default();
-        Resolution::read(path.as_str(), text).ok().map(|resolution| (resolution.when, text.to_owned()))
+        let when = Resolution::read(path.as_str(), text).ok().map(|resolution| resolution.when);
+        (when, tree.get(path.as_str()).map(|file| file.bytes.clone()))
     };
     let (mut written, mut doubled) = (FileTree::new(), Vec::new());
     for (path, file) in theirs.iter().filter(|(path, file)| ours.get(path.as_str()) != Some(file)) {
         if ours.contains(path.as_str()) {
             doubled.push(path.clone());
-            // Of two of one time the greater text, so that both clones come to the same.
-            if when(ours, path) >= when(theirs, path) {
+            if rank(ours, path) >= rank(theirs, path) {
                 continue;
             }
         }
@@ -306,5 +307,8 @@ mod tests {
         assert_eq!(written, tree(&[("aa11", &newer), ("cc33", GOLDEN)]));
         assert_eq!(doubled.len(), 2);
         assert_eq!(unite(&theirs, &ours).0, tree(&[("bb22", &newer)]));
+        // Two that do not read come to one as well.
+        let (ours, theirs) = (tree(&[("aa11", "a: [")]), tree(&[("aa11", "b: [")]));
+        assert_eq!((unite(&ours, &theirs).0, unite(&theirs, &ours).0), (theirs, FileTree::new()));
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn checked(trees: Three<&FileTree>, rules: &Rules, mut merged: Merged
             break;
         }
         for finding in open {
-            let conflict = conflict(&finding);
+            let conflict = known.conflict(&finding);
             let id = conflict.id.clone();
             let take = rules.decided.get(&id).cloned();
             // What does not hold any more once something was put back belongs to what was put back.
@@ -87,8 +87,9 @@ struct Judged {
 
 /// Returns what only both sides together say, without what a person wants as upstream has it.
 fn fresh(found: BTreeSet<Finding>, known: &Known, judged: &BTreeMap<String, Judged>) -> Vec<Finding> {
-    let is_wanted =
-        |finding: &Finding| judged.get(&conflict(finding).id).is_some_and(|judged| judged.take == Some(Take::Upstream));
+    let is_wanted = |finding: &Finding| {
+        judged.get(&known.conflict(finding).id).is_some_and(|judged| judged.take == Some(Take::Upstream))
+    };
     found.into_iter().filter(|finding| known.is_fresh(finding) && !is_wanted(finding)).collect()
 }
 
@@ -135,6 +136,32 @@ impl Known {
         let missing = (!declarers.is_empty()).then(|| declarers.into_iter().collect());
         missing.into_iter().chain(finding.steps.iter().cloned()).collect()
     }
+
+    /// Makes a conflict of something that only both sides together say. Its id holds what the sides say of every object that has a part in
+    /// it, so that a decision about it counts again only for these.
+    fn conflict(&self, finding: &Finding) -> Conflict {
+        let Finding { file, object, field, what, repair, steps, .. } = finding;
+        let why = match repair {
+            Some(repair) => {
+                format!("each side is fine alone, but together {what}; set it to {repair} and take upstream")
+            }
+            None => format!("each side is fine alone, but together {what}"),
+        };
+        let all = self.steps(finding);
+        let names: BTreeSet<&str> = all.iter().flatten().map(|(object, _)| object.as_str()).collect();
+        let mut encoder = Encoder::new();
+        encoder.text("semantic").text(file.as_str()).text(object).text(field).text(what);
+        for scene in &self.scenes {
+            encoder.raw(&scene.content(&names).0);
+        }
+        let id = encoder.digest().to_hex().chars().take(ID_CHARS).collect();
+        let own = |(other, path): &&Spot| other != object || path != field;
+        let linked = steps.first().into_iter().flatten().filter(own);
+        let linked = linked.map(|(object, path)| format!("{object} {path}").trim_end().to_owned()).collect();
+        let suggestion = repair.as_ref().map(|value| Suggestion { path: field.clone(), value: value.clone() });
+        let plain = Conflict::new(ConflictKind::Semantic, file, Texts::default(), why);
+        Conflict { id, object: object.clone(), key: field.clone(), linked, suggestion, ..plain }
+    }
 }
 
 /// Returns whether the files are those of one side, which is fine or not by itself.
@@ -144,26 +171,6 @@ fn is_of_one_side(files: &FileTree, trees: Three<&FileTree>) -> bool {
     };
     let merged = own(files);
     merged == own(trees.ours) || merged == own(trees.theirs)
-}
-
-/// Makes a conflict of something that only both sides together say.
-fn conflict(finding: &Finding) -> Conflict {
-    let Finding { file, object, field, what, repair, steps, .. } = finding;
-    let why = match repair {
-        Some(repair) => {
-            format!("each side is fine alone, but together {what}; set it to {repair} and take upstream")
-        }
-        None => format!("each side is fine alone, but together {what}"),
-    };
-    let mut encoder = Encoder::new();
-    encoder.text("semantic").text(file.as_str()).text(object).text(field).text(what);
-    let id = encoder.digest().to_hex().chars().take(ID_CHARS).collect();
-    let own = |(other, path): &&Spot| other != object || path != field;
-    let linked = steps.first().into_iter().flatten().filter(own);
-    let linked = linked.map(|(object, path)| format!("{object} {path}").trim_end().to_owned()).collect();
-    let suggestion = repair.as_ref().map(|value| Suggestion { path: field.clone(), value: value.clone() });
-    let plain = Conflict::new(ConflictKind::Semantic, file, Texts::default(), why);
-    Conflict { id, object: object.clone(), key: field.clone(), linked, suggestion, ..plain }
 }
 
 fn about_package(finding: &Finding) -> Notice {

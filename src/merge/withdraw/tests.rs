@@ -2,7 +2,7 @@
 
 use super::super::{Merged, Rules, Three, merge};
 use crate::base::RepoPath;
-use crate::merge::{ConflictKind, NoticeKind};
+use crate::merge::{ConflictKind, NoticeKind, is_repeatable};
 use crate::model::{File, FileTree, Take};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
@@ -157,4 +157,38 @@ fn a_finding_names_what_would_do_and_what_hangs_on_it() {
     );
     assert_eq!(conflict.linked, ["Pod/p spec.containers[name=c].ports"]);
     assert_eq!(found.files, tree(&[("p.yaml", &ours)]));
+}
+
+#[test]
+fn what_cannot_be_put_back_alone_keeps_the_whole_app() {
+    // A return at the end of one line alone: such a file is merged by lines, of which none belongs to an object.
+    let maps =
+        |first: &str, value: &str| format!("{first}kind: ConfigMap\r\nmetadata:\n  name: n\ndata:\n  b: {value}\n");
+    let first = format!("{MAP}---\n");
+    let (before, mine, upstream) = (maps(&first, "one"), maps(&first, "two"), maps("", "one"));
+    let (pod, newer) = (with_map(), POD.replace("y:1", "y:2"));
+    let ours = [("p.yaml", &*pod), ("m.yaml", &*mine)];
+    let theirs = [("p.yaml", &*newer), ("m.yaml", &*upstream)];
+    let found = merged(&[("p.yaml", POD), ("m.yaml", &*before)], &ours, &theirs, &Rules::default());
+    assert_eq!(found.files, tree(&ours));
+    let [conflict] = found.conflicts.as_slice() else { panic!("{:?}", found.conflicts) };
+    assert_eq!((conflict.kind, conflict.object.as_str()), (ConflictKind::Semantic, ""));
+    assert!(conflict.why.ends_with("no part of it can be put back alone"), "{}", conflict.why);
+    assert!(!is_repeatable(conflict), "nothing says when it is the same again");
+}
+
+#[test]
+fn a_question_about_two_objects_is_the_same_as_long_as_both_are() {
+    let id = |pod: &str, other: &str, map: &str| {
+        let pod = format!("{pod}    envFrom:\n    - configMapRef:\n        name: m\n");
+        let ours = [("p.yaml", &*pod), ("m.yaml", map), ("x.txt", other)];
+        let found = merged(&[("p.yaml", POD), ("m.yaml", map)], &ours, &[("p.yaml", POD)], &Rules::default());
+        let [conflict] = found.conflicts.as_slice() else { panic!("{:?}", found.conflicts) };
+        assert!(is_repeatable(conflict));
+        conflict.id.clone()
+    };
+    let before = id(POD, "one", MAP);
+    assert_eq!(id(POD, "two", MAP), before);
+    assert_ne!(id(&POD.replace("y:1", "y:2"), "one", MAP), before);
+    assert_ne!(id(POD, "one", &MAP.replace("one", "two")), before);
 }
