@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::sources::CONFIG;
 use crate::base::RepoPath;
-use crate::merge::{ConfigEdit, conflicts_path};
+use crate::merge::{ConfigEdit, Rules, conflicts_path, definitions_elsewhere};
 use crate::model::{AppName, Diagnostic, File, FileTree};
 use crate::yaml;
 
@@ -76,6 +76,12 @@ pub(super) fn app_files(files: &FileTree, app: &AppName) -> FileTree {
     let directory = format!("apps/{app}");
     let own = files.iter().filter(|(path, _)| path.is_within(&directory));
     own.map(|(path, file)| (path.clone(), file.clone())).collect()
+}
+
+/// Returns what is known before files of an app are merged: how types that other apps define tell their lists apart.
+pub(super) fn rules(app: &AppName, instance: &FileTree, sides: [&FileTree; 2]) -> Rules {
+    let custom = definitions_elsewhere(&format!("apps/{app}"), instance, sides);
+    Rules { custom, ..Rules::default() }
 }
 
 /// Returns the files that a commit about an app may change: the app's own, its record, its open conflicts and

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::decisions::Decisions;
-use super::edit::{app_files, changes, put, scope, subject};
+use super::edit::{app_files, changes, put, rules, scope, subject};
 use super::generate::Generated;
 use super::proposal::{Fate, Join, NewGeneration, Proposal, TreeEdit};
 use super::refusal::Refusal;
@@ -88,10 +88,11 @@ pub(super) fn land(landing: Landing<'_>) -> Result<Proposal, Refusal> {
         return Ok(proposal);
     }
     let sides = Three { base: &trees.base, ours: &trees.ours, theirs: &trees.theirs };
-    let merged = gate(&landing, &trees, merge::merge(sides, &Rules::default()))?;
+    let rules = rules(landing.app, &landing.sources.files, [&trees.ours, &trees.theirs]);
+    let merged = gate(&landing, &trees, merge::merge(sides, &rules))?;
     let mut conflicts = landing.config_merged.conflicts.clone();
     conflicts.extend(merged.conflicts.iter().cloned());
-    let resolved = decide(&landing, &merged.files, &conflicts, sides)?;
+    let resolved = decide(&landing, &merged.files, &conflicts, (sides, &rules))?;
     proposal.generation = new_generation(landing.app, landing.sources, &landing.theirs);
     proposal.notices = merged.notices.iter().chain(&landing.config_merged.notices).map(ToString::to_string).collect();
     let finished =
@@ -113,19 +114,19 @@ fn decide(
     landing: &Landing<'_>,
     files: &FileTree,
     conflicts: &[Conflict],
-    sides: Three<&FileTree>,
+    made: (Three<&FileTree>, &Rules),
 ) -> Result<Resolved, Refusal> {
     let app = landing.app;
     let built = |resolved: &Resolved| if resolved.taken.is_empty() { Ok(()) } else { build(app, &resolved.files) };
     let said = landing.decisions.without_memory(conflicts);
     let all = landing.decisions.over(conflicts);
     if all != said
-        && let Ok(resolved) = merge::resolve(files, conflicts, &all, sides)
+        && let Ok(resolved) = merge::resolve(files, conflicts, &all, made)
         && built(&resolved).is_ok()
     {
         return Ok(resolved);
     }
-    let resolved = merge::resolve(files, conflicts, &said, sides).map_err(|unplaced| {
+    let resolved = merge::resolve(files, conflicts, &said, made).map_err(|unplaced| {
         Refusal::user(format!("decide conflicts of {app}"), unplaced.to_string(), format!("wild app update {app}"))
     })?;
     match built(&resolved) {

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use super::edit::app_files;
+use super::edit::{app_files, rules};
 use super::land;
 use super::proposal::Proposal;
 use super::refusal::Refusal;
 use super::resolve;
 use super::sources::{PastMerge, Sources};
-use crate::merge::{self, Resolution, Rules, Three};
+use crate::merge::{self, Resolution, Three};
 use crate::model::AppName;
 
 /// Learns from the merges of an app so far.
@@ -39,7 +39,8 @@ pub(super) fn new<'a>(
         let [base, ours, theirs, files] =
             [&past.base, &past.ours, &past.theirs, &past.files].map(|tree| app_files(tree, app));
         let sides = Three { base: &base, ours: &ours, theirs: &theirs };
-        for (conflict, take) in merge::learn(sides, &Rules::default(), &files) {
+        let rules = rules(app, &sources.files, [&ours, &theirs]);
+        for (conflict, take) in merge::learn(sides, &rules, &files) {
             let known = sources.remembered.all().get(&conflict.id);
             let is_newer = known.is_none_or(|known| known.when < past.when);
             if is_newer && sources.remembered.lacks(&conflict.id, &take) {

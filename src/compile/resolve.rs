@@ -11,7 +11,7 @@ use serde_json::Map;
 
 use super::config::{Source, stored};
 use super::decisions::Decisions;
-use super::edit::{app_files, changes, dotted, edit_section, put, scope, section_edits, subject};
+use super::edit::{app_files, changes, dotted, edit_section, put, rules, scope, section_edits, subject};
 use super::land::{self, Finished, Landing, Waiting};
 use super::proposal::{Fate, Join, Proposal, TreeEdit};
 use super::record_of;
@@ -20,7 +20,7 @@ use super::sources::{Authors, CONFIG, Sources, UpdateBranch, config_in};
 use super::update::{ConfigRule, Made, Making, make, value_at, value_of, view};
 use crate::kustomize;
 use crate::merge::{
-    self, ConfigEdit, Conflict, ConflictKind, ConflictsFile, Rules, Three, conflicts_path, has_markers, is_package_view,
+    self, ConfigEdit, Conflict, ConflictKind, ConflictsFile, Three, conflicts_path, has_markers, is_package_view,
 };
 use crate::model::{AppName, Decision, FileTree, GenerationRecord, Take};
 use crate::yaml::{self, Dialect};
@@ -325,7 +325,8 @@ impl<'a> Update<'a> {
         let base = sources.base.as_ref().map(|base| app_files(&base.files, app)).unwrap_or_default();
         let ours = app_files(&sources.files, app);
         let sides = Three { base: &base, ours: &ours, theirs: &made.theirs.files };
-        let resolved = merge::resolve(&own, &open, &self.decisions.given, sides).map_err(|unplaced| {
+        let rules = rules(app, &sources.files, [&ours, &made.theirs.files]);
+        let resolved = merge::resolve(&own, &open, &self.decisions.given, (sides, &rules)).map_err(|unplaced| {
             Refusal::user(format!("resolve {app}"), unplaced.to_string(), format!("git log -p -- {}", unplaced.path))
         })?;
         let files = self.with_head(resolved.files, &made.theirs.files)?;
@@ -381,7 +382,8 @@ impl<'a> Update<'a> {
     fn with_head(&self, files: FileTree, theirs: &FileTree) -> Result<FileTree, Refusal> {
         let fork = app_files(&self.branch.fork, self.app);
         let head = app_files(&self.sources.files, self.app);
-        let merged = merge::merge(Three { base: &fork, ours: &files, theirs: &head }, &Rules::default());
+        let rules = rules(self.app, &self.sources.files, [&files, &head]);
+        let merged = merge::merge(Three { base: &fork, ours: &files, theirs: &head }, &rules);
         if let Some(conflict) = merged.conflicts.first() {
             return Err(self.moved(conflict.path.as_str()));
         }

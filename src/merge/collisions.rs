@@ -64,7 +64,10 @@ mod tests {
         assert_eq!(found, open);
         let decisions: BTreeMap<String, Take> =
             merged.conflicts.iter().map(|it| (it.id.clone(), Take::Upstream)).collect();
-        assert_eq!(resolve(&merged.files, &merged.conflicts, &decisions, sides).unwrap().files, tree(taken));
+        assert_eq!(
+            resolve(&merged.files, &merged.conflicts, &decisions, (sides, &Rules::default())).unwrap().files,
+            tree(taken)
+        );
     }
 
     #[test]

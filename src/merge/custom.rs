@@ -4,12 +4,14 @@
 //! Definitions of ours and of theirs count together, because either side may hold objects that only its own definition describes.
 //! Not here: the types that Kubernetes brings (`schema`), guesses from the items (`align`).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::rules::{ListKey, Subject};
-use super::tree::Three;
+use super::tree::{Three, is_package_view};
 use crate::base::RepoPath;
-use crate::model::FileTree;
+use crate::model::{File, FileTree};
 use crate::schema::{KeyField, ListForm, ListKeys, ListRule};
 use crate::yaml::{self, Dialect};
 
@@ -24,15 +26,38 @@ const MAX_LISTS: usize = 20_000;
 pub(super) fn from_definitions(trees: Three<&FileTree>) -> Vec<ListKey> {
     let mut found = Vec::new();
     for tree in [trees.ours, trees.theirs, trees.base] {
-        let is_definition = |text: &&str| text.contains(DEFINITION);
-        let files = tree.iter().filter(|(path, _)| path.is_yaml());
-        for (path, text) in files.filter_map(|(path, file)| Some((path, file.as_text().filter(is_definition)?))) {
-            for definition in documents(path, text) {
-                in_definition(&definition, &mut found);
-            }
-        }
+        in_files(tree.iter(), |text| text.contains(DEFINITION), &mut found);
     }
     found
+}
+
+/// Returns the lists of an app's types that definitions in other apps of the instance describe. Only definitions of a group that the app
+/// has objects of are read.
+pub fn definitions_elsewhere(directory: &str, instance: &FileTree, app: [&FileTree; 2]) -> Vec<ListKey> {
+    let texts = app.into_iter().flat_map(FileTree::iter).filter_map(|(_, file)| file.as_text());
+    let versions =
+        texts.flat_map(str::lines).filter_map(|line| line.trim_start_matches([' ', '-']).strip_prefix("apiVersion:"));
+    let group =
+        |version: &str| version.trim().trim_matches(['"', '\'']).split_once('/').map(|(group, _)| group.to_owned());
+    let groups: BTreeSet<String> = versions.filter_map(group).filter(|group| group.contains('.')).collect();
+    let is_meant = |text: &str| text.contains(DEFINITION) && groups.iter().any(|group| text.contains(&**group));
+    let elsewhere = instance.iter().filter(|(path, _)| path.is_within("apps") && !path.is_within(directory));
+    let mut found = Vec::new();
+    in_files(elsewhere.filter(|(path, _)| !is_package_view(path)), is_meant, &mut found);
+    found
+}
+
+fn in_files<'a>(
+    files: impl Iterator<Item = (&'a RepoPath, &'a File)>,
+    is_meant: impl Fn(&str) -> bool,
+    found: &mut Vec<ListKey>,
+) {
+    let text = |(path, file): (&'a RepoPath, &'a File)| Some((path, file.as_text().filter(|text| is_meant(text))?));
+    for (path, text) in files.filter(|(path, _)| path.is_yaml()).filter_map(text) {
+        for definition in documents(path, text) {
+            in_definition(&definition, found);
+        }
+    }
 }
 
 /// Returns the lists that the manifests of a package describe: a dotted path of fields, behind a kind where only that is meant, and the key.
@@ -143,4 +168,44 @@ fn keys(schema: &Value, fields: Option<&Map<String, Value>>) -> ListKeys {
     };
     let field = |name: &str| KeyField { path: vec![name.to_owned()], default: default(name) };
     ListKeys { primary: vec![names.filter_map(Value::as_str).map(field).collect()], alternate: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::definitions_elsewhere;
+    use crate::base::RepoPath;
+    use crate::merge::{Rules, Three, merge};
+    use crate::model::{File, FileTree};
+
+    const DEFINITION: &str =
+        include_str!("../../fixtures/merge/51-a-definition-in-the-package-gives-the-key-of-a-list/base/crd.yaml");
+
+    fn tree(path: &str, text: &str) -> FileTree {
+        [(RepoPath::parse(path).unwrap(), File::text(text))].into_iter().collect()
+    }
+
+    #[test]
+    fn a_definition_in_another_app_says_how_lists_are_told_apart() {
+        let shelf = |boards: &str| {
+            let head =
+                "apiVersion: quarry.example/v1\nkind: Shelf\nmetadata:\n  name: s\nspec:\n  boards:\n  - row: 1\n";
+            tree("apps/a/shelf.yaml", &format!("{head}{boards}"))
+        };
+        let (base, ours) = (shelf(""), shelf("  - row: 2\n    paint: red\n"));
+        let theirs = shelf("  - row: 2\n    side: left\n    wood: oak\n");
+        let boards = |instance: &FileTree| {
+            let custom = definitions_elsewhere("apps/a", instance, [&ours, &theirs]);
+            let rules = Rules { custom, ..Rules::default() };
+            let merged = merge(Three { base: &base, ours: &ours, theirs: &theirs }, &rules);
+            merged.files.text("apps/a/shelf.yaml").unwrap().matches("row: 2").count()
+        };
+        assert_eq!(boards(&tree("apps/operator/crd.yaml", DEFINITION)), 1);
+        for (path, definition) in [
+            ("apps/operator/.package/crd.yaml", DEFINITION.to_owned()),
+            ("docs/crd.yaml", DEFINITION.to_owned()),
+            ("apps/operator/crd.yaml", DEFINITION.replace("quarry.example", "other.example")),
+        ] {
+            assert_eq!(boards(&tree(path, &definition)), 2, "{path}");
+        }
+    }
 }

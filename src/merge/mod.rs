@@ -49,6 +49,7 @@ mod tests;
 
 pub use config::{ConfigEdit, ConfigMerged, KeyPath, kept_keys, merge_config, shown};
 pub use conflict::{Conflict, ConflictKind, Notice, NoticeKind, Suggestion, Texts};
+pub use custom::definitions_elsewhere;
 pub use distance::{Distance, distance};
 pub use file::{FileMerge, How, merge_file};
 pub use learn::learn;

@@ -36,18 +36,18 @@ pub struct Unplaced {
     pub path: RepoPath,
 }
 
-/// Takes a side, or a value, in each conflict that `decisions` names by id; the three trees are those that were merged.
+/// Takes a side, or a value, in each conflict that `decisions` names by id; the three trees and the rules are those of the merge.
 pub fn resolve(
     files: &FileTree,
     conflicts: &[Conflict],
     decisions: &BTreeMap<String, Take>,
-    sides: Three<&FileTree>,
+    (sides, rules): (Three<&FileTree>, &Rules),
 ) -> Result<Resolved, Unplaced> {
     let mut resolved = Resolved { files: files.clone(), ..Resolved::default() };
     let mut shift = Shift::default();
     // First what stands inside of files, because a decision about a whole file may move or delete it.
     let (inner, others): (Vec<&Conflict>, Vec<&Conflict>) = conflicts.iter().partition(|conflict| is_inner(conflict));
-    take_inner(&mut resolved, &inner, decisions, sides)?;
+    take_inner(&mut resolved, &inner, decisions, (sides, rules))?;
     let (hunks, whole): (Vec<&Conflict>, Vec<&Conflict>) = others.into_iter().partition(|conflict| is_hunk(conflict));
     for conflict in hunks {
         let mut conflict = conflict.clone();
@@ -95,7 +95,7 @@ fn take_inner(
     resolved: &mut Resolved,
     conflicts: &[&Conflict],
     decisions: &BTreeMap<String, Take>,
-    sides: Three<&FileTree>,
+    (sides, rules): (Three<&FileTree>, &Rules),
 ) -> Result<(), Unplaced> {
     let decided: BTreeMap<String, Take> = conflicts
         .iter()
@@ -103,10 +103,9 @@ fn take_inner(
         .collect();
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     if decided.values().any(|take| *take != Take::Mine) {
-        let before = merge(sides, &Rules::default());
-        let after = merge(sides, &Rules { decided: decided.clone(), ..Rules::default() });
-        let applied =
-            merge(Three { base: &before.files, ours: &resolved.files, theirs: &after.files }, &Rules::default());
+        let before = merge(sides, rules);
+        let after = merge(sides, &Rules { decided: decided.clone(), ..rules.clone() });
+        let applied = merge(Three { base: &before.files, ours: &resolved.files, theirs: &after.files }, rules);
         let is_known = |id: &String| after.replayed.iter().any(|(conflict, _)| conflict.id == *id);
         for conflict in conflicts.iter().filter(|conflict| decided.contains_key(&conflict.id)) {
             if !is_known(&conflict.id) || applied.conflicts.iter().any(|other| other.path == conflict.path) {

@@ -95,7 +95,8 @@ pub(super) fn merge_once(trees: Three<&FileTree>, rules: &Rules) -> Merged {
         .partition(|trio| !links::is_kustomization(trio));
     if files.iter().chain(&kustomizations).any(|trio| is_open(trio, sides.as_ref())) {
         rules.lists.extend(custom::from_manifests(sides.as_ref()));
-        rules.custom.extend(custom::from_definitions(sides.as_ref()));
+        // What the app's own definitions say counts before those of other apps.
+        rules.custom.splice(..0, custom::from_definitions(sides.as_ref()));
     }
     for trio in files.iter().chain(&kustomizations) {
         settle(trio, sides.as_ref(), &mut withheld, (&mut rules, &mut merged));

@@ -36,7 +36,7 @@ impl Case {
         let decisions: BTreeMap<String, Take> =
             named.filter_map(|(conflict, side)| Some((conflict.id.clone(), side.clone()?))).collect();
         let trees = Three { base: &self.base, ours: &self.ours, theirs: &self.theirs };
-        resolve(files, &self.merged.conflicts, &decisions, trees).unwrap()
+        resolve(files, &self.merged.conflicts, &decisions, (trees, &Rules::default())).unwrap()
     }
 
     fn check(&self, sides: &[Option<Take>], expected: Files<'_>) {
@@ -88,7 +88,7 @@ fn lines_that_a_person_removed_are_named() {
     let edited = tree(&[("x", "1\nk\nl\nm\nn\n9\n")]);
     let decisions = [(case.merged.conflicts[0].id.clone(), Take::Upstream)].into();
     let sides = Three { base: &case.base, ours: &case.ours, theirs: &case.theirs };
-    let error = resolve(&edited, &case.merged.conflicts, &decisions, sides).unwrap_err();
+    let error = resolve(&edited, &case.merged.conflicts, &decisions, (sides, &Rules::default())).unwrap_err();
     assert_eq!(error.id, case.merged.conflicts[0].id);
 }
 
