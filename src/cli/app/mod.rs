@@ -25,7 +25,7 @@ use clap::Subcommand;
 use serde_json::Value;
 
 use super::error::{CommandError, ExitCode};
-use super::json::{count, text};
+use super::json::{count, list, text};
 use super::session::Session;
 use crate::model::AppName;
 
@@ -120,6 +120,14 @@ pub(super) fn conflict_lines(conflict: &Value) -> String {
             first = false;
         }
     }
+    if let Some(suggestion) = conflict.get("suggestion").filter(|suggestion| suggestion.is_object()) {
+        let (path, value) = (text(suggestion, "path"), text(suggestion, "value"));
+        let place = if path == text(conflict, "path") { String::new() } else { format!("{path}: ") };
+        lines.push_str(&format!("      suggest   {place}{value}\n"));
+    }
+    for other in list(conflict, "linked").iter().filter_map(Value::as_str) {
+        lines.push_str(&format!("      linked    {other}\n"));
+    }
     lines
 }
 
@@ -190,5 +198,11 @@ mod tests {
         let conflict =
             json!({"file": "a", "kind": "value", "id": "1", "base": "1", "mine": "2", "upstream": "3", "live": "4"});
         assert!(conflict_lines(&conflict).ends_with("      upstream  3\n      live      4\n"));
+        let conflict = json!({
+            "file": "a", "kind": "semantic", "id": "1", "path": "spec.port", "linked": ["Service/a spec.ports"],
+            "suggestion": {"path": "spec.port", "value": "http"},
+        });
+        let end = "      upstream  (absent)\n      suggest   http\n      linked    Service/a spec.ports\n";
+        assert!(conflict_lines(&conflict).ends_with(end), "{}", conflict_lines(&conflict));
     }
 }
