@@ -2,7 +2,7 @@
 //! of that one, an upstream directory, a whole cluster.
 //!
 //! Everything is asked for by command lines of `wild` and by the git program; everything is looked at with git, kubectl and Gitea's API.
-//! Not here: what is told with it (`story.rs`, `statuses.rs`).
+//! Not here: what is told with it (`story.rs`, `statuses.rs`, `finish.rs`).
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -175,6 +175,16 @@ impl Home {
     #[track_caller]
     pub(crate) fn in_clone(&self, args: &[&str]) -> String {
         self.git(&self.path("clone"), args)
+    }
+
+    /// Runs a script in a fresh clone of the forge's repository, with our command on the path.
+    #[track_caller]
+    pub(crate) fn script_in_clone(&self, name: &str, script: &str) {
+        self.git(&self.path(""), &["clone", "-q", &self.gitea.push_address(HOME), name]);
+        let program = Path::new(env!("CARGO_BIN_EXE_wild")).parent().unwrap().display().to_string();
+        let script = format!("export PATH=\"{program}:$PATH\"\n{script}");
+        let ran = self.run(&self.path(name), "sh", &["-euc", &script]);
+        assert_eq!(ran.code, 0, "{script}: {ran:#?}");
     }
 
     /// Returns whether git answers yes to a question about the daemon's repository.

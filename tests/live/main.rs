@@ -16,6 +16,7 @@ mod charts;
 mod cluster;
 mod directory;
 mod faults;
+mod finish;
 mod forge;
 mod home;
 mod input;
