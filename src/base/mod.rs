@@ -2,6 +2,7 @@
 //!
 //! Not here: anything that knows what an app or a Kubernetes object is (`model`).
 
+pub mod duration;
 pub mod error;
 pub mod hash;
 pub mod limits;
@@ -12,6 +13,7 @@ pub mod sha2;
 pub mod text_diff;
 pub mod timestamp;
 
+pub use duration::parse_duration;
 pub use error::chain;
 pub use hash::{Digest, Encoder, sha256};
 pub use path::{PathError, RepoPath};

@@ -12,8 +12,7 @@ use super::environment::Surroundings;
 use super::error::CommandError;
 use super::locate::{Place, locate, repository_around};
 use super::output::Output;
-use crate::base::Timestamp;
-use crate::settings::parse_duration;
+use crate::base::{Timestamp, parse_duration};
 
 /// Longest wait for an operation unless a flag says otherwise: images may have to be pulled.
 const WAIT_DEADLINE: Duration = Duration::from_secs(600);

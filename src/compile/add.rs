@@ -14,12 +14,12 @@ use super::land;
 use super::lint::objections;
 use super::proposal::{Join, Proposal, TreeEdit};
 use super::refusal::Refusal;
-use super::sources::{CONFIG, SETTINGS, Sources, apps_of, config_in, settings_of};
+use super::sources::{CONFIG, Sources, apps_of, config_in, settings_of};
 use super::update::{Candidate, check_cycle, is_there, older};
 use super::{record, record_path};
 use crate::base::nearest::nearest;
 use crate::merge::ConfigEdit;
-use crate::model::{AppName, Config, Deploy, Diagnostic, FileTree, GenerationRecord, PackageName};
+use crate::model::{AppName, Config, Deploy, Diagnostic, FileTree, GenerationRecord, PackageName, SETTINGS_PATH};
 use crate::package::{self, Package, ResolveInput};
 use crate::yaml;
 
@@ -188,8 +188,8 @@ fn grant(app: &AppName, files: &FileTree, needed: &[String]) -> Result<Option<St
         return Ok(None);
     }
     granted.extend(missing.into_iter().cloned());
-    let text = files.text(SETTINGS).unwrap_or_default();
-    yaml::edit::set(SETTINGS, text, &["apps", app.as_str(), "grants", "secrets"], &Value::from(granted)).map(Some)
+    let text = files.text(SETTINGS_PATH).unwrap_or_default();
+    yaml::edit::set(SETTINGS_PATH, text, &["apps", app.as_str(), "grants", "secrets"], &Value::from(granted)).map(Some)
 }
 
 /// The texts of the commit beside the generated files.
@@ -218,7 +218,7 @@ fn edit(app: &AppName, sources: &Sources, texts: &Files<'_>, wanted: &Wanted<'_>
     put(&mut files, &record_path(app), &record::write_record(&record));
     put(&mut files, CONFIG, config);
     if let Some(settings) = settings {
-        put(&mut files, SETTINGS, settings);
+        put(&mut files, SETTINGS_PATH, settings);
     }
     let version = &record.version;
     let what = match wanted.deploy {

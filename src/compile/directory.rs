@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::edit::subject;
 use super::proposal::{Join, Proposal, TreeEdit};
 use super::refusal::Refusal;
-use super::sources::{SETTINGS, settings_of};
+use super::sources::settings_of;
 use crate::base::RepoPath;
-use crate::model::{AppName, Diagnostic, File, FileTree};
+use crate::model::{AppName, Diagnostic, File, FileTree, SETTINGS_PATH};
 use crate::yaml::{self, Dialect};
 
 /// Key of the list.
@@ -38,9 +38,9 @@ pub fn add_directory(files: &FileTree, name: &str, url: &str, branch: &str) -> R
         Some(known) => return refuse(format!("there is a directory {name} already, at {}", known.url)),
         None => {}
     }
-    let text = files.text(SETTINGS).unwrap_or_default();
+    let text = files.text(SETTINGS_PATH).unwrap_or_default();
     let edited = append(text, &[("name", name), ("url", url), ("branch", branch)]).map_err(found)?;
-    proposal.main = RepoPath::parse(SETTINGS).ok().map(|path| TreeEdit {
+    proposal.main = RepoPath::parse(SETTINGS_PATH).ok().map(|path| TreeEdit {
         changes: BTreeMap::from([(path, Some(File::text(&edited)))]),
         subject: subject("config", NO_APP, &format!("add directory {name}")),
         body: format!("{url}, branch {branch}"),
@@ -67,7 +67,7 @@ fn check_url(url: &str) -> Result<(), &'static str> {
 
 /// Adds an entry behind the last one, and writes the whole list anew only where its form leaves no other way.
 fn append(text: &str, entry: &[(&str, &str)]) -> Result<String, Vec<Diagnostic>> {
-    let document = yaml::load_one(SETTINGS, text, Dialect::Gomplate)?;
+    let document = yaml::load_one(SETTINGS_PATH, text, Dialect::Gomplate)?;
     let mut list =
         document.as_ref().and_then(|document| document.value.get(DIRECTORIES)?.as_array().cloned()).unwrap_or_default();
     let map: serde_json::Map<String, Value> =
@@ -75,12 +75,12 @@ fn append(text: &str, entry: &[(&str, &str)]) -> Result<String, Vec<Diagnostic>>
     list.push(Value::Object(map));
     let line = document.as_ref().and_then(|document| document.line_of(&[DIRECTORIES])).unwrap_or(0);
     let spliced = splice(text, line, entry).filter(|spliced| {
-        let read = yaml::load_one(SETTINGS, spliced, Dialect::Gomplate).ok().flatten();
+        let read = yaml::load_one(SETTINGS_PATH, spliced, Dialect::Gomplate).ok().flatten();
         read.as_ref().and_then(|read| read.value.get(DIRECTORIES)?.as_array()) == Some(&list)
     });
     match spliced {
         Some(spliced) => Ok(spliced),
-        None => yaml::edit::set(SETTINGS, text, &[DIRECTORIES], &Value::Array(list)),
+        None => yaml::edit::set(SETTINGS_PATH, text, &[DIRECTORIES], &Value::Array(list)),
     }
 }
 

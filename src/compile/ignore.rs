@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::proposal::Proposal;
 use super::refusal::Refusal;
 use super::section::{self, Change};
-use super::sources::{SETTINGS, Sources};
-use crate::model::{AppName, IgnoreRule};
+use super::sources::Sources;
+use crate::model::{AppName, IgnoreRule, SETTINGS_PATH};
 use crate::yaml;
 
 /// Key of the rules in the section of an app.
@@ -40,7 +40,7 @@ pub(super) fn ignore(app: &AppName, sources: &Sources, wanted: &IgnoreRule) -> R
     let about = about.collect::<Vec<_>>().join("/");
     let summary = format!("{} of {about} is left to whoever holds it", rule.paths.join(", "));
     section::commit(sources, Change { app, verb: IGNORE, body: &rule.reason, summary }, |text| {
-        yaml::edit::push(SETTINGS, text, &["apps", app.as_str(), IGNORE], &Value::Object(entry(&rule)))
+        yaml::edit::push(SETTINGS_PATH, text, &["apps", app.as_str(), IGNORE], &Value::Object(entry(&rule)))
     })
 }
 

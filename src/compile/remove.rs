@@ -5,11 +5,11 @@
 use super::edit::{changes, edit_section, put, scope, subject};
 use super::proposal::{Fate, Join, Proposal, TreeEdit};
 use super::refusal::{Refusal, no_such_app};
-use super::sources::{CONFIG, SETTINGS, Sources, apps_of, config_in, settings_of};
+use super::sources::{CONFIG, Sources, apps_of, config_in, settings_of};
 use super::update::is_there;
 use super::{record_of, record_path};
 use crate::merge::ConfigEdit;
-use crate::model::{AppName, DataFate, FileTree, Grants, PackageName};
+use crate::model::{AppName, DataFate, FileTree, Grants, PackageName, SETTINGS_PATH};
 use crate::package::{self, MANIFEST};
 use crate::yaml;
 
@@ -42,13 +42,13 @@ pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result
         put(&mut kept, CONFIG, &edit_section(before, app, &edits).map_err(refuse)?);
     }
     // A later app of this name must not inherit what this one was allowed.
-    let settings = files.text(SETTINGS).unwrap_or_default();
+    let settings = files.text(SETTINGS_PATH).unwrap_or_default();
     let granted = settings_of(files).is_ok_and(|settings| settings.grants_of(app.as_str()) != Grants::default());
     let mut scope = scope(files, app);
     if granted {
-        let text = yaml::edit::unset(SETTINGS, settings, &["apps", app.as_str(), "grants"]).map_err(refuse)?;
-        put(&mut scope, SETTINGS, settings);
-        put(&mut kept, SETTINGS, &text);
+        let text = yaml::edit::unset(SETTINGS_PATH, settings, &["apps", app.as_str(), "grants"]).map_err(refuse)?;
+        put(&mut scope, SETTINGS_PATH, settings);
+        put(&mut kept, SETTINGS_PATH, &text);
     }
     let mut proposal = Proposal::nothing(app);
     let (body, fate) = match data {

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use super::edit::subject;
 use super::proposal::{Join, Proposal, TreeEdit};
 use super::refusal::{Refusal, no_such_app};
-use super::sources::{SETTINGS, Sources, apps_of, settings_of};
+use super::sources::{Sources, apps_of, settings_of};
 use super::update::is_there;
 use crate::base::{RepoPath, Timestamp};
-use crate::model::{AppName, Diagnostic, File, Settings};
+use crate::model::{AppName, Diagnostic, File, SETTINGS_PATH, Settings};
 
 /// What shows how the settings came to be what they are.
 const HISTORY: &str = "git log -p -- .wild/config.yaml";
@@ -50,8 +50,8 @@ pub(super) fn commit(
 ) -> Result<Proposal, Refusal> {
     let Change { app, verb, body, summary } = change;
     let mut proposal = Proposal::nothing(app);
-    let Ok(path) = RepoPath::parse(SETTINGS) else { return Ok(proposal) };
-    let text = edit(sources.files.text(SETTINGS).unwrap_or_default())
+    let Ok(path) = RepoPath::parse(SETTINGS_PATH) else { return Ok(proposal) };
+    let text = edit(sources.files.text(SETTINGS_PATH).unwrap_or_default())
         .map_err(|findings| Refusal::found(format!("{verb} {app}"), HISTORY, findings))?;
     proposal.main = Some(TreeEdit {
         changes: BTreeMap::from([(path, Some(File::text(&text)))]),

@@ -16,8 +16,6 @@ use crate::yaml::{self, Dialect};
 
 /// The user's values.
 pub(super) const CONFIG: &str = "config.yaml";
-/// Our settings for the instance.
-pub(super) const SETTINGS: &str = SETTINGS_PATH;
 
 /// Everything that compiling one app reads.
 #[derive(Clone, PartialEq, Debug)]
@@ -120,12 +118,12 @@ pub enum Authors {
 /// Reads `.wild/config.yaml`.
 pub fn settings_of(files: &FileTree) -> Result<Settings, Vec<Diagnostic>> {
     let refuse = |line, message: String, hint: &str| {
-        Err(vec![Diagnostic::error("S101", SETTINGS, line, message).with_hint(hint)])
+        Err(vec![Diagnostic::error("S101", SETTINGS_PATH, line, message).with_hint(hint)])
     };
-    let Some(text) = files.text(SETTINGS) else {
+    let Some(text) = files.text(SETTINGS_PATH) else {
         return refuse(0, "the instance has no settings".to_owned(), "wild init");
     };
-    let Some(document) = yaml::load_one(SETTINGS, text, Dialect::Gomplate)? else {
+    let Some(document) = yaml::load_one(SETTINGS_PATH, text, Dialect::Gomplate)? else {
         return refuse(0, "the settings are empty".to_owned(), "wild init");
     };
     let version = document.value.get("apiVersion").and_then(serde_json::Value::as_str);
@@ -135,7 +133,7 @@ pub fn settings_of(files: &FileTree) -> Result<Settings, Vec<Diagnostic>> {
             format!("apiVersion is {}, and this build reads {SETTINGS_VERSION}", version.unwrap_or("missing"));
         return refuse(line, message, "use a build of that version");
     }
-    yaml::read_typed(SETTINGS, text)
+    yaml::read_typed(SETTINGS_PATH, text)
 }
 
 /// Reads `config.yaml`; an instance without one has no values.

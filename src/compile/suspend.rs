@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::proposal::Proposal;
 use super::refusal::Refusal;
 use super::section::{self, Change};
-use super::sources::{SETTINGS, Sources};
-use crate::model::{AppName, Suspension};
+use super::sources::Sources;
+use crate::model::{AppName, SETTINGS_PATH, Suspension};
 use crate::yaml;
 
 /// Key of the entry in the section of an app.
@@ -26,7 +26,7 @@ pub(super) fn suspend(app: &AppName, sources: &Sources, wanted: &Suspension) -> 
     }
     let summary = format!("{app} is suspended: nothing of it is written until it is resumed");
     section::commit(sources, Change { app, verb: "suspend", body: &wanted.reason, summary }, |text| {
-        yaml::edit::set(SETTINGS, text, &["apps", app.as_str(), SUSPEND], &Value::Object(entry))
+        yaml::edit::set(SETTINGS_PATH, text, &["apps", app.as_str(), SUSPEND], &Value::Object(entry))
     })
 }
 
@@ -37,6 +37,6 @@ pub(super) fn resume(app: &AppName, sources: &Sources) -> Result<Proposal, Refus
     }
     let summary = format!("{app} is resumed");
     section::commit(sources, Change { app, verb: "resume", body: "", summary }, |text| {
-        yaml::edit::unset(SETTINGS, text, &["apps", app.as_str(), SUSPEND])
+        yaml::edit::unset(SETTINGS_PATH, text, &["apps", app.as_str(), SUSPEND])
     })
 }

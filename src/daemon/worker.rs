@@ -20,7 +20,7 @@ use crate::git;
 use crate::model::{AppName, ErrorClass, Operation, OperationState, Reason, SETTINGS_PATH, Trigger};
 use crate::pipeline::{self, Error, Instance, Overview, Passed};
 use crate::plan::WakeOn;
-use crate::settings::{DaemonSettings, Intervals, StateDirectory, parse_duration};
+use crate::settings::{DaemonSettings, Intervals, StateDirectory};
 use crate::target::{Reachability, TargetEvent};
 
 /// Triggers that wait to be taken in; more than this only says again what is already queued.
@@ -198,7 +198,7 @@ impl Worker {
             return;
         }
         let Ok(settings) = pipeline::settings(&self.shared.instance).await else { return };
-        let interval = parse_duration(&settings.reconcile.interval).filter(|interval| !interval.is_zero());
+        let interval = Some(settings.reconcile.interval).filter(|interval| !interval.is_zero());
         self.timers.reconcile = interval.map(|interval| (self.now() + interval, interval));
         match Schedule::parse(&settings.updates.schedule, &settings.updates.timezone) {
             Ok(schedule) => self.timers.schedule = Some(schedule),

@@ -4,10 +4,12 @@
 //! Not here: reading the text (`compile::settings_of`), the daemon's own settings (`settings::daemon`).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::InstanceId;
+use crate::base::duration;
 
 /// Path of the file in an instance repository.
 pub const SETTINGS_PATH: &str = ".wild/config.yaml";
@@ -87,7 +89,8 @@ pub struct ClusterSettings {
 #[serde(default)]
 pub struct ReconcileSettings {
     /// Time between passes that nothing else woke, such as `10m`; `0` turns it off.
-    pub interval: String,
+    #[serde(deserialize_with = "duration::deserialize")]
+    pub interval: Duration,
 }
 
 /// What to do about drift.
@@ -133,13 +136,14 @@ pub struct DeletionBudget {
 }
 
 /// Namespaces whose deletion does not end.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(default)]
 pub struct RecoverySettings {
     /// Whether they are freed at all.
     pub mode: RecoveryMode,
     /// Time that the cluster has to do it by itself, such as `30s`.
-    pub after: String,
+    #[serde(deserialize_with = "duration::deserialize")]
+    pub after: Duration,
 }
 
 /// Whether a namespace that is being deleted and is proven empty is freed.
@@ -268,7 +272,7 @@ impl Default for ClusterSettings {
 
 impl Default for ReconcileSettings {
     fn default() -> Self {
-        Self { interval: "10m".to_owned() }
+        Self { interval: Duration::from_secs(600) }
     }
 }
 
@@ -281,7 +285,7 @@ impl Default for DeletionBudget {
 impl Default for RecoverySettings {
     fn default() -> Self {
         // Seed S3: half a minute of normal clean-up comes first.
-        Self { mode: RecoveryMode::Auto, after: "30s".to_owned() }
+        Self { mode: RecoveryMode::Auto, after: Duration::from_secs(30) }
     }
 }
 

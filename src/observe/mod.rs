@@ -11,14 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, CommitId, Diagnostic, FileTree, InstanceId, Inventory, ObjectId, OwnEntry, RecordState, RecoverySettings,
-    SecretPayloads, Secrets, Settings,
+    AppName, CommitId, Diagnostic, FileTree, InstanceId, Inventory, ObjectId, OwnEntry, RecordState, SecretPayloads,
+    Secrets, Settings,
 };
 use crate::plan::apply_set;
-use crate::plan::{
-    Ask, Desired, Fight, NamespaceState, Policy, Presence, Recovery, RequirementState, Snapshot, TargetState,
-};
-use crate::settings::parse_duration;
+use crate::plan::{Ask, Desired, Fight, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState};
 use crate::target::{Kind, Reachability, Refusal, Target};
 
 pub use explain::explain;
@@ -125,16 +122,9 @@ pub fn policy_of(settings: &Settings, app: &AppName) -> Policy {
         ignore: settings.ignore_of(app.as_str()),
         adopt: settings.adopt,
         deletion: settings.deletion.app.clone(),
-        recovery: recovery(&settings.recovery),
+        recovery: settings.recovery,
         grants: settings.grants_of(app.as_str()),
     }
-}
-
-/// A time that cannot be read counts as the one that holds without it.
-fn recovery(settings: &RecoverySettings) -> Recovery {
-    let read = |text: &str| parse_duration(text);
-    let after = read(&settings.after).or_else(|| read(&RecoverySettings::default().after)).unwrap_or_default();
-    Recovery { mode: settings.mode, after }
 }
 
 /// Fills in what the target shows.

@@ -50,7 +50,7 @@ pub use line::plan;
 pub use lint::lint;
 pub use recreate::Recreate;
 pub use snapshot::{
-    Ask, Desired, DesiredObject, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence, Recovery,
+    Ask, Desired, DesiredObject, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence,
     RequirementState, Snapshot, TargetState,
 };
 pub use values::value_at;

@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use super::action::{Action, Blocked, Plan, Verb, WakeOn};
 use super::hash;
 use super::recreate::Recreate;
-use super::snapshot::{DesiredObject, Ending, NamespaceState, Recovery, Snapshot};
+use super::snapshot::{DesiredObject, Ending, NamespaceState, Snapshot};
 use super::yields::Yields;
 use crate::base::Timestamp;
-use crate::model::{Object, ObjectId, RecoveryMode};
+use crate::model::{Object, ObjectId, RecoveryMode, RecoverySettings};
 
 /// Key for the hash of a derived Namespace: its whole content is its public name, so there is nothing to hide.
 const PUBLIC_KEY: [u8; 32] = [0; 32];
@@ -41,7 +41,7 @@ pub fn derived(namespace: &str) -> DesiredObject {
 }
 
 /// Returns when the cluster has had its time to end the deletion of a namespace by itself.
-pub fn due(since: Timestamp, recovery: Recovery) -> Timestamp {
+pub fn due(since: Timestamp, recovery: RecoverySettings) -> Timestamp {
     since.plus(recovery.after)
 }
 

@@ -3,7 +3,6 @@
 //! Not here: where the facts come from (`observe`).
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -13,7 +12,7 @@ use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
     AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, Grants, IgnoreRule, InstanceId, Inventory,
-    Object, ObjectId, RecoveryMode, Suspension,
+    Object, ObjectId, RecoverySettings, Suspension,
 };
 
 /// The planner's input for one app on one target.
@@ -268,18 +267,9 @@ pub struct Policy {
     /// About deletions.
     pub deletion: DeletionBudget,
     /// About namespaces whose deletion does not end.
-    pub recovery: Recovery,
+    pub recovery: RecoverySettings,
     /// About reaching beyond its namespace.
     pub grants: Grants,
-}
-
-/// About namespaces whose deletion does not end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Recovery {
-    /// Whether they are freed.
-    pub mode: RecoveryMode,
-    /// How long the cluster has to do it by itself.
-    pub after: Duration,
 }
 
 /// What a person asked for in this pass.

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::Error;
 use super::file::read;
-use super::{Error, parse_duration};
+use crate::base::parse_duration;
 use crate::model::{Diagnostic, InstanceName};
 use crate::yaml;
 

@@ -7,7 +7,6 @@
 
 mod credential;
 mod daemon;
-mod duration;
 mod entropy;
 mod file;
 mod lock;
@@ -16,7 +15,6 @@ mod state;
 
 pub use credential::read_credential;
 pub use daemon::{ClusterAccess, DaemonSettings, InstanceEntry, Intervals};
-pub use duration::parse_duration;
 pub use entropy::{fill, instance_id};
 pub use file::write_private;
 pub use lock::InstanceLock;

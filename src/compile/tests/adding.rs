@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{World, add, app, blog, plain, refused, summary};
 use crate::base::RepoPath;
 use crate::compile::{record_of, settings_of};
-use crate::model::{Deploy, FileTree, PackageName, Request};
+use crate::model::{Deploy, FileTree, PackageName, Request, SETTINGS_PATH};
 
 const SHOP: &str = "name: shop\nversion: \"3\"\nrequires:\n- name: blog\n  alias: news\ndefaultConfig:\n  news: \"{{ .apps.news.title }}\"\n";
 
@@ -201,11 +201,21 @@ fn an_older_version_is_added_by_name_and_pinned() {
 }
 
 #[test]
-fn settings_of_a_newer_version_are_refused() {
-    let mut files = World::new().head().clone();
-    files.insert(
-        RepoPath::parse(".wild/config.yaml").unwrap(),
-        crate::model::File::text("apiVersion: rewild.dev/v9\ninstanceId: k3f7\n"),
+fn settings_that_do_not_read_are_refused_with_their_line() {
+    let check = |text: &str, expected: &str| {
+        let mut files = World::new().head().clone();
+        files.insert(RepoPath::parse(SETTINGS_PATH).unwrap(), crate::model::File::text(text));
+        assert_eq!(settings_of(&files).unwrap_err()[0].to_string(), expected);
+    };
+    let newer = "S101: apiVersion is rewild.dev/v9, and this build reads rewild.dev/v1";
+    check("apiVersion: rewild.dev/v9\ninstanceId: k3f7\n", &format!(".wild/config.yaml:1: {newer}"));
+    let head = "apiVersion: rewild.dev/v1\ninstanceId: k3f7q2m5xd\n";
+    check(
+        &format!("{head}reconcile:\n  interval: 10 minutes\n"),
+        ".wild/config.yaml:4:3: Y130: reconcile: \"10 minutes\" is no duration such as 90s, 5m, 2h or 3d",
     );
-    assert_eq!(settings_of(&files).unwrap_err()[0].id, "S101");
+    check(
+        &format!("{head}recovery:\n  after: soon\n"),
+        ".wild/config.yaml:4:3: Y130: recovery: \"soon\" is no duration such as 90s, 5m, 2h or 3d",
+    );
 }

@@ -11,11 +11,11 @@ use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
     AdoptPolicy, AppName, CommitId, DeletionBudget, DriftPolicy, Grants, InstanceId, Inventory, Object, ObjectId,
-    OwnEntry, Record, RecordState, RecoveryMode,
+    OwnEntry, Record, RecordState, RecoveryMode, RecoverySettings,
 };
 use crate::plan::wanted::Wanted;
 use crate::plan::{
-    Ask, Desired, DesiredObject, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence, Recovery,
+    Ask, Desired, DesiredObject, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence,
     RequirementState, Snapshot, TargetState, apply_set, hash, namespace,
 };
 
@@ -178,7 +178,7 @@ impl World {
                     suspend: None,
                     adopt: AdoptPolicy::Ask,
                     deletion: DeletionBudget::default(),
-                    recovery: Recovery { mode: RecoveryMode::Auto, after: Duration::from_secs(30) },
+                    recovery: RecoverySettings { mode: RecoveryMode::Auto, after: Duration::from_secs(30) },
                     grants: Grants::default(),
                 },
                 ask: Ask::default(),

@@ -1,8 +1,10 @@
-//! Durations as people write them: `90s`, `5m`, `2h`, `3d`, `1w`, and `0`.
+//! Pure. Durations as people write them: `90s`, `5m`, `2h`, `3d`, `1w`, and `0`.
 //!
 //! Not here: what they are for.
 
 use std::time::Duration;
+
+use serde::de::{Deserialize, Deserializer, Error};
 
 /// Parses a duration; nothing if the text is none or overflows.
 pub fn parse_duration(text: &str) -> Option<Duration> {
@@ -20,6 +22,12 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
         _ => return None,
     };
     number.checked_mul(seconds).map(Duration::from_secs)
+}
+
+/// Reads a duration of a settings file; its error says how one is written.
+pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(from)?;
+    parse_duration(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is no duration such as 90s, 5m, 2h or 3d")))
 }
 
 #[cfg(test)]
