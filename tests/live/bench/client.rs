@@ -74,14 +74,14 @@ impl Api {
         Watch { stream, rest: Vec::new() }
     }
 
-    /// Returns when so many objects of a kind whose names begin with `app-` have been seen.
-    pub(crate) async fn until_seen(&self, path: &str, wanted: usize) {
+    /// Returns when so many objects of a kind whose names begin with `app-` have been seen as they should be.
+    pub(crate) async fn until_seen(&self, path: &str, wanted: usize, is_right: impl Fn(&Value) -> bool) {
         let mut watch = self.watch(path).await;
         let mut seen = BTreeSet::new();
         while seen.len() < wanted {
             let object = watch.next().await;
             let name = object["metadata"]["name"].as_str().unwrap_or("").to_owned();
-            if name.starts_with("app-") {
+            if name.starts_with("app-") && is_right(&object) {
                 seen.insert(name);
             }
         }

@@ -2,8 +2,6 @@
 //!
 //! Not here: ourselves (`daemon.rs`).
 
-use std::time::{Duration, Instant};
-
 use futures::{StreamExt, stream};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -77,9 +75,14 @@ fn owned(value: &Value, fields: &Value) -> Value {
     }
 }
 
-/// Sends all of it, stage by stage, and returns how long that took.
-pub(crate) async fn send_all(api: &Api, sent: &Sent) -> Duration {
-    let begun = Instant::now();
+/// Returns what stands in the second and not in the first: what an update has to send.
+pub(crate) fn changed(before: &Sent, after: &Sent) -> Sent {
+    let pairs = before.iter().zip(after);
+    pairs.map(|(before, after)| after.iter().filter(|object| !before.contains(object)).cloned().collect()).collect()
+}
+
+/// Sends all of it, stage by stage.
+pub(crate) async fn send_all(api: &Api, sent: &Sent) {
     for stage in 0..KINDS.len() {
         let calls = sent.iter().filter_map(|app| app.get(stage)).map(|(path, body)| async move {
             let path = format!("{path}?fieldManager=wild&fieldValidation=Strict&force=true");
@@ -87,15 +90,14 @@ pub(crate) async fn send_all(api: &Api, sent: &Sent) -> Duration {
         });
         stream::iter(calls).buffer_unordered(IN_FLIGHT).collect::<Vec<()>>().await;
     }
-    begun.elapsed()
 }
 
 /// Writes one file with the objects of all apps as a person keeps them, and returns its path.
-pub(crate) fn write_objects(scratch: &Scratch, apps: usize) -> String {
+pub(crate) fn write_objects(scratch: &Scratch, apps: usize, version: &str) -> String {
     let mut text = String::new();
     for app in (0..apps).map(instance::name) {
         text.push_str(&format!("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {app}\n---\n"));
-        for (file, object) in instance::files(&app, "1") {
+        for (file, object) in instance::files(&app, version) {
             if file != "kustomization.yaml" {
                 text.push_str(&object.replacen("metadata:\n", &format!("metadata:\n  namespace: {app}\n"), 1));
                 text.push_str("---\n");
@@ -107,9 +109,7 @@ pub(crate) fn write_objects(scratch: &Scratch, apps: usize) -> String {
     path.display().to_string()
 }
 
-/// Applies the file with kubectl and returns how long that took.
-pub(crate) fn kubectl(plane: &ControlPlane, file: &str) -> Duration {
-    let begun = Instant::now();
+/// Applies the file with kubectl.
+pub(crate) fn kubectl(plane: &ControlPlane, file: &str) {
     plane.kubectl(&["apply", "--server-side", "-f", file]).unwrap();
-    begun.elapsed()
 }

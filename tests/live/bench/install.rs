@@ -1,33 +1,45 @@
-//! All apps onto an empty cluster: we, a bare loop that sends the same bytes, and kubectl; each on a fresh control plane, in turns.
+//! All apps onto an empty cluster, and then one field of each app: we, a bare loop that sends the same bytes, and kubectl; each on a
+//! fresh control plane, in turns.
 //!
-//! Not here: what happens to apps that are there (`life.rs`).
+//! Every time ends when watches have shown all objects. They stand beside every contender, because they cost the server something. Not
+//! here: what happens to apps that are there (`life.rs`).
 
-use std::time::Instant;
+use std::future::Future;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
 
 use crate::Size;
 use crate::client::between;
-use crate::contenders::{kubectl, send_all, sent, write_objects};
+use crate::contenders::{changed, kubectl, send_all, sent, write_objects};
 use crate::daemon::Listed;
 use crate::figures::{Samples, count, ratio};
-use crate::rig::{Rig, until_installed};
+use crate::rig::{Rig, until_installed, until_updated};
+
+/// What one contender needs.
+#[derive(Default)]
+struct Times {
+    install: Samples,
+    update: Samples,
+    unchanged: Samples,
+}
 
 /// Runs the rounds and prints times and ratios.
 pub(crate) fn run(size: &Size) {
     let apps = size.apps;
-    let [mut ours, mut healthy, mut bare, mut bare_again, mut theirs, mut theirs_again] =
-        std::array::from_fn(|_| Samples::default());
+    let [mut ours, mut bare, mut theirs] = std::array::from_fn(|_| Times::default());
+    let mut healthy = Samples::default();
     for round in 0..size.rounds {
-        let recorded = {
+        let (first, second) = {
             let rig = Rig::start();
             let (home, daemon) = rig.with_daemon(Listed::No);
-            home.write_apps(apps);
+            home.write_apps(apps, "1");
             home.commit("install");
             let before = rig.runtime.block_on(rig.api.requests());
-            home.push();
             let begun = Instant::now();
+            ours.install.add(timed(&rig.runtime, until_installed(&rig.api, apps), || home.push()));
             rig.runtime.block_on(async {
-                until_installed(&rig.api, apps).await;
-                ours.add(begun.elapsed());
                 let succeeded = |instance: &serde_json::Value| {
                     let mut statuses = instance["statuses"].as_array().into_iter().flatten();
                     statuses.any(|status| status["state"] == "success")
@@ -42,29 +54,57 @@ pub(crate) fn run(size: &Size) {
                 count("  passes", format!("{:?}", rig.runtime.block_on(daemon.passes())));
                 count("  processor time of the daemon", format!("{:?}", daemon.processor_time()));
             }
-            rig.runtime.block_on(sent(&rig.api, apps))
+            let first = rig.runtime.block_on(sent(&rig.api, apps));
+            home.write_apps(apps, "2");
+            home.commit("update");
+            ours.update.add(timed(&rig.runtime, until_updated(&rig.api, apps, "2"), || home.push()));
+            rig.runtime.block_on(daemon.until_quiet());
+            (first, rig.runtime.block_on(sent(&rig.api, apps)))
         };
+        let update = changed(&first, &second);
         {
             let rig = Rig::start();
-            bare.add(rig.runtime.block_on(send_all(&rig.api, &recorded)));
-            bare_again.add(rig.runtime.block_on(send_all(&rig.api, &recorded)));
+            let (api, runtime) = (&rig.api, &rig.runtime);
+            let send = |objects| move || runtime.block_on(send_all(api, objects));
+            bare.install.add(timed(runtime, until_installed(api, apps), send(&first)));
+            bare.update.add(timed(runtime, until_updated(api, apps, "2"), send(&update)));
+            bare.unchanged.add(timed(runtime, async {}, send(&second)));
         }
         {
             let rig = Rig::start();
-            let file = write_objects(&rig.scratch, apps);
-            theirs.add(kubectl(&rig.plane, &file));
-            theirs_again.add(kubectl(&rig.plane, &file));
+            let (api, runtime) = (&rig.api, &rig.runtime);
+            let file = write_objects(&rig.scratch, apps, "1");
+            theirs.install.add(timed(runtime, until_installed(api, apps), || kubectl(&rig.plane, &file)));
+            let file = write_objects(&rig.scratch, apps, "2");
+            theirs.update.add(timed(runtime, until_updated(api, apps, "2"), || kubectl(&rig.plane, &file)));
+            theirs.unchanged.add(timed(runtime, async {}, || kubectl(&rig.plane, &file)));
         }
     }
     println!(
-        "install: {apps} apps x (Namespace, ServiceAccount, ConfigMap, Service, Deployment at 0), from the push on"
+        "install: {apps} apps x (Namespace, ServiceAccount, ConfigMap, Service, Deployment at 0), then one field of each; ours from the push on"
     );
-    ours.print("  wild: last object is there");
-    healthy.print("  wild: commit status success");
-    bare.print("  bare loop, 16 in flight");
-    theirs.print("  kubectl apply --server-side");
-    bare_again.print("  bare loop, unchanged");
-    theirs_again.print("  kubectl apply --server-side, unchanged");
-    ratio("  wild / bare loop", ours.median(), bare.median());
-    ratio("  kubectl / wild", theirs.median(), ours.median());
+    ours.install.print("  install, wild");
+    healthy.print("  install, wild: commit status success");
+    bare.install.print("  install, bare loop, 16 in flight");
+    theirs.install.print("  install, kubectl apply --server-side");
+    ratio("  install, wild / bare loop", ours.install.median(), bare.install.median());
+    ratio("  install, kubectl / wild", theirs.install.median(), ours.install.median());
+    ours.update.print("  update, wild");
+    bare.update.print("  update, bare loop of what changed");
+    theirs.update.print("  update, kubectl apply --server-side of all");
+    ratio("  update, wild / bare loop", ours.update.median(), bare.update.median());
+    ratio("  update, kubectl / wild", theirs.update.median(), ours.update.median());
+    bare.unchanged.print("  unchanged, bare loop");
+    theirs.unchanged.print("  unchanged, kubectl apply --server-side");
+}
+
+/// Returns how long some work takes until it is done and everything of it was seen.
+fn timed(runtime: &Runtime, seen: impl Future<Output = ()>, work: impl FnOnce() + Send) -> Duration {
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        let working = scope.spawn(work);
+        runtime.block_on(seen);
+        working.join().unwrap();
+    });
+    begun.elapsed()
 }

@@ -32,10 +32,10 @@ impl Home {
         home
     }
 
-    /// Writes the files of all apps.
-    pub(crate) fn write_apps(&self, apps: usize) {
+    /// Writes the files of all apps, a version in their ConfigMaps.
+    pub(crate) fn write_apps(&self, apps: usize, version: &str) {
         for app in (0..apps).map(name) {
-            for (file, text) in files(&app, "1") {
+            for (file, text) in files(&app, version) {
                 self.write(&format!("apps/{app}/{file}"), &text);
             }
         }

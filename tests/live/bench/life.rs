@@ -21,7 +21,7 @@ const IDLE: Duration = Duration::from_secs(20);
 pub(crate) fn run(size: &Size) {
     let rig = Rig::start();
     let (home, mut daemon) = rig.with_daemon(Listed::Yes);
-    home.write_apps(size.apps);
+    home.write_apps(size.apps, "1");
     home.commit("install");
     home.push();
     rig.runtime.block_on(async {

@@ -9,14 +9,11 @@ use crate::daemon::{Daemon, Listed};
 use crate::instance::Home;
 use crate::parts::{ControlPlane, Scratch, Shape};
 
+const CONFIG_MAPS: &str = "/api/v1/configmaps";
+
 /// Kinds of which every app has one object, by path of their collection.
-pub(crate) const KINDS: [&str; 5] = [
-    "/api/v1/namespaces",
-    "/api/v1/serviceaccounts",
-    "/api/v1/configmaps",
-    "/api/v1/services",
-    "/apis/apps/v1/deployments",
-];
+pub(crate) const KINDS: [&str; 5] =
+    ["/api/v1/namespaces", "/api/v1/serviceaccounts", CONFIG_MAPS, "/api/v1/services", "/apis/apps/v1/deployments"];
 
 /// An empty cluster.
 pub(crate) struct Rig {
@@ -48,6 +45,11 @@ impl Rig {
 
 /// Waits until every app has all of its objects.
 pub(crate) async fn until_installed(api: &Api, apps: usize) {
-    let [namespaces, accounts, configs, services, deployments] = KINDS.map(|path| api.until_seen(path, apps));
+    let [namespaces, accounts, configs, services, deployments] = KINDS.map(|path| api.until_seen(path, apps, |_| true));
     tokio::join!(namespaces, accounts, configs, services, deployments);
+}
+
+/// Waits until the ConfigMap of every app has a version.
+pub(crate) async fn until_updated(api: &Api, apps: usize, version: &str) {
+    api.until_seen(CONFIG_MAPS, apps, |object| object["data"]["version"] == version).await;
 }
