@@ -80,6 +80,10 @@ pub(crate) fn run(size: &Size) {
             theirs.unchanged.add(timed(runtime, async {}, || kubectl(&rig.plane, &file)));
         }
     }
+    print(apps, [&ours, &bare, &theirs], &healthy);
+}
+
+fn print(apps: usize, [ours, bare, theirs]: [&Times; 3], healthy: &Samples) {
     println!(
         "install: {apps} apps x (Namespace, ServiceAccount, ConfigMap, Service, Deployment at 0), then one field of each; ours from the push on"
     );
