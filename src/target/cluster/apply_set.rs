@@ -76,6 +76,65 @@ fn set_id(name: &str, namespace: &str) -> String {
     format!("applyset-{}-v1", URL_SAFE_NO_PAD.encode(digest.0))
 }
 
+/// The parent as a server keeps it.
+trait Server {
+    /// Reads the parent, if it is there.
+    async fn read_parent(&self) -> Result<Option<Value>, Refusal>;
+    /// Writes the parent over the version that is known, or makes it, and returns the answer.
+    async fn write_parent(&self, version: Option<&str>, members: &Members) -> Result<Value, Refusal>;
+    /// Returns the parent's name.
+    fn parent_name(&self) -> String;
+}
+
+impl Parent {
+    /// Makes sure that the parent names these members. The wish is noted before anything is waited for, so the next write holds it.
+    async fn grow(&self, server: &impl Server, wanted: &Members) -> Result<(), Refusal> {
+        if locked(&self.known).holds(wanted) {
+            return Ok(());
+        }
+        locked(&self.wanted).add(wanted);
+        let mut turn = self.turn.lock().await;
+        if locked(&self.known).holds(wanted) {
+            return Ok(());
+        }
+        if let Some(written) = turn.written {
+            sleep_until(written + GATHER).await;
+        }
+        let Turn { version, written: when } = &mut *turn;
+        for _ in 0..WRITE_ROUNDS {
+            if version.is_none() {
+                let live = server.read_parent().await?;
+                *version = live.as_ref().and_then(version_of);
+                *locked(&self.known) = live.as_ref().map(members).unwrap_or_default();
+            }
+            let mut next = locked(&self.known).clone();
+            if version.is_some() && next.holds(wanted) {
+                return Ok(());
+            }
+            next.add(&locked(&self.wanted));
+            match server.write_parent(version.as_deref(), &next).await {
+                Err(refusal) => {
+                    *version = None;
+                    // One that was removed by hand is made anew.
+                    if !matches!(refusal.kind, RefusalKind::Changed | RefusalKind::NotFound) {
+                        return Err(refusal);
+                    }
+                }
+                Ok(written) => {
+                    *version = version_of(&written);
+                    *when = Some(Instant::now());
+                    *locked(&self.known) = next;
+                    return Ok(());
+                }
+            }
+        }
+        Err(Refusal::new(
+            RefusalKind::Changed,
+            format!("grow the ApplySet {}: somebody else keeps writing it", server.parent_name()),
+        ))
+    }
+}
+
 impl Inner {
     /// Makes sure that the parent names these kinds and namespaces.
     pub(super) async fn grow_apply_set(
@@ -92,57 +151,44 @@ impl Inner {
             kinds: kinds.iter().map(named).collect(),
             namespaces: namespaces.iter().filter(elsewhere).cloned().collect(),
         };
-        if locked(&self.parent.known).holds(&wanted) {
-            return Ok(());
-        }
-        locked(&self.parent.wanted).add(&wanted);
-        let mut turn = self.parent.turn.lock().await;
-        if locked(&self.parent.known).holds(&wanted) {
-            return Ok(());
-        }
-        if let Some(written) = turn.written {
-            sleep_until(written + GATHER).await;
-        }
-        let Turn { version, written: when } = &mut *turn;
-        for _ in 0..WRITE_ROUNDS {
-            if version.is_none() {
-                let live = self.read_parent().await?;
-                *version = live.as_ref().and_then(version_of);
-                *locked(&self.parent.known) = live.as_ref().map(members).unwrap_or_default();
-            }
-            let mut next = locked(&self.parent.known).clone();
-            if version.is_some() && next.holds(&wanted) {
-                return Ok(());
-            }
-            next.add(&locked(&self.parent.wanted));
-            match self.write_parent(version.as_deref(), &next).await {
-                Err(refusal) => {
-                    *version = None;
-                    // One that was removed by hand is made anew.
-                    if !matches!(refusal.kind, RefusalKind::Changed | RefusalKind::NotFound) {
-                        return Err(refusal);
-                    }
-                }
-                Ok(written) => {
-                    *version = version_of(&written);
-                    *when = Some(Instant::now());
-                    *locked(&self.parent.known) = next;
-                    return Ok(());
-                }
-            }
-        }
-        Err(Refusal::new(
-            RefusalKind::Changed,
-            format!("grow the ApplySet {}: somebody else keeps writing it", self.parent_name()),
-        ))
-    }
-
-    fn parent_name(&self) -> String {
-        format!("wild-{}", self.instance)
+        self.parent.grow(self, &wanted).await
     }
 
     fn parent_collection(&self) -> String {
         format!("/api/v1/namespaces/{}/configmaps", self.control_namespace)
+    }
+
+    async fn make_control_namespace(&self) -> Result<(), Refusal> {
+        let name = &self.control_namespace;
+        let path = format!("/api/v1/namespaces/{name}");
+        match self.call(Call::get(format!("read namespace {name}"), path, GET_DEADLINE)).await {
+            Ok(_) => return Ok(()),
+            Err(refusal) if refusal.kind == RefusalKind::NotFound => {}
+            Err(refusal) => return Err(refusal),
+        }
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "wild"}}});
+        let made = self
+            .call(Call {
+                attempt: format!("make namespace {name}"),
+                method: Method::POST,
+                path: "/api/v1/namespaces?fieldManager=wild-apply-set".to_owned(),
+                body: Some((&body, "application/json")),
+                form: Form::Full,
+                quoting: Quoting::Allowed,
+                deadline: WRITE_DEADLINE,
+            })
+            .await;
+        match made {
+            // Somebody else made it meanwhile, which is as good.
+            Err(refusal) if refusal.kind == RefusalKind::Changed => Ok(()),
+            other => other.map(|_| ()),
+        }
+    }
+}
+
+impl Server for Inner {
+    fn parent_name(&self) -> String {
+        format!("wild-{}", self.instance)
     }
 
     async fn read_parent(&self) -> Result<Option<Value>, Refusal> {
@@ -161,7 +207,6 @@ impl Inner {
         Ok(Some(parent))
     }
 
-    /// Writes the parent over the version that is known, or makes it, and returns the answer.
     async fn write_parent(&self, version: Option<&str>, members: &Members) -> Result<Value, Refusal> {
         let name = self.parent_name();
         let join = |set: &BTreeSet<String>| set.iter().map(String::as_str).collect::<Vec<_>>().join(",");
@@ -198,33 +243,6 @@ impl Inner {
         let path = format!("{}?fieldManager=wild-apply-set", self.parent_collection());
         self.call(call(Method::POST, path, &body, format!("make the ApplySet {name}"))).await.map(|(_, value)| value)
     }
-
-    async fn make_control_namespace(&self) -> Result<(), Refusal> {
-        let name = &self.control_namespace;
-        let path = format!("/api/v1/namespaces/{name}");
-        match self.call(Call::get(format!("read namespace {name}"), path, GET_DEADLINE)).await {
-            Ok(_) => return Ok(()),
-            Err(refusal) if refusal.kind == RefusalKind::NotFound => {}
-            Err(refusal) => return Err(refusal),
-        }
-        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "wild"}}});
-        let made = self
-            .call(Call {
-                attempt: format!("make namespace {name}"),
-                method: Method::POST,
-                path: "/api/v1/namespaces?fieldManager=wild-apply-set".to_owned(),
-                body: Some((&body, "application/json")),
-                form: Form::Full,
-                quoting: Quoting::Allowed,
-                deadline: WRITE_DEADLINE,
-            })
-            .await;
-        match made {
-            // Somebody else made it meanwhile, which is as good.
-            Err(refusal) if refusal.kind == RefusalKind::Changed => Ok(()),
-            other => other.map(|_| ()),
-        }
-    }
 }
 
 fn annotation(object: &Value, key: &str) -> String {
@@ -243,7 +261,91 @@ fn members(parent: &Value) -> Members {
 
 #[cfg(test)]
 mod tests {
-    use super::set_id;
+    use std::collections::BTreeSet;
+    use std::pin::pin;
+    use std::sync::Mutex;
+
+    use futures::future::join_all;
+    use futures::poll;
+    use serde_json::{Value, json};
+    use tokio::sync::Semaphore;
+
+    use super::{Members, Parent, Server, set_id};
+    use crate::target::Refusal;
+
+    /// Passes that bring a namespace each.
+    const PASSES: usize = 20;
+
+    /// A server that gives as many answers as it is let, and keeps what it was asked.
+    struct Held {
+        answers: Semaphore,
+        asked: Mutex<Vec<String>>,
+    }
+
+    impl Held {
+        fn letting(answers: usize) -> Self {
+            Self { answers: Semaphore::new(answers), asked: Mutex::default() }
+        }
+
+        async fn take(&self, request: String) {
+            self.asked.lock().unwrap().push(request);
+            self.answers.acquire().await.unwrap().forget();
+        }
+    }
+
+    impl Server for Held {
+        async fn read_parent(&self) -> Result<Option<Value>, Refusal> {
+            self.take("read".to_owned()).await;
+            Ok(None)
+        }
+
+        async fn write_parent(&self, version: Option<&str>, members: &Members) -> Result<Value, Refusal> {
+            let verb = if version.is_some() { "grow" } else { "make" };
+            self.take(format!("{verb} with {}", members.namespaces.len())).await;
+            Ok(json!({"metadata": {"resourceVersion": "1"}}))
+        }
+
+        fn parent_name(&self) -> String {
+            String::new()
+        }
+    }
+
+    fn wishes() -> Vec<Members> {
+        let wish = |pass| Members { kinds: BTreeSet::new(), namespaces: [format!("app-{pass}")].into() };
+        (0..PASSES).map(wish).collect()
+    }
+
+    /// Lets passes grow the parent: the first alone, until it waits, and then the others with it. Returns what the server was asked.
+    async fn asked_of(server: Held) -> Vec<String> {
+        let (parent, wishes) = (Parent::default(), wishes());
+        let mut passes = wishes.iter().map(|wish| parent.grow(&server, wish));
+        let mut first = pin!(passes.next().unwrap());
+        let early = poll!(&mut first);
+        let mut others = pin!(join_all(passes));
+        assert!(poll!(&mut others).is_pending());
+        server.answers.add_permits(PASSES);
+        if early.is_pending() {
+            first.await.unwrap();
+        }
+        for grown in others.await {
+            grown.unwrap();
+        }
+        let asked = server.asked.lock().unwrap();
+        asked.clone()
+    }
+
+    #[tokio::test]
+    async fn passes_that_wait_for_the_same_answer_share_one_write() {
+        assert_eq!(asked_of(Held::letting(0)).await, ["read", "make with 20"]);
+    }
+
+    #[tokio::test]
+    async fn passes_that_come_while_it_is_written_or_after_share_the_next_write() {
+        // On several threads an answer may be there before the next pass begins.
+        for answers in [1, 2] {
+            assert_eq!(asked_of(Held::letting(answers)).await, ["read", "make with 1", "grow with 20"]);
+        }
+    }
 
     #[test]
     fn the_id_is_the_one_that_kubectl_computes() {
