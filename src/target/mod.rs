@@ -15,7 +15,7 @@ use std::pin::Pin;
 
 use serde_json::Value;
 
-pub use cluster::{Access, Cluster};
+pub use cluster::{Access, Cluster, Patience};
 pub use refusal::{FieldConflict, Refusal, RefusalKind};
 
 use crate::base::Timestamp;

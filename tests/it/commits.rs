@@ -2,6 +2,8 @@
 //!
 //! Not here: the git program in the hands of a person (`machine.rs`).
 
+use std::sync::OnceLock;
+
 use rewild::base::{RepoPath, Timestamp};
 use rewild::git::{NewCommit, Repository};
 use rewild::model::{Author, CommitId, File, FileTree};
@@ -10,6 +12,13 @@ use rewild::model::{Author, CommitId, File, FileTree};
 pub(crate) fn clock() -> Timestamp {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     Timestamp(i64::try_from(now.as_micros()).unwrap())
+}
+
+/// A clock that runs a hundred times slower, for what fades while a slow machine works.
+pub(crate) fn slow_clock() -> Timestamp {
+    static START: OnceLock<Timestamp> = OnceLock::new();
+    let start = START.get_or_init(clock);
+    Timestamp(start.0 + (clock().0 - start.0) / 100)
 }
 
 fn person() -> Author {

@@ -17,4 +17,5 @@ mod sandbox;
 mod scripts_api;
 mod steps;
 mod tour;
+mod weather;
 mod world;

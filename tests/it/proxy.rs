@@ -1,7 +1,8 @@
-//! A proxy before the cluster that answers in its place, loses answers, or closes what it should keep open.
+//! A proxy before the cluster that answers in its place, loses answers, closes what it should keep open, or bends what a watch tells.
 //!
-//! Not here: what must hold all the same (`line/weather.rs`).
+//! Also read by `tests/live/weather.rs`. Not here: what must hold all the same (`weather.rs`).
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -9,8 +10,9 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 /// Largest body of a request.
@@ -21,10 +23,14 @@ const MAX_BODY: usize = 4 * 1024 * 1024;
 pub(crate) enum Fault {
     /// A code with this `Retry-After`, which may be empty, instead of an answer.
     Refuse(u16, &'static str),
-    /// The request is carried out and its answer never ends.
+    /// The request is carried out and its answer breaks off.
     LoseAnswer,
+    /// The request is carried out and half of its answer comes, as if that were all.
+    Truncate,
     /// The request is not carried out and has no answer.
     Reset,
+    /// The request is not carried out, and its connection stays open.
+    Hold,
 }
 
 /// To which requests it goes wrong.
@@ -34,7 +40,30 @@ pub(crate) enum To {
     Watches,
     /// Everything about the kinds of an API group.
     Group(&'static str),
+    /// Everything but watches.
+    Calls,
     All,
+}
+
+/// What becomes of the frames of watches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Frames {
+    /// They come as they are.
+    Straight,
+    /// Watches that are open say nothing more; those opened later are straight.
+    Silent,
+    /// Each comes twice.
+    Twice,
+    /// After each comes the one before it of the same object once more.
+    Again,
+    /// Only bookmarks come.
+    Bookmarks,
+    /// All but those of this type come.
+    Without(&'static str),
+    /// Lists are those that came first of all, and their watches end with them.
+    Stale,
+    /// Half of a frame comes, and the watch ends.
+    Cut,
 }
 
 #[derive(Default)]
@@ -44,10 +73,21 @@ struct Weather {
     hits: usize,
 }
 
+/// How frames are bent, and how often that was changed.
+struct Bend {
+    frames: Frames,
+    changes: usize,
+}
+
 struct Shared {
     cluster: String,
     client: reqwest::Client,
     weather: Mutex<Weather>,
+    bend: Mutex<Bend>,
+    /// By path, the frames of the first list that a watch began with.
+    lists: Mutex<BTreeMap<String, Vec<Bytes>>>,
+    /// By path and object, its last frame.
+    last: Mutex<BTreeMap<String, Bytes>>,
 }
 
 /// The proxy; it ends with this.
@@ -66,10 +106,16 @@ impl Drop for Proxy {
 impl Proxy {
     /// Starts a proxy before a cluster.
     pub(crate) async fn start(cluster: &str) -> Self {
+        Self::start_with(cluster, reqwest::Client::new()).await
+    }
+
+    /// Starts a proxy before a cluster that takes this client for somebody it knows.
+    pub(crate) async fn start_with(cluster: &str, client: reqwest::Client) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let (client, weather) = (reqwest::Client::new(), Mutex::default());
-        let shared = Arc::new(Shared { cluster: cluster.to_owned(), client, weather });
+        let bend = Mutex::new(Bend { frames: Frames::Straight, changes: 0 });
+        let (weather, lists, last) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let shared = Arc::new(Shared { cluster: cluster.to_owned(), client, weather, bend, lists, last });
         let router = Router::new().fallback(pass).with_state(shared.clone());
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { shared, address, task }
@@ -85,12 +131,18 @@ impl Proxy {
         *self.shared.weather.lock().unwrap() = Weather { fault: Some((to, fault)), left: times, hits: 0 };
     }
 
+    /// Bends the frames of watches from now on.
+    pub(crate) fn bend(&self, frames: Frames) {
+        let mut bend = self.shared.bend.lock().unwrap();
+        *bend = Bend { frames, changes: bend.changes + 1 };
+    }
+
     /// Ends the bad weather.
     pub(crate) fn clear(&self) {
         self.shared.weather.lock().unwrap().left = 0;
     }
 
-    /// Returns how many requests went wrong.
+    /// Returns how many requests or frames went wrong.
     pub(crate) fn hits(&self) -> usize {
         self.shared.weather.lock().unwrap().hits
     }
@@ -99,12 +151,12 @@ impl Proxy {
 impl Shared {
     fn fault(&self, request: &Request) -> Option<Fault> {
         let mut weather = self.weather.lock().unwrap();
-        let watches = request.uri().query().is_some_and(|query| query.contains("watch=1"));
         let (to, fault) = weather.fault?;
         let meant = match to {
             To::Writes => request.method() != Method::GET,
-            To::Watches => watches,
+            To::Watches => is_watch(request),
             To::Group(group) => request.uri().path().starts_with(&format!("/apis/{group}/")),
+            To::Calls => !is_watch(request),
             To::All => true,
         };
         if !meant || weather.left == 0 {
@@ -114,6 +166,14 @@ impl Shared {
         weather.hits += 1;
         Some(fault)
     }
+
+    fn hit(&self) {
+        self.weather.lock().unwrap().hits += 1;
+    }
+}
+
+fn is_watch(request: &Request) -> bool {
+    request.uri().query().is_some_and(|query| query.contains("watch=1"))
 }
 
 async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
@@ -125,10 +185,17 @@ async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
             forward(&shared, request).await;
             broken()
         }
+        Some(Fault::Truncate) => {
+            let (parts, body) = forward(&shared, request).await.into_parts();
+            let bytes = axum::body::to_bytes(body, MAX_BODY).await.unwrap_or_default();
+            Response::from_parts(parts, Body::from(bytes.slice(..bytes.len() / 2)))
+        }
+        Some(Fault::Hold) => std::future::pending().await,
     }
 }
 
-async fn forward(shared: &Shared, request: Request) -> Response {
+async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
+    let watch = is_watch(&request).then(|| (request.uri().path().to_owned(), request.uri().to_string()));
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, MAX_BODY).await.unwrap();
     let target = format!("{}{}", shared.cluster, parts.uri.path_and_query().map_or("/", |path| path.as_str()));
@@ -143,7 +210,109 @@ async fn forward(shared: &Shared, request: Request) -> Response {
     if let Some(kind) = answer.headers().get("content-type") {
         response = response.header("content-type", kind);
     }
-    response.body(Body::from_stream(answer.bytes_stream())).unwrap()
+    let body = match watch.filter(|_| answer.status().is_success()) {
+        None => Body::from_stream(answer.bytes_stream()),
+        Some((path, uri)) => Body::from_stream(Watch::open(shared, path, &uri, answer).frames()),
+    };
+    response.body(body).unwrap()
+}
+
+/// An open watch.
+struct Watch {
+    shared: Arc<Shared>,
+    path: String,
+    /// How often the bend was changed when it was opened.
+    opened: usize,
+    bytes: BoxStream<'static, reqwest::Result<Bytes>>,
+    rest: Vec<u8>,
+    out: VecDeque<Bytes>,
+    ended: bool,
+    /// The frames of its list, until that is complete.
+    list: Option<Vec<Bytes>>,
+}
+
+impl Watch {
+    fn open(shared: &Arc<Shared>, path: String, uri: &str, answer: reqwest::Response) -> Self {
+        let bend = shared.bend.lock().unwrap();
+        let is_list = uri.contains("sendInitialEvents");
+        let stale = (bend.frames == Frames::Stale && is_list).then(|| shared.lists.lock().unwrap().get(&path).cloned());
+        let out: VecDeque<Bytes> = stale.flatten().unwrap_or_default().into();
+        let ended = !out.is_empty();
+        if ended {
+            shared.hit();
+        }
+        Self {
+            shared: shared.clone(),
+            path,
+            opened: bend.changes,
+            bytes: answer.bytes_stream().boxed(),
+            rest: Vec::new(),
+            out,
+            ended,
+            list: is_list.then(Vec::new),
+        }
+    }
+
+    fn frames(self) -> impl futures::Stream<Item = Result<Bytes, std::io::Error>> {
+        stream::unfold(self, |mut watch| async move { watch.next().await.map(|frame| (Ok(frame), watch)) })
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(frame) = self.out.pop_front() {
+                return Some(frame);
+            }
+            if self.ended {
+                return None;
+            }
+            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+                let line = Bytes::from(self.rest.drain(..=end).collect::<Vec<u8>>());
+                self.bend(line).await;
+            } else {
+                self.rest.extend_from_slice(&self.bytes.next().await?.ok()?);
+            }
+        }
+    }
+
+    /// Takes a frame in and puts out what is to come of it.
+    async fn bend(&mut self, line: Bytes) {
+        let frame: Value = serde_json::from_slice(&line).unwrap();
+        let metadata = &frame["object"]["metadata"];
+        let sort = frame["type"].as_str().unwrap();
+        let key = format!("{} {} {}", self.path, metadata["namespace"], metadata["name"]);
+        if let Some(list) = &mut self.list {
+            list.push(line.clone());
+            if metadata["annotations"]["k8s.io/initial-events-end"] == "true" {
+                let list = self.list.take().unwrap();
+                self.shared.lists.lock().unwrap().entry(self.path.clone()).or_insert(list);
+            }
+        }
+        let before = self.shared.last.lock().unwrap().insert(key, line.clone());
+        let (frames, changes) = {
+            let bend = self.shared.bend.lock().unwrap();
+            (bend.frames, bend.changes)
+        };
+        let out: Vec<Bytes> = match frames {
+            Frames::Silent if self.opened < changes => {
+                self.shared.hit();
+                std::future::pending().await
+            }
+            Frames::Straight | Frames::Silent | Frames::Stale => return self.out.push_back(line),
+            Frames::Twice => vec![line.clone(), line],
+            Frames::Again if sort == "MODIFIED" && before.is_some() => {
+                [Some(line), before].into_iter().flatten().collect()
+            }
+            Frames::Bookmarks if sort != "BOOKMARK" => Vec::new(),
+            Frames::Without(other) if sort == other => Vec::new(),
+            Frames::Cut => {
+                self.ended = true;
+                vec![line.slice(..line.len() / 2)]
+            }
+            Frames::Again | Frames::Bookmarks | Frames::Without(_) => return self.out.push_back(line),
+        };
+        self.shared.hit();
+        self.out.extend(out);
+    }
 }
 
 fn refusal(code: u16, after: &str) -> Response {

@@ -1,4 +1,6 @@
-//! A whole instance in a private directory: upstream with history, instance repository, sandbox cluster, daemon in process.
+//! A whole instance in a private directory: upstream with history, instance repository, a cluster, daemon in process.
+//!
+//! Also read by `tests/live/weather.rs`. Not here: what is told with it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,9 +13,10 @@ use rewild::model::{AppName, AppState, CommitId, Operation, OperationState, Reas
 use rewild::package;
 use rewild::sandbox::{self, Sandbox};
 use rewild::settings::{DaemonSettings, StateDirectory};
-use rewild::target::Access;
+use rewild::target::{Access, Patience};
+use serde_json::json;
 
-use crate::commits::{clock, commit, commit_tree};
+use crate::commits::{clock, commit, commit_tree, slow_clock};
 use crate::scripts_api::shape::unknown;
 
 /// How long a condition is waited for before the world is shown and the test fails.
@@ -22,25 +25,68 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// The cluster's audit log.
 const AUDIT_LOG: &str = "audit.log";
 
-/// The world of one test. When it ends, every request that was sent to its cluster must be of a shape that the recorded scripts hold.
-pub(crate) struct World {
+/// Identity of the instance of a world that has its cluster for itself.
+const ID: &str = "k3f7q2m5xd";
+
+/// The cluster of a world.
+pub(crate) trait Ground {
+    /// Returns its address.
+    fn url(&self) -> String;
+    /// Returns a kubeconfig as text.
+    fn kubeconfig(&self) -> String;
+    /// Returns a client of our own that it knows.
+    fn client(&self) -> reqwest::Client;
+}
+
+impl Ground for Sandbox {
+    fn url(&self) -> String {
+        Self::url(self).to_owned()
+    }
+
+    fn kubeconfig(&self) -> String {
+        Self::kubeconfig(self)
+    }
+
+    fn client(&self) -> reqwest::Client {
+        reqwest::Client::new()
+    }
+}
+
+/// The world of one test. When it ends, every request that was sent to a sandbox must be of a shape that the recorded scripts hold.
+pub(crate) struct World<C: Ground = Sandbox> {
     pub(crate) daemon: Daemon,
     pub(crate) handle: Handle,
-    pub(crate) sandbox: Sandbox,
+    pub(crate) cluster: C,
     pub(crate) repository: Repository,
     pub(crate) upstream: Repository,
     settings: DaemonSettings,
+    clock: fn() -> Timestamp,
     root: PathBuf,
     _directory: tempfile::TempDir,
 }
 
 impl World {
-    /// Starts a world whose upstream stands before the first commit that names one of these versions.
+    /// Starts a world on a sandbox, whose upstream stands before the first commit that names one of these versions.
     pub(crate) async fn start(before: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let audit_log = Some(directory.path().join(AUDIT_LOG));
+        let sandbox = Sandbox::start(sandbox::Settings { audit_log, ..sandbox::Settings::default() }).await.unwrap();
+        Self::start_on(directory, sandbox, ID, before).await
+    }
+
+    /// Stops the cluster; nothing answers at its address any more.
+    pub(crate) async fn stop_cluster(&mut self) {
+        let other = Sandbox::start(sandbox::Settings::default()).await.unwrap();
+        std::mem::replace(&mut self.cluster, other).stop().await;
+    }
+}
+
+impl<C: Ground> World<C> {
+    /// Starts a world in a directory, on a cluster that others may use as well: its instance has this identity.
+    pub(crate) async fn start_on(directory: tempfile::TempDir, cluster: C, id: &str, before: &[&str]) -> Self {
         git::set_options().unwrap();
         let _ = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_test_writer().try_init();
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let directory = tempfile::tempdir().unwrap();
         let root = directory.path().to_owned();
         let upstream = Repository::init(&root.join("directory.git"), Layout::Bare, "main").await.unwrap();
         for commit in package::history() {
@@ -52,21 +98,20 @@ impl World {
         let repository = Repository::init(&root.join("home.git"), Layout::Bare, "main").await.unwrap();
         let url = root.join("directory.git").display().to_string();
         let settings = format!(
-            "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: k3f7q2m5xd\ndirectories:\n- name: sample\n  url: {url}\n  branch: main\n"
+            "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: {id}\ndirectories:\n- name: sample\n  url: {url}\n  branch: main\n"
         );
         let config = "operator:\n  email: alice@example.org\ncloud:\n  domain: cloud.example.org\ncluster:\n  name: sandbox\napps: {}\n";
         commit(&repository, "main", "start", &[("config.yaml", Some(config)), (".wild/config.yaml", Some(&settings))])
             .await;
-        let cluster = sandbox::Settings { audit_log: Some(root.join(AUDIT_LOG)), ..sandbox::Settings::default() };
-        let sandbox = Sandbox::start(cluster).await.unwrap();
         let settings = format!(
             "instances: [{{name: home, path: {}}}]\negress: {{allow: [\"{url}\"]}}\n",
             root.join("home.git").display()
         );
         let settings = DaemonSettings::parse("daemon.yaml", &settings).unwrap();
-        let daemon = open(&settings, &root, sandbox.kubeconfig()).await;
+        let daemon = open(&settings, &root, Access::Text(cluster.kubeconfig()), clock).await;
         let handle = daemon.instance("home").unwrap();
-        let world = Self { daemon, handle, sandbox, repository, upstream, settings, root, _directory: directory };
+        let world =
+            Self { daemon, handle, cluster, repository, upstream, settings, clock, root, _directory: directory };
         world.fetch().await;
         world
     }
@@ -78,16 +123,28 @@ impl World {
 
     /// Stops the daemon and starts another on the same state.
     pub(crate) async fn restart(&mut self) {
-        self.daemon.stop().await;
-        self.daemon = open(&self.settings, &self.root, self.sandbox.kubeconfig()).await;
-        self.handle = self.daemon.instance("home").unwrap();
+        self.restart_by(Access::Text(self.cluster.kubeconfig())).await;
     }
 
     /// Stops the daemon and starts another that reaches the cluster by another address.
     pub(crate) async fn restart_through(&mut self, address: &str) {
+        self.restart_by(Access::Text(kubeconfig_of(address))).await;
+    }
+
+    /// The same, with a daemon that waits less long.
+    pub(crate) async fn restart_hurried(&mut self, address: &str, patience: Patience) {
+        self.restart_by(Access::Hurried(kubeconfig_of(address), patience)).await;
+    }
+
+    /// Stops the daemon and starts another whose clock hardly moves.
+    pub(crate) async fn restart_slow(&mut self) {
+        self.clock = slow_clock;
+        self.restart().await;
+    }
+
+    async fn restart_by(&mut self, access: Access) {
         self.daemon.stop().await;
-        let kubeconfig = self.sandbox.kubeconfig().replace(self.sandbox.url(), address);
-        self.daemon = open(&self.settings, &self.root, kubeconfig).await;
+        self.daemon = open(&self.settings, &self.root, access, self.clock).await;
         self.handle = self.daemon.instance("home").unwrap();
     }
 
@@ -98,19 +155,12 @@ impl World {
             let _ = std::fs::remove_file(self.root.join("state").join(file));
         }
         assert!(!self.root.join("state/wild.db").exists());
-        self.daemon = open(&self.settings, &self.root, self.sandbox.kubeconfig()).await;
-        self.handle = self.daemon.instance("home").unwrap();
-    }
-
-    /// Stops the cluster; nothing answers at its address any more.
-    pub(crate) async fn stop_cluster(&mut self) {
-        let other = Sandbox::start(sandbox::Settings::default()).await.unwrap();
-        std::mem::replace(&mut self.sandbox, other).stop().await;
+        self.restart().await;
     }
 
     /// Wakes an app as the schedule does and waits until it was looked at.
     pub(crate) async fn look_again(&self, app: &str) {
-        let since = clock();
+        let since = (self.clock)();
         self.handle.wake(Trigger { app: Some(AppName::parse(app).unwrap()), reason: Reason::Scheduled });
         self.looked_at(app, since).await;
     }
@@ -169,8 +219,10 @@ impl World {
 
     /// Makes an object in the cluster as another tool would.
     pub(crate) async fn make(&self, path: &str, body: serde_json::Value) {
-        let answer = reqwest::Client::new()
-            .post(format!("{}{path}?fieldManager=helm", self.sandbox.url()))
+        let answer = self
+            .cluster
+            .client()
+            .post(format!("{}{path}?fieldManager=helm", self.cluster.url()))
             .header("Content-Type", "application/json")
             .body(body.to_string())
             .send()
@@ -278,7 +330,7 @@ impl World {
 
     /// Reads an object from the cluster without our code.
     pub(crate) async fn get(&self, path: &str) -> Option<serde_json::Value> {
-        let answer = reqwest::Client::new().get(format!("{}{path}", self.sandbox.url())).send().await.unwrap();
+        let answer = self.cluster.client().get(format!("{}{path}", self.cluster.url())).send().await.unwrap();
         if answer.status() == 404 { None } else { Some(answer.json().await.unwrap()) }
     }
 
@@ -290,8 +342,10 @@ impl World {
 
     /// Changes an object that may be gone meanwhile, and returns what the cluster said.
     pub(crate) async fn try_patch(&self, path: &str, body: serde_json::Value) -> (reqwest::StatusCode, String) {
-        let answer = reqwest::Client::new()
-            .patch(format!("{}{path}?fieldManager=kubectl-edit", self.sandbox.url()))
+        let answer = self
+            .cluster
+            .client()
+            .patch(format!("{}{path}?fieldManager=kubectl-edit", self.cluster.url()))
             .header("Content-Type", "application/merge-patch+json")
             .body(body.to_string())
             .send()
@@ -302,7 +356,7 @@ impl World {
 
     /// Deletes an object as a person would, if it is there.
     pub(crate) async fn try_delete(&self, path: &str) {
-        let answer = reqwest::Client::new().delete(format!("{}{path}", self.sandbox.url())).send().await.unwrap();
+        let answer = self.cluster.client().delete(format!("{}{path}", self.cluster.url())).send().await.unwrap();
         assert!(answer.status().is_success() || answer.status() == 404, "{path}: {}", answer.status());
     }
 
@@ -321,21 +375,35 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl<C: Ground> Drop for World<C> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        let log = self.root.join(AUDIT_LOG);
+        if std::thread::panicking() || !log.exists() {
             return;
         }
-        let log = std::fs::read_to_string(self.root.join(AUDIT_LOG)).unwrap();
+        let log = std::fs::read_to_string(log).unwrap();
         let unknown = unknown(&log);
         let why = "no script of fixtures/scripts/api asks these of a real API server";
         assert!(unknown.is_empty(), "{why}:\n{}", unknown.join("\n"));
     }
 }
 
-async fn open(settings: &DaemonSettings, root: &std::path::Path, kubeconfig: String) -> Daemon {
+/// Returns the kubeconfig of a server that asks nobody who he is.
+fn kubeconfig_of(address: &str) -> String {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "proxy", "cluster": {"server": address}}],
+        "users": [{"name": "nobody", "user": {}}],
+        "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "nobody"}}],
+        "current-context": "proxy",
+    })
+    .to_string()
+}
+
+async fn open(settings: &DaemonSettings, root: &std::path::Path, access: Access, clock: fn() -> Timestamp) -> Daemon {
     let state = StateDirectory::open(&root.join("state")).unwrap();
-    let start = Start { state, clock, access: Some(Access::Text(kubeconfig)), work: Work::Everything };
+    let start = Start { state, clock, access: Some(access), work: Work::Everything };
     Daemon::start(settings.clone(), start).await.unwrap()
 }
 

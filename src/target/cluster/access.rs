@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
+use super::patience::Patience;
 use super::{Inner, locked};
 use crate::target::{Reachability, Refusal, RefusalKind};
 
@@ -25,8 +26,20 @@ pub enum Access {
     },
     /// By the text of a kubeconfig.
     Text(String),
+    /// The same with waits of its own.
+    Hurried(String, Patience),
     /// By the service account of the pod we run in.
     InCluster,
+}
+
+impl Access {
+    /// Returns how long a cluster is waited for that is reached like this.
+    pub(super) fn patience(&self) -> Patience {
+        match self {
+            Self::Hurried(_, patience) => *patience,
+            Self::File { .. } | Self::Text(_) | Self::InCluster => Patience::default(),
+        }
+    }
 }
 
 /// Makes the client of a connection.
@@ -42,7 +55,9 @@ impl Inner {
     /// Reads the files of the connection again if the server does not answer or does not know us: certificates and tokens expire, and
     /// somebody puts new ones into their place. What does not read changes nothing.
     pub(super) async fn renew(&self) {
-        if *locked(&self.reachability) == Reachability::Reachable || matches!(self.access, Access::Text(_)) {
+        if *locked(&self.reachability) == Reachability::Reachable
+            || matches!(self.access, Access::Text(_) | Access::Hurried(..))
+        {
             return;
         }
         if let Ok(client) = client(&self.access).await {
@@ -64,7 +79,7 @@ async fn config(access: &Access) -> Result<kube::Config, Refusal> {
                 context.clone(),
             )
         }
-        Access::Text(text) => {
+        Access::Text(text) | Access::Hurried(text, _) => {
             (Kubeconfig::from_yaml(text).map_err(|error| settings("read the kubeconfig", &error))?, String::new())
         }
     };

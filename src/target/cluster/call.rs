@@ -75,7 +75,7 @@ impl Inner {
     /// Sends a request and returns status code and JSON answer of a success, or the refusal.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
         let attempt = call.attempt.clone();
-        let deadline = call.deadline;
+        let deadline = call.deadline / self.patience.haste;
         let result = match tokio::time::timeout(deadline, self.exchange(call)).await {
             Ok(result) => result,
             Err(_) => {

@@ -13,6 +13,7 @@ mod contents;
 mod discovery;
 mod free;
 mod limit;
+mod patience;
 mod watch;
 mod write;
 
@@ -32,6 +33,7 @@ use crate::model::{InstanceId, Object, ObjectId, OwnEntry};
 pub use access::Access;
 use cache::Cache;
 use limit::Limit;
+pub use patience::Patience;
 
 /// Reads in flight.
 const READ_LIMIT: usize = 16;
@@ -45,6 +47,7 @@ pub struct Cluster {
 struct Inner {
     client: Mutex<kube::Client>,
     access: Access,
+    patience: Patience,
     instance: InstanceId,
     control_namespace: String,
     kinds: Mutex<discovery::Kinds>,
@@ -76,6 +79,7 @@ impl Cluster {
         let inner = Inner {
             client: Mutex::new(access::client(access).await?),
             access: access.clone(),
+            patience: access.patience(),
             instance: instance.clone(),
             control_namespace: control_namespace.to_owned(),
             kinds: Mutex::default(),

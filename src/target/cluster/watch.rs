@@ -1,13 +1,14 @@
 //! One watch per kind in use, for the objects that carry our instance label.
 //!
 //! A watch begins with its list in the same stream; where a server cannot do that, a list goes before it. Kinds with a health rule come in
-//! full form, all others as metadata; Secrets and ConfigMaps are never read. Bookmarks keep the version from which a closed stream goes on.
+//! full form, all others as metadata; Secrets and ConfigMaps are never read. Bookmarks keep the version from which a closed stream goes on;
+//! now and then a kind is listed anew, because an event that never came is found by nothing else.
 //!
 //! Not here: what is kept and what is news (`cache`).
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::{AsyncBufRead, AsyncBufReadExt};
 use http::Request;
@@ -20,10 +21,6 @@ use crate::health;
 use crate::model::{Object, ObjectId};
 use crate::target::{Quoting, Refusal, RefusalKind};
 
-/// How long a stream is kept before the server closes it; shorter than the five minutes after which proxies do.
-const STREAM_SECONDS: u32 = 290;
-/// How long nothing, not even a bookmark, may arrive until a stream counts as dead.
-const IDLE_DEADLINE: Duration = Duration::from_secs(150);
 /// How long opening waits for the first lists.
 const OPEN_DEADLINE: Duration = Duration::from_secs(15);
 /// How long one page of a list may take.
@@ -72,7 +69,13 @@ pub(super) async fn open(inner: &Arc<Inner>, kinds: &BTreeSet<Kind>) -> Result<(
 
 /// Keeps the watch of a kind open until the cluster is dropped.
 async fn keep_open(cluster: Weak<Inner>, kind: Kind, stop: tokio_util::sync::CancellationToken) {
-    let mut state = Stream { kind, version: None, listed: BTreeSet::new(), list_first: false };
+    let mut state = Stream {
+        kind,
+        version: None,
+        listed: BTreeSet::new(),
+        list_first: false,
+        listed_at: Instant::now(),
+    };
     let mut wait = FIRST_RETRY;
     loop {
         let Some(inner) = cluster.upgrade() else { return };
@@ -107,6 +110,8 @@ struct Stream {
     version: Option<String>,
     listed: BTreeSet<ObjectId>,
     list_first: bool,
+    /// When its last list was complete.
+    listed_at: Instant,
 }
 
 impl Stream {
@@ -146,12 +151,19 @@ impl Stream {
     /// Opens the stream and reads it to its end; returns whether anything arrived.
     async fn attempt(&mut self, inner: &Inner) -> Result<bool, Refusal> {
         let path = inner.list_path(&self.kind).await?;
+        if self.listed_at.elapsed() >= inner.patience.relist_of(&self.kind.kind) {
+            self.version = None;
+        }
+        if self.version.is_none() {
+            // What a list held that broke off is not what the next one holds.
+            self.listed.clear();
+        }
         if self.list_first && self.version.is_none() {
             self.list(inner, &path).await?;
         }
         let mut lines = Box::pin(self.connect(inner, &path).await?);
         let mut heard = false;
-        while let Some(line) = next_line(&mut lines, &self.kind).await? {
+        while let Some(line) = next_line(&mut lines, &self.kind, inner.patience.idle).await? {
             if line.is_empty() {
                 continue;
             }
@@ -170,9 +182,9 @@ impl Stream {
             Some(version) => format!("resourceVersion={version}"),
             None => "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
         };
-        let uri = format!(
-            "{path}?watch=1&{from}&allowWatchBookmarks=true&timeoutSeconds={STREAM_SECONDS}&labelSelector={selector}"
-        );
+        let seconds = inner.patience.stream.as_secs();
+        let uri =
+            format!("{path}?watch=1&{from}&allowWatchBookmarks=true&timeoutSeconds={seconds}&labelSelector={selector}");
         let attempt = format!("watch {}", self.kind.kind);
         let request = Request::builder().uri(uri).header("Accept", self.accept()).body(Vec::new());
         let request = request.map_err(|error| Refusal::new(RefusalKind::Server, format!("{attempt}: {error}")))?;
@@ -220,7 +232,6 @@ impl Stream {
             "ERROR" => {
                 // 410 and its kin: the version is too old, so the list comes again.
                 self.version = None;
-                self.listed.clear();
                 return Ok(false);
             }
             word => {
@@ -241,6 +252,7 @@ impl Stream {
 
     fn end_of_list(&mut self, inner: &Inner) {
         let listed = std::mem::take(&mut self.listed);
+        self.listed_at = Instant::now();
         inner.cache().synced(&self.kind.group, &self.kind.kind, &listed);
         inner.synced.notify_waiters();
         inner.news.notify_one();
@@ -292,11 +304,15 @@ fn version_of(object: &Object) -> Option<String> {
 }
 
 /// Reads one line, or nothing at the end of the stream. The length of a line and the wait for it are bounded.
-async fn next_line(lines: &mut (impl AsyncBufRead + Unpin), kind: &Kind) -> Result<Option<String>, Refusal> {
+async fn next_line(
+    lines: &mut (impl AsyncBufRead + Unpin),
+    kind: &Kind,
+    idle: Duration,
+) -> Result<Option<String>, Refusal> {
     let attempt = |what: &str| Refusal::new(RefusalKind::Timeout, format!("watch {}: {what}", kind.kind));
     let mut line = Vec::new();
     let mut limited = futures::AsyncReadExt::take(lines, MAX_FRAME_BYTES as u64);
-    let read = tokio::time::timeout(IDLE_DEADLINE, limited.read_until(b'\n', &mut line)).await;
+    let read = tokio::time::timeout(idle, limited.read_until(b'\n', &mut line)).await;
     match read {
         Err(_) => Err(attempt("nothing arrived, not even a bookmark")),
         Ok(Err(error)) => Err(attempt(&error.to_string())),

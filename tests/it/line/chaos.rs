@@ -129,8 +129,8 @@ async fn disturb(world: &mut World, proxy: &Proxy, dice: &mut Dice) {
         9 => proxy.spoil(To::Writes, Fault::LoseAnswer, 2),
         10 => proxy.spoil(To::Writes, dice.of(&[Fault::Refuse(409, ""), Fault::Refuse(500, ""), Fault::Reset]), 3),
         11 => proxy.spoil(To::Watches, dice.of(&[Fault::Refuse(410, ""), Fault::Reset]), 2),
-        12 => world.sandbox.stop_controller(Controller::Deployment),
-        13 => world.sandbox.start_controller(Controller::Deployment),
+        12 => world.cluster.stop_controller(Controller::Deployment),
+        13 => world.cluster.start_controller(Controller::Deployment),
         14 => world.restart_through(proxy.url()).await,
         15 if dice.roll(2) == 0 => world.restart_without_store().await,
         _ => world.handle.wake(rewild::model::Trigger { app: None, reason: rewild::model::Reason::Scheduled }),
@@ -147,7 +147,7 @@ async fn after_any_chaos_the_cluster_is_as_the_last_commit_says() {
     for name in APPS {
         world.healthy(name).await;
     }
-    let proxy = Proxy::start(world.sandbox.url()).await;
+    let proxy = Proxy::start(world.cluster.url()).await;
     world.restart_through(proxy.url()).await;
     for number in 1..=rounds as u64 {
         if dice.roll(3) == 0 {
@@ -162,7 +162,7 @@ async fn after_any_chaos_the_cluster_is_as_the_last_commit_says() {
         }
     }
     proxy.clear();
-    world.sandbox.start_controller(Controller::Deployment);
+    world.cluster.start_controller(Controller::Deployment);
     // A new revision of every object ends what was put back too often.
     for app in wanted.values_mut() {
         app.image = u64::MAX;

@@ -143,7 +143,7 @@ async fn what_cannot_be_seen_is_not_deleted_and_goes_when_it_can() {
     let mut world = World::start(&["stonedb 15.5"]).await;
     push(&world, &format!("{}{sweep}", fifty("1", "web", "key"))).await;
     world.healthy("plain").await;
-    let proxy = Proxy::start(world.sandbox.url()).await;
+    let proxy = Proxy::start(world.cluster.url()).await;
     proxy.spoil(To::Group("batch"), Fault::Refuse(503, ""), usize::MAX);
     world.restart_through(proxy.url()).await;
     push(&world, &fifty("2", "web", "key")).await;

@@ -43,7 +43,7 @@ const CLAIM_PATH: &str = "/api/v1/namespaces/plain/persistentvolumeclaims/data";
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_wave_waits_until_the_one_before_is_healthy() {
     let world = World::start(&["stonedb 15.5"]).await;
-    world.sandbox.hold_ready("plain", "web");
+    world.cluster.hold_ready("plain", "web");
     push(&world, &[("web.yaml", &web("web:1")), ("late.yaml", LATE)]).await;
     world
         .until("the second wave waits", async || {
@@ -56,7 +56,7 @@ async fn a_later_wave_waits_until_the_one_before_is_healthy() {
     assert_eq!(world.get(LATE_PATH).await, None);
     let head = world.head().await;
     assert_eq!(world.status(&head, "wild/deploy").await.as_deref(), Some("pending"));
-    world.sandbox.release_ready("plain", "web");
+    world.cluster.release_ready("plain", "web");
     world.healthy("plain").await;
     assert!(world.get(LATE_PATH).await.is_some());
 }
@@ -99,7 +99,7 @@ async fn what_an_autoscaler_scaled_stays_also_over_a_new_revision() {
     push(&world, &[("web.yaml", &web("web:1"))]).await;
     world.healthy("plain").await;
     let scaled = reqwest::Client::new()
-        .patch(format!("{}{WEB_PATH}/scale?fieldManager=kube-controller-manager", world.sandbox.url()))
+        .patch(format!("{}{WEB_PATH}/scale?fieldManager=kube-controller-manager", world.cluster.url()))
         .header("Content-Type", "application/merge-patch+json")
         .body(json!({"spec": {"replicas": 3}}).to_string());
     assert!(scaled.send().await.unwrap().status().is_success());

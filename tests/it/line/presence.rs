@@ -86,13 +86,13 @@ async fn a_namespace_that_a_finalizer_of_a_person_holds_is_freed_and_the_app_com
 #[tokio::test(flavor = "multi_thread")]
 async fn a_namespace_that_still_holds_something_is_never_freed() {
     let world = impatient().await;
-    world.sandbox.stop_controller(Controller::Namespace);
+    world.cluster.stop_controller(Controller::Namespace);
     world.try_delete(NAMESPACE).await;
     until_told(&world, "it still holds").await;
     let namespace = world.get(NAMESPACE).await.unwrap();
     assert_eq!(namespace["spec"]["finalizers"], json!(["kubernetes"]));
     // The cluster gets to it after all, and the app starts anew.
-    world.sandbox.start_controller(Controller::Namespace);
+    world.cluster.start_controller(Controller::Namespace);
     world
         .until("the namespace is another one", async || {
             world.look_again("stonedb").await;

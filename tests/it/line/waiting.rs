@@ -29,7 +29,7 @@ const BLOG: &str = "/apis/apps/v1/namespaces/quillblog/deployments/quillblog";
 #[tokio::test(flavor = "multi_thread")]
 async fn an_app_waits_for_what_it_requires_and_is_released_by_itself() {
     let world = World::start(&["stonedb 15.5"]).await;
-    world.sandbox.hold_ready("stonedb", "stonedb");
+    world.cluster.hold_ready("stonedb", "stonedb");
     world.done(add("stonedb", &[])).await;
     world.done(add("quillblog", &[])).await;
     world.done(deploy("stonedb")).await;
@@ -38,7 +38,7 @@ async fn an_app_waits_for_what_it_requires_and_is_released_by_itself() {
     let state = world.state("quillblog").await.unwrap();
     assert_eq!((state.intent.as_str(), state.reason.as_str()), ("blocked", "RequirementNotReady"), "{state:#?}");
     assert_eq!(world.get(BLOG).await, None);
-    world.sandbox.release_ready("stonedb", "stonedb");
+    world.cluster.release_ready("stonedb", "stonedb");
     world.healthy("stonedb").await;
     world.healthy("quillblog").await;
     assert!(world.get(BLOG).await.is_some());
@@ -47,7 +47,7 @@ async fn an_app_waits_for_what_it_requires_and_is_released_by_itself() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_status_says_success_before_health_was_seen() {
     let world = World::start(&["stonedb 15.5"]).await;
-    world.sandbox.hold_ready("stonedb", "stonedb");
+    world.cluster.hold_ready("stonedb", "stonedb");
     world.done(add("stonedb", &[])).await;
     world.done(deploy("stonedb")).await;
     let head = world.head().await;
@@ -58,7 +58,7 @@ async fn no_status_says_success_before_health_was_seen() {
         world.look_again("stonedb").await;
         assert_eq!(world.status(&head, "wild/deploy").await.as_deref(), Some("pending"));
     }
-    world.sandbox.release_ready("stonedb", "stonedb");
+    world.cluster.release_ready("stonedb", "stonedb");
     world
         .until("the status is success", async || world.status(&head, "wild/deploy").await.as_deref() == Some("success"))
         .await;
@@ -146,7 +146,7 @@ async fn settings_that_cannot_be_read_stop_no_app_and_no_start() {
 async fn a_verdict_on_a_commit_that_nobody_looked_at_yet_is_not_that_of_the_one_before() {
     let world = World::start(&["stonedb 15.5"]).await;
     installed(&world, &["stonedb"]).await;
-    world.sandbox.hold_ready("stonedb", "extra");
+    world.cluster.hold_ready("stonedb", "extra");
     let list = world.file("main", LIST).await.unwrap();
     let list = list.replace("- service.yaml", "- service.yaml\n  - extra.yaml");
     let files = [(LIST, Some(list.as_str())), ("apps/stonedb/extra.yaml", Some(EXTRA))];
@@ -156,7 +156,7 @@ async fn a_verdict_on_a_commit_that_nobody_looked_at_yet_is_not_that_of_the_one_
     assert_eq!(world.status(&pushed, "wild/deploy").await.as_deref(), Some("pending"));
     world.look_again("stonedb").await;
     assert_eq!(world.status(&pushed, "wild/deploy").await.as_deref(), Some("pending"));
-    world.sandbox.release_ready("stonedb", "extra");
+    world.cluster.release_ready("stonedb", "extra");
     world
         .until("it is success", async || world.status(&pushed, "wild/deploy").await.as_deref() == Some("success"))
         .await;

@@ -1,0 +1,52 @@
+//! How long a cluster is waited for.
+//!
+//! Not here: how long each sort of request may take (`call`).
+
+use std::time::Duration;
+
+/// How long a stream is kept before the server closes it; shorter than the five minutes after which proxies do.
+const STREAM: Duration = Duration::from_secs(290);
+/// How long nothing, not even a bookmark, may arrive until a stream counts as dead. The server sends a bookmark each minute.
+const IDLE_DEADLINE: Duration = Duration::from_secs(150);
+/// After how long a kind is listed anew: the longest that an event which never came stays unseen.
+const RELIST: Duration = Duration::from_secs(60 * 60);
+
+/// How long a cluster is waited for. The default is the product's; tests of what follows when a wait is over take shorter ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Patience {
+    /// By how much the deadline of every request is divided.
+    pub haste: u32,
+    /// How long a watch is kept before the server closes it.
+    pub stream: Duration,
+    /// How long nothing may arrive on a watch until it counts as dead.
+    pub idle: Duration,
+    /// After how long a kind is listed anew, one fifth more or less.
+    pub relist: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { haste: 1, stream: STREAM, idle: IDLE_DEADLINE, relist: RELIST }
+    }
+}
+
+impl Patience {
+    /// Returns after how long a kind is listed anew: always the same for one kind, so that not all are at the same moment.
+    pub(super) fn relist_of(&self, kind: &str) -> Duration {
+        let sum: u32 = kind.bytes().map(u32::from).sum();
+        self.relist / 100 * (80 + sum % 41)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_listed_anew_within_a_fifth_of_an_hour_around_it() {
+        let minutes = |kind| Patience::default().relist_of(kind).as_secs() / 60;
+        let all = ["ConfigMap", "Secret", "Deployment", "Service", "Job"].map(minutes);
+        assert!(all.iter().all(|minutes| (48..=72).contains(minutes)), "{all:?}");
+        assert_ne!(all[0], all[1]);
+    }
+}

@@ -1,0 +1,255 @@
+//! Faults between us and the cluster: a revision ends as without them, once, and nothing says so before it is true.
+//!
+//! Each row is a world of its own, so rows run side by side. Also read by `tests/live/weather.rs`, where all meet one real API server. Not
+//! here: the faults themselves (`proxy.rs`).
+
+use std::time::Duration;
+
+use rewild::model::CommitId;
+use rewild::target::Patience;
+use serde_json::{Value, json};
+
+use crate::proxy::{Fault, Frames, Proxy, To};
+use crate::world::{Ground, World};
+
+/// Corrections of one object after which a fight must have been seen.
+const ROUNDS: i64 = 5;
+
+/// What goes wrong, how often, and whether already when the daemon starts.
+#[derive(Clone, Copy)]
+pub(crate) struct Row {
+    to: To,
+    fault: Fault,
+    times: usize,
+    at_start: bool,
+}
+
+const fn row(to: To, fault: Fault, times: usize) -> Row {
+    Row { to, fault, times, at_start: false }
+}
+
+const fn at_start(to: To, fault: Fault, times: usize) -> Row {
+    Row { to, fault, times, at_start: true }
+}
+
+/// F23 to F25, F27, F28 and F34 to F37: what an API server and the way to it do in bad weather.
+pub(crate) const ROWS: [Row; 17] = [
+    row(To::Writes, Fault::LoseAnswer, 1),
+    row(To::Writes, Fault::LoseAnswer, 3),
+    row(To::Writes, Fault::Truncate, 2),
+    row(To::Writes, Fault::Reset, 1),
+    row(To::Writes, Fault::Hold, 2),
+    row(To::Writes, Fault::Refuse(409, ""), 2),
+    row(To::Writes, Fault::Refuse(429, "1"), 1),
+    row(To::Writes, Fault::Refuse(429, "garbage"), 1),
+    row(To::Writes, Fault::Refuse(429, "1000000000000"), 1),
+    row(To::Writes, Fault::Refuse(429, "3600"), 1),
+    row(To::Writes, Fault::Refuse(500, ""), 1),
+    row(To::Writes, Fault::Refuse(503, ""), 4),
+    at_start(To::Watches, Fault::Refuse(410, ""), 2),
+    at_start(To::Watches, Fault::Reset, 4),
+    at_start(To::Calls, Fault::Hold, 3),
+    at_start(To::Calls, Fault::Truncate, 3),
+    at_start(To::All, Fault::Reset, 6),
+];
+
+/// F26 and F29 to F32: what a watch does not tell, tells late, or tells twice.
+pub(crate) const FRAMES: [Frames; 8] = [
+    Frames::Silent,
+    Frames::Twice,
+    Frames::Again,
+    Frames::Bookmarks,
+    Frames::Without("DELETED"),
+    Frames::Without("MODIFIED"),
+    Frames::Stale,
+    Frames::Cut,
+];
+
+/// Requests are given up ten times sooner than in the product.
+const HASTY: Patience = Patience {
+    haste: 10,
+    stream: Duration::from_secs(290),
+    idle: Duration::from_secs(150),
+    relist: Duration::from_secs(3_600),
+};
+/// Watches are closed, doubted and begun anew within seconds; what takes an hour in the product is waited for.
+const RESTLESS: Patience =
+    Patience { haste: 1, stream: Duration::from_secs(2), idle: Duration::from_secs(4), relist: Duration::from_secs(3) };
+
+/// An app with a config map and a Deployment in a namespace of its own.
+pub(crate) struct Plain<'a, C: Ground> {
+    pub(crate) world: World<C>,
+    pub(crate) name: &'a str,
+}
+
+impl<C: Ground> Plain<'_, C> {
+    fn config_path(&self) -> String {
+        format!("/api/v1/namespaces/{0}/configmaps/config", self.name)
+    }
+
+    fn extra_path(&self) -> String {
+        format!("/api/v1/namespaces/{0}/configmaps/extra", self.name)
+    }
+
+    fn web_path(&self) -> String {
+        format!("/apis/apps/v1/namespaces/{0}/deployments/web", self.name)
+    }
+
+    /// Commits a version of the app, with one more config map or without.
+    async fn push(&self, version: &str, extra: bool) -> CommitId {
+        let more = if extra { ", extra.yaml" } else { "" };
+        let list = format!("namespace: {}\nresources: [config.yaml, web.yaml{more}]\n", self.name);
+        let config = |name: &str| {
+            format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{version: \"{version}\"}}\n")
+        };
+        let web = format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec:\n  replicas: 1\n  selector: {{matchLabels: {{app: web}}}}\n  \
+             template:\n    metadata: {{labels: {{app: web}}}}\n    spec:\n      containers:\n      - name: web\n        image: web:{version}\n"
+        );
+        let path = |file: &str| format!("apps/{}/{file}", self.name);
+        let files = [
+            (path("kustomization.yaml"), Some(list)),
+            (path("config.yaml"), Some(config("config"))),
+            (path("web.yaml"), Some(web)),
+            (path("extra.yaml"), extra.then(|| config("extra"))),
+        ];
+        let changes: Vec<(&str, Option<&str>)> =
+            files.iter().map(|(path, text)| (path.as_str(), text.as_deref())).collect();
+        self.world.push(&format!("version {version}"), &changes).await
+    }
+
+    async fn live(&self) -> [Value; 2] {
+        let [config, web] = [self.config_path(), self.web_path()];
+        [self.world.get(&config).await.unwrap_or_default(), self.world.get(&web).await.unwrap_or_default()]
+    }
+
+    /// Waits until a version is applied and said to be; nothing may say so before.
+    async fn ends(&self, head: &CommitId, version: &str, what: &str) {
+        self.world
+            .until(&format!("{what}: the revision is applied"), async || {
+                let said = self.world.status(head, "wild/deploy").await.as_deref() == Some("success");
+                let [config, web] = self.live().await;
+                let done = shows(&config, &web, version);
+                assert!(done || !said, "{what}: success was said too early");
+                said && done
+            })
+            .await;
+    }
+}
+
+fn shows(config: &Value, web: &Value, version: &str) -> bool {
+    config["data"]["version"] == json!(version)
+        && web["spec"]["template"]["spec"]["containers"][0]["image"] == json!(format!("web:{version}"))
+}
+
+fn generation(object: &Value) -> i64 {
+    object["metadata"]["generation"].as_i64().unwrap()
+}
+
+/// Checks that one revision ends the same in bad weather.
+pub(crate) async fn check<C: Ground>(row: Row, mut plain: Plain<'_, C>) {
+    let Row { to, fault, times, at_start } = row;
+    let what = format!("{fault:?} to {to:?}, {times} times");
+    plain.push("1", false).await;
+    plain.world.healthy(plain.name).await;
+    let before = plain.live().await;
+    let proxy = Proxy::start_with(&plain.world.cluster.url(), plain.world.cluster.client()).await;
+    if at_start {
+        proxy.spoil(to, fault, times);
+    }
+    // Only where an answer never comes is it worth to give up sooner: a slow machine is no fault.
+    let patience = if matches!(fault, Fault::Hold) { HASTY } else { Patience::default() };
+    plain.world.restart_hurried(proxy.url(), patience).await;
+    if !at_start {
+        plain.world.healthy(plain.name).await;
+        proxy.spoil(to, fault, times);
+    }
+    let head = plain.push("2", false).await;
+    plain.ends(&head, "2", &what).await;
+    let after = plain.live().await;
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"], "{what}: it was made anew");
+    }
+    assert_eq!(generation(&after[1]), generation(&before[1]) + 1, "{what}: it was changed more than once");
+    assert_eq!(proxy.hits(), times, "{what}: the fault was not met");
+    plain.world.stop().await;
+}
+
+/// Checks that what people do is put back, once, whatever the watches tell of it.
+pub(crate) async fn check_frames<C: Ground>(frames: Frames, mut plain: Plain<'_, C>) {
+    let what = format!("{frames:?}");
+    let proxy = Proxy::start_with(&plain.world.cluster.url(), plain.world.cluster.client()).await;
+    plain.push("1", true).await;
+    plain.world.restart_hurried(proxy.url(), RESTLESS).await;
+    plain.world.healthy(plain.name).await;
+    let head = plain.push("2", false).await;
+    plain.ends(&head, "2", &what).await;
+    plain.world.until("the extra one is pruned", async || plain.world.get(&plain.extra_path()).await.is_none()).await;
+    let before = plain.live().await;
+    proxy.bend(frames);
+    if frames == Frames::Stale {
+        plain.world.restart_hurried(proxy.url(), RESTLESS).await;
+    } else {
+        plain.world.patch(&plain.config_path(), json!({"data": {"version": "by hand"}})).await;
+        plain.world.try_delete(&plain.web_path()).await;
+    }
+    plain.world.until(&format!("{what}: the fault is met"), async || proxy.hits() > 0).await;
+    plain.world.look_again(plain.name).await;
+    if matches!(frames, Frames::Cut | Frames::Bookmarks | Frames::Stale) {
+        proxy.bend(Frames::Straight);
+    }
+    plain
+        .world
+        .until(&format!("{what}: all is as committed"), async || {
+            let [config, web] = plain.live().await;
+            shows(&config, &web, "2")
+        })
+        .await;
+    plain.world.healthy(plain.name).await;
+    let after = plain.live().await;
+    assert_eq!(before[0]["metadata"]["uid"], after[0]["metadata"]["uid"], "{what}: it was made anew");
+    if frames == Frames::Stale {
+        assert_eq!(before[1]["metadata"]["uid"], after[1]["metadata"]["uid"], "{what}: it was made anew");
+        assert_eq!(generation(&before[1]), generation(&after[1]), "{what}: it was changed");
+    } else {
+        assert_ne!(before[1]["metadata"]["uid"], after[1]["metadata"]["uid"], "{what}: it was not deleted");
+        assert_eq!(generation(&after[1]), 1, "{what}: it was made more than once");
+    }
+    assert!(plain.world.get(&plain.extra_path()).await.is_none(), "{what}: what was pruned came back");
+    proxy.bend(Frames::Straight);
+    let head = plain.push("3", false).await;
+    plain.ends(&head, "3", &what).await;
+    let last = plain.live().await;
+    assert_eq!(generation(&last[1]), generation(&after[1]) + 1, "{what}: it was changed more than once");
+    plain.world.stop().await;
+}
+
+/// F38: checks that a fight is seen within five rounds, told, and not gone on with.
+pub(crate) async fn check_fight<C: Ground>(mut plain: Plain<'_, C>) {
+    plain.world.restart_slow().await;
+    plain.push("1", false).await;
+    plain.world.healthy(plain.name).await;
+    let begun = generation(&plain.live().await[1]);
+    let (world, path) = (&plain.world, plain.web_path());
+    world
+        .until("the fight is told", async || {
+            if world.get(&path).await.is_some_and(|web| web["spec"]["replicas"] == json!(1)) {
+                world.patch(&path, json!({"spec": {"replicas": 5}})).await;
+            }
+            world.state(plain.name).await.is_some_and(|state| state.reason == "Fighting")
+        })
+        .await;
+    // Each round is a change of theirs and one of ours.
+    let told = plain.live().await;
+    assert!(generation(&told[1]) <= begun + 2 * ROUNDS + 1, "the fight went on for too long");
+    let state = world.state(plain.name).await.unwrap();
+    assert!(state.needs_you.contains("kubectl-edit"), "{}", state.needs_you);
+    world.look_again(plain.name).await;
+    let later = plain.live().await;
+    assert_eq!(generation(&later[1]), generation(&told[1]), "it was put back all the same");
+    assert_eq!(later[1]["spec"]["replicas"], json!(5));
+    // Another field of another object is corrected all the same.
+    world.patch(&plain.config_path(), json!({"data": {"version": "by hand"}})).await;
+    world.until("the other object is put back", async || plain.live().await[0]["data"]["version"] == json!("1")).await;
+    plain.world.stop().await;
+}
