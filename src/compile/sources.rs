@@ -8,8 +8,8 @@ use super::record;
 use crate::base::Timestamp;
 use crate::merge::Remembered;
 use crate::model::{
-    AppName, CommitId, Config, DataFate, Diagnostic, FileTree, Generation, GenerationRecord, PackageName,
-    SETTINGS_PATH, SETTINGS_VERSION, Settings, Upstream,
+    AppName, CommitId, Config, DataFate, Diagnostic, FileTree, Generation, GenerationRecord, HealthRule, HealthTest,
+    PackageName, SETTINGS_PATH, SETTINGS_VERSION, Settings, Upstream,
 };
 use crate::package::{self, Installed, MANIFEST};
 use crate::yaml::{self, Dialect};
@@ -133,7 +133,34 @@ pub fn settings_of(files: &FileTree) -> Result<Settings, Vec<Diagnostic>> {
             format!("apiVersion is {}, and this build reads {SETTINGS_VERSION}", version.unwrap_or("missing"));
         return refuse(line, message, "use a build of that version");
     }
-    yaml::read_typed(SETTINGS_PATH, text)
+    let settings: Settings = yaml::read_typed(SETTINGS_PATH, text)?;
+    let unclear = unclear_rules(&document, &settings.health);
+    if unclear.is_empty() { Ok(settings) } else { Err(unclear) }
+}
+
+/// Returns what keeps rules about health from saying anything.
+fn unclear_rules(document: &yaml::Document, rules: &[HealthRule]) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for (number, rule) in rules.iter().enumerate() {
+        let HealthRule { group, kind, healthy, progressing, suspended, degraded } = rule;
+        let tests: Vec<&HealthTest> = [healthy, progressing, suspended, degraded].into_iter().flatten().collect();
+        let because = if kind.is_empty() {
+            "it names no kind".to_owned()
+        } else if group.is_empty() && matches!(kind.as_str(), "Secret" | "ConfigMap") {
+            format!("a {kind} is never read")
+        } else if tests.is_empty() {
+            "it has neither healthy, progressing, suspended nor degraded".to_owned()
+        } else if let Some(test) = tests.iter().find(|test| !test.path.starts_with('/') || test.equals.is_empty()) {
+            format!("path {:?} with {} values tells nothing", test.path, test.equals.len())
+        } else {
+            continue;
+        };
+        let line = document.line_of(&["health", &number.to_string()]).unwrap_or(document.line);
+        let message = format!("the rule about the health of {kind:?} cannot be used: {because}");
+        let hint = "such as {kind: Gadget, healthy: {path: /status/phase, equals: [Ready]}}";
+        found.push(Diagnostic::error("S104", SETTINGS_PATH, line, message).with_hint(hint));
+    }
+    found
 }
 
 /// Reads `config.yaml`; an instance without one has no values.

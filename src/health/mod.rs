@@ -4,6 +4,7 @@
 //! that progresses for too long is judged where the time is known.
 
 mod condition;
+mod custom;
 mod platform;
 mod storage;
 mod workload;
@@ -11,8 +12,9 @@ mod workload;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Object, ObjectId};
+use crate::model::{HealthRule, Object, ObjectId};
 use condition::{condition, count, is_true, message};
+pub use custom::rule_of;
 
 /// Health of an object or app, worst first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -82,8 +84,8 @@ impl Health {
 /// Returns the health of a live object, seen whole.
 ///
 /// A controller that has not seen the object yet, or not this generation of it, leaves an old or empty status that proves
-/// nothing; so that is asked before the kind's own rule.
-pub fn assess(object: &Object) -> Health {
+/// nothing; so that is asked before the kind's own rule. A rule of the instance stands before ours.
+pub fn assess(object: &Object, rules: &[HealthRule]) -> Health {
     if object.at(&["metadata", "deletionTimestamp"]).is_some() {
         return Health::new(HealthState::Terminating, "it is being deleted");
     }
@@ -97,14 +99,17 @@ pub fn assess(object: &Object) -> Health {
     if let Some(stalled) = condition(object, "Stalled").filter(|condition| is_true(condition)) {
         return Health::degraded(message(stalled));
     }
+    if let Some(rule) = rule_of(rules, object.group(), object.kind()) {
+        return custom::judge(rule, object);
+    }
     rule(object.group(), object.kind()).map_or_else(|| by_ready_condition(object), |rule| rule(object))
 }
 
 /// Returns whether a kind's health stands in its status, so that it must be watched in full form.
 ///
 /// Kinds of other groups than Kubernetes' own are among them, because their controllers speak by conditions.
-pub fn has_rule(group: &str, kind: &str) -> bool {
-    rule(group, kind).is_some() || is_custom(group)
+pub fn has_rule(group: &str, kind: &str, rules: &[HealthRule]) -> bool {
+    rule(group, kind).is_some() || is_custom(group) || rule_of(rules, group, kind).is_some()
 }
 
 /// Returns the health of an app: the worst of its objects, with the first object that has it named.

@@ -7,7 +7,7 @@ use super::*;
 /// Compares state and reason with `state: reason`, or `state` where there is no reason.
 #[track_caller]
 fn check(object: Value, expected: &str) {
-    let health = assess(&Object::from_value(object).unwrap());
+    let health = assess(&Object::from_value(object).unwrap(), &[]);
     assert_eq!(display(&health), expected);
 }
 
@@ -318,12 +318,12 @@ fn kinds_with_a_status_are_watched_in_full_and_configuration_never() {
     for (group, kind) in
         [("apps", "Deployment"), ("", "Service"), ("", "Namespace"), ("cert-manager.io", "Certificate")]
     {
-        assert!(has_rule(group, kind), "{kind}");
+        assert!(has_rule(group, kind, &[]), "{kind}");
     }
     for (group, kind) in
         [("", "Secret"), ("", "ConfigMap"), ("rbac.authorization.k8s.io", "Role"), ("networking.k8s.io", "Ingress")]
     {
-        assert!(!has_rule(group, kind), "{kind}");
+        assert!(!has_rule(group, kind, &[]), "{kind}");
     }
 }
 

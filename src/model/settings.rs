@@ -39,6 +39,9 @@ pub struct Settings {
     /// Fields of live objects that are left to others.
     #[serde(default)]
     pub ignore: Vec<IgnoreRule>,
+    /// How the health of kinds is told whose status we have no rule for, or another.
+    #[serde(default)]
+    pub health: Vec<HealthRule>,
     /// Whether objects without an owner may be taken over without asking.
     #[serde(default)]
     pub adopt: AdoptPolicy,
@@ -236,6 +239,35 @@ pub struct IgnoreRule {
     pub until: String,
     /// Why, for people.
     pub reason: String,
+}
+
+/// How the health of the objects of a kind is told. What holds first, in the order degraded, progressing, suspended, counts; where none
+/// does, an object is healthy if `healthy` holds or is absent, and on its way otherwise.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct HealthRule {
+    /// API group; any if empty.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// It does what it should.
+    pub healthy: Option<HealthTest>,
+    /// It is on its way.
+    pub progressing: Option<HealthTest>,
+    /// It is stopped on purpose.
+    pub suspended: Option<HealthTest>,
+    /// It needs somebody.
+    pub degraded: Option<HealthTest>,
+}
+
+/// A value of an object that means something.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct HealthTest {
+    /// JSON pointer, such as `/status/phase`; `[type=Ready]` stands for the item with that key.
+    pub path: String,
+    /// The values, as text.
+    pub equals: Vec<String>,
 }
 
 /// The merge bot for one app.

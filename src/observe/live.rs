@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::base::Timestamp;
 use crate::health::{self, Health, HealthState};
-use crate::model::{DriftPolicy, Object, ObjectId, OwnEntry, RecordState};
+use crate::model::{DriftPolicy, HealthRule, Object, ObjectId, OwnEntry, RecordState};
 use crate::plan::marks::Identity;
 use crate::plan::{
     Desired, Ending, Existing, Freshness, Live, NamespaceState, Presence, Snapshot, TargetState, namespace, owner,
@@ -47,7 +47,8 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
         let known = record.is_some_and(|record| record.uid == text(&object, "uid"));
         if record.is_some() {
             // Our instance label is gone, so the watch lost it; the object is there all the same.
-            snapshot.live.insert(id.clone(), from_metadata(&id, &object));
+            let live = from_metadata(&id, &object, &snapshot.policy.health);
+            snapshot.live.insert(id.clone(), live);
         }
         if !known {
             note_owner(snapshot, id, &object);
@@ -173,7 +174,7 @@ async fn ending(snapshot: &Snapshot, target: &dyn Target, object: &Object) -> Re
     let since = object.at(&["metadata", "deletionTimestamp"]).and_then(Value::as_str);
     let since = since.and_then(|time| Timestamp::parse(time).ok()).unwrap_or(snapshot.now);
     let mut ending = Ending {
-        why: health::assess(object).reason,
+        why: health::assess(object, &snapshot.policy.health).reason,
         since,
         uid: text(object, "uid"),
         finalizers: namespace::finalizers(object),
@@ -205,7 +206,7 @@ fn from_watch(live: LiveObject) -> Live {
     Live { uid, resource_version, generation, fields, time, terminating, health, managed, whole: None, hash }
 }
 
-fn from_metadata(id: &ObjectId, object: &Object) -> Live {
+fn from_metadata(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Live {
     let managed = object.at(&["metadata", "managedFields"]);
     let own = OwnEntry::of(managed);
     Live {
@@ -215,7 +216,7 @@ fn from_metadata(id: &ObjectId, object: &Object) -> Live {
         fields: own.fields,
         time: own.time,
         terminating: object.at(&["metadata", "deletionTimestamp"]).is_some(),
-        health: health::has_rule(&id.group, &id.kind)
+        health: health::has_rule(&id.group, &id.kind, rules)
             .then(|| Health::new(HealthState::Unknown, "its instance label is gone, so it is not watched")),
         managed: managed.cloned(),
         whole: None,

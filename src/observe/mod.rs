@@ -120,6 +120,7 @@ pub fn policy_of(settings: &Settings, app: &AppName) -> Policy {
         drift: settings.drift_of(app.as_str()),
         suspend: settings.suspension_of(app.as_str()),
         ignore: settings.ignore_of(app.as_str()),
+        health: settings.health.clone(),
         adopt: settings.adopt,
         deletion: settings.deletion.app.clone(),
         recovery: settings.recovery,
@@ -133,6 +134,7 @@ async fn look(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusa
         let own = OwnEntry { fields: record.fields.clone(), time: record.time.clone() };
         target.expect(&record.id, &record.uid, &own);
     }
+    target.judge_by(&snapshot.policy.health);
     if let Err(refusal) = target.watch(&kinds(snapshot)).await
         && target.reachability() != Reachability::Reachable
     {

@@ -11,8 +11,8 @@ use super::marks::Identity;
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
-    AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, Grants, IgnoreRule, InstanceId, Inventory,
-    Object, ObjectId, RecoverySettings, Suspension,
+    AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, Grants, HealthRule, IgnoreRule,
+    InstanceId, Inventory, Object, ObjectId, RecoverySettings, Suspension,
 };
 
 /// The planner's input for one app on one target.
@@ -262,6 +262,8 @@ pub struct Policy {
     pub suspend: Option<Suspension>,
     /// About fields that are left to others.
     pub ignore: Vec<IgnoreRule>,
+    /// About the health of kinds.
+    pub health: Vec<HealthRule>,
     /// About live objects without an owner.
     pub adopt: AdoptPolicy,
     /// About deletions.

@@ -20,7 +20,7 @@ pub use refusal::{FieldConflict, Refusal, RefusalKind};
 
 use crate::base::Timestamp;
 use crate::health::Health;
-use crate::model::{Object, ObjectId, Observed, OwnEntry};
+use crate::model::{HealthRule, Object, ObjectId, Observed, OwnEntry};
 
 /// A boxed answer, so that targets can be told apart at run time.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
@@ -226,6 +226,8 @@ pub trait Target: Send + Sync {
     fn metadata<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>>;
     /// Reads the metadata of everything in a namespace, or refuses if anything could not be seen.
     fn contents<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>>;
+    /// Takes the instance's own rules about health. Kinds that another rule than before is about are listed anew.
+    fn judge_by(&self, rules: &[HealthRule]);
     /// Opens the watches of kinds and returns when their first lists are in, or at a deadline.
     fn watch<'a>(&'a self, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()>;
     /// Makes sure that our ApplySet parent names these kinds and namespaces; writes only to grow it.

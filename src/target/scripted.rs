@@ -10,7 +10,7 @@ use super::{
     Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, Ownership, Reachability, Refusal,
     Target, TargetEvent, WatchState, Written,
 };
-use crate::model::{Object, ObjectId, OwnEntry};
+use crate::model::{HealthRule, Object, ObjectId, OwnEntry};
 
 /// The target.
 #[derive(Default)]
@@ -71,6 +71,8 @@ impl Target for Scripted {
     fn contents<'a>(&'a self, _namespace: &'a str) -> Answer<'a, Vec<Object>> {
         ready(Ok(Vec::new()))
     }
+
+    fn judge_by(&self, _rules: &[HealthRule]) {}
 
     fn watch<'a>(&'a self, _kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
         ready(self.watching.clone().map_or(Ok(()), Err))

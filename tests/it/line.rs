@@ -6,6 +6,7 @@ mod drift;
 mod finish;
 mod growth;
 mod hands;
+mod health;
 mod order;
 mod presence;
 mod restart;

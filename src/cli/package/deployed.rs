@@ -103,7 +103,7 @@ impl Cluster {
                 let answer =
                     self.http.get(format!("{}{path}", self.url)).send().await.map_err(|error| chain(&error))?;
                 let live: Value = answer.json().await.map_err(|error| chain(&error))?;
-                let health = assess(&Object::from_value(live).unwrap_or_default());
+                let health = assess(&Object::from_value(live).unwrap_or_default(), &[]);
                 if !matches!(health.state, HealthState::Healthy | HealthState::Suspended) {
                     unhealthy.push(format!("{name} is {}: {}", health.state.word(), health.reason));
                 }

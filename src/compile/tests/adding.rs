@@ -201,6 +201,29 @@ fn an_older_version_is_added_by_name_and_pinned() {
 }
 
 #[test]
+fn rules_about_health_that_tell_nothing_are_refused_with_their_line() {
+    let check = |rule: &str, expected: &str| {
+        let text = format!("apiVersion: rewild.dev/v1\ninstanceId: k3f7q2m5xd\nhealth:\n- {rule}\n");
+        let mut files = World::new().head().clone();
+        files.insert(RepoPath::parse(SETTINGS_PATH).unwrap(), crate::model::File::text(&text));
+        let found = settings_of(&files).err().unwrap_or_default();
+        let said: Vec<String> =
+            found.iter().map(|found| format!("{} {} {}", found.id, found.line, found.message)).collect();
+        assert_eq!(said.join("\n"), expected, "{rule}");
+    };
+    check("{kind: Gadget, healthy: {path: /status/phase, equals: [Ready, 1.10, true]}}", "");
+    let cannot = "S104 4 the rule about the health of";
+    check("{healthy: {path: /status, equals: [a]}}", &format!("{cannot} \"\" cannot be used: it names no kind"));
+    let no_test = "it has neither healthy, progressing, suspended nor degraded";
+    check("{kind: Gadget, helthy: {path: /a, equals: [b]}}", &format!("{cannot} \"Gadget\" cannot be used: {no_test}"));
+    let no_pointer = "path \"status.phase\" with 1 values tells nothing";
+    let rule = "{kind: Gadget, degraded: {path: status.phase, equals: [Broken]}}";
+    check(rule, &format!("{cannot} \"Gadget\" cannot be used: {no_pointer}"));
+    let rule = "{kind: Secret, healthy: {path: /data/a, equals: [b]}}";
+    check(rule, &format!("{cannot} \"Secret\" cannot be used: a Secret is never read"));
+}
+
+#[test]
 fn settings_that_do_not_read_are_refused_with_their_line() {
     let check = |text: &str, expected: &str| {
         let mut files = World::new().head().clone();

@@ -175,6 +175,7 @@ impl World {
                 policy: Policy {
                     drift: DriftPolicy::Correct,
                     ignore: Vec::new(),
+                    health: Vec::new(),
                     suspend: None,
                     adopt: AdoptPolicy::Ask,
                     deletion: DeletionBudget::default(),

@@ -4,10 +4,11 @@
 //! events of the object are parked, because they were overtaken. Not here: requests (`call`), the stream (`watch`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::health;
-use crate::model::{Object, ObjectId, OwnEntry};
+use crate::model::{HealthRule, Object, ObjectId, OwnEntry};
 use crate::target::{LiveObject, TargetEvent, WatchState, Written};
 
 /// How long without event or bookmark until a watch counts as stale. The server sends a bookmark each minute.
@@ -23,6 +24,8 @@ pub(super) struct Cache {
     kinds: BTreeMap<(String, String), Watched>,
     expected: BTreeMap<ObjectId, Expected>,
     flights: BTreeMap<ObjectId, Flight>,
+    /// The instance's own rules about health.
+    rules: Arc<[HealthRule]>,
     /// By app, how often anything was seen that may change what follows from its objects.
     seen: BTreeMap<String, u64>,
     /// News that nobody has fetched yet; bounded by three per app.
@@ -36,6 +39,8 @@ struct Watched {
     unknown: bool,
     refused: bool,
     last: Option<Instant>,
+    /// How often another rule than before was about its health.
+    judged: usize,
     objects: BTreeMap<ObjectId, LiveObject>,
 }
 
@@ -62,6 +67,32 @@ impl Cache {
         }
         self.kinds.insert(key, Watched::default());
         true
+    }
+
+    /// Takes the instance's own rules about health and returns whether they are others than before. What is known of a kind that is judged
+    /// otherwise now is doubted until its next list.
+    pub(super) fn judge_by(&mut self, rules: &[HealthRule]) -> bool {
+        if *self.rules == *rules {
+            return false;
+        }
+        for ((group, kind), watched) in &mut self.kinds {
+            if health::rule_of(&self.rules, group, kind) != health::rule_of(rules, group, kind) {
+                watched.synced = false;
+                watched.judged += 1;
+            }
+        }
+        self.rules = rules.into();
+        true
+    }
+
+    /// Returns the instance's own rules about health.
+    pub(super) fn rules(&self) -> Arc<[HealthRule]> {
+        self.rules.clone()
+    }
+
+    /// Returns how often another rule than before was about the health of a kind.
+    pub(super) fn judged(&self, group: &str, kind: &str) -> usize {
+        self.kinds.get(&(group.to_owned(), kind.to_owned())).map_or(0, |watched| watched.judged)
     }
 
     /// Returns whether the first list of a kind is in, or will not come.
@@ -159,7 +190,8 @@ impl Cache {
                 || before.as_ref().is_some_and(|live| live.resource_version == observed.resource_version);
             if !echoed {
                 flight.echo = Some((observed.resource_version.clone(), Instant::now()));
-                self.store(id, Some(decode(id, &written.object)));
+                let live = decode(id, &written.object, &self.rules);
+                self.store(id, Some(live));
                 self.flights.insert(id.clone(), flight);
                 return false;
             }
@@ -240,7 +272,7 @@ impl Cache {
 }
 
 /// Takes out of an object what is kept of it.
-pub(super) fn decode(id: &ObjectId, object: &Object) -> LiveObject {
+pub(super) fn decode(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> LiveObject {
     let text = |key: &str| object.at(&["metadata", key]).and_then(serde_json::Value::as_str).unwrap_or("").to_owned();
     let managed = object.at(&["metadata", "managedFields"]);
     LiveObject {
@@ -249,7 +281,7 @@ pub(super) fn decode(id: &ObjectId, object: &Object) -> LiveObject {
         generation: object.at(&["metadata", "generation"]).and_then(serde_json::Value::as_i64).unwrap_or(0),
         own: OwnEntry::of(managed),
         terminating: object.at(&["metadata", "deletionTimestamp"]).is_some(),
-        health: health::has_rule(&id.group, &id.kind).then(|| health::assess(object)),
+        health: health::has_rule(&id.group, &id.kind, rules).then(|| health::assess(object, rules)),
         managed: managed.cloned(),
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
         app: object.label("rewild.dev/app").unwrap_or("").to_owned(),
@@ -261,7 +293,7 @@ mod tests {
     use serde_json::json;
 
     use super::{BTreeSet, Cache, WatchState, decode};
-    use crate::model::{Object, ObjectId, Observed, OwnEntry};
+    use crate::model::{HealthRule, Object, ObjectId, Observed, OwnEntry};
     use crate::target::{LiveObject, TargetEvent, Written};
 
     fn id() -> ObjectId {
@@ -276,7 +308,7 @@ mod tests {
     }
 
     fn live(version: &str, field: &str) -> Option<LiveObject> {
-        Some(decode(&id(), &object(version, field)))
+        Some(decode(&id(), &object(version, field), &[]))
     }
 
     fn written(version: &str, field: &str) -> Written {
@@ -344,6 +376,22 @@ mod tests {
         cache.event(&id(), live("5", "f:data"));
         cache.synced("", "ConfigMap", &[].into());
         assert_eq!(cache.news.pop_first(), Some(drift()));
+    }
+
+    #[test]
+    fn another_rule_about_a_kind_lets_its_objects_be_listed_anew() {
+        let mut cache = cache();
+        cache.open("", "Service");
+        for kind in ["ConfigMap", "Service"] {
+            cache.synced("", kind, &BTreeSet::new());
+        }
+        let rule = HealthRule { kind: "Service".to_owned(), ..HealthRule::default() };
+        assert!(cache.judge_by(std::slice::from_ref(&rule)));
+        assert!(!cache.settled("", "Service") && cache.settled("", "ConfigMap"));
+        assert_eq!((cache.judged("", "Service"), cache.judged("", "ConfigMap")), (1, 0));
+        cache.synced("", "Service", &BTreeSet::new());
+        assert!(!cache.judge_by(&[rule]) && cache.settled("", "Service"));
+        assert!(cache.judge_by(&[]) && !cache.settled("", "Service"));
     }
 
     #[test]

@@ -29,7 +29,7 @@ use super::{
     TargetEvent, WatchState, Written,
 };
 use crate::base::Timestamp;
-use crate::model::{InstanceId, Object, ObjectId, OwnEntry};
+use crate::model::{HealthRule, InstanceId, Object, ObjectId, OwnEntry};
 pub use access::Access;
 use cache::Cache;
 use limit::Limit;
@@ -54,6 +54,7 @@ struct Inner {
     cache: Mutex<Cache>,
     news: Notify,
     synced: Notify,
+    judged_anew: Notify,
     writes: Limit,
     reads: Semaphore,
     parent: apply_set::Parent,
@@ -86,6 +87,7 @@ impl Cluster {
             cache: Mutex::default(),
             news: Notify::new(),
             synced: Notify::new(),
+            judged_anew: Notify::new(),
             writes: Limit::default(),
             reads: Semaphore::new(READ_LIMIT),
             parent: apply_set::Parent::default(),
@@ -166,6 +168,12 @@ impl Target for Cluster {
 
     fn contents<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>> {
         Box::pin(self.inner.contents(namespace))
+    }
+
+    fn judge_by(&self, rules: &[HealthRule]) {
+        if self.inner.cache().judge_by(rules) {
+            self.inner.judged_anew.notify_waiters();
+        }
     }
 
     fn watch<'a>(&'a self, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {

@@ -70,6 +70,7 @@ pub(super) async fn open(inner: &Arc<Inner>, kinds: &BTreeSet<Kind>) -> Result<(
 /// Keeps the watch of a kind open until the cluster is dropped.
 async fn keep_open(cluster: Weak<Inner>, kind: Kind, stop: tokio_util::sync::CancellationToken) {
     let mut state = Stream {
+        judged: 0,
         kind,
         version: None,
         listed: BTreeSet::new(),
@@ -81,6 +82,7 @@ async fn keep_open(cluster: Weak<Inner>, kind: Kind, stop: tokio_util::sync::Can
         let Some(inner) = cluster.upgrade() else { return };
         let ended = tokio::select! {
             () = stop.cancelled() => return,
+            () = inner.judged_anew.notified() => Ended::Closed,
             ended = state.run(&inner) => ended,
         };
         drop(inner);
@@ -110,6 +112,8 @@ struct Stream {
     version: Option<String>,
     listed: BTreeSet<ObjectId>,
     list_first: bool,
+    /// How often its health was judged by another rule when it was opened.
+    judged: usize,
     /// When its last list was complete.
     listed_at: Instant,
 }
@@ -151,8 +155,10 @@ impl Stream {
     /// Opens the stream and reads it to its end; returns whether anything arrived.
     async fn attempt(&mut self, inner: &Inner) -> Result<bool, Refusal> {
         let path = inner.list_path(&self.kind).await?;
-        if self.listed_at.elapsed() >= inner.patience.relist_of(&self.kind.kind) {
+        let judged = inner.cache().judged(&self.kind.group, &self.kind.kind);
+        if self.judged != judged || self.listed_at.elapsed() >= inner.patience.relist_of(&self.kind.kind) {
             self.version = None;
+            self.judged = judged;
         }
         if self.version.is_none() {
             // What a list held that broke off is not what the next one holds.
@@ -186,7 +192,7 @@ impl Stream {
         let uri =
             format!("{path}?watch=1&{from}&allowWatchBookmarks=true&timeoutSeconds={seconds}&labelSelector={selector}");
         let attempt = format!("watch {}", self.kind.kind);
-        let request = Request::builder().uri(uri).header("Accept", self.accept()).body(Vec::new());
+        let request = Request::builder().uri(uri).header("Accept", self.accept(inner)).body(Vec::new());
         let request = request.map_err(|error| Refusal::new(RefusalKind::Server, format!("{attempt}: {error}")))?;
         let client = inner.client();
         let opened = tokio::time::timeout(LIST_DEADLINE, client.request_stream(request)).await;
@@ -203,15 +209,16 @@ impl Stream {
         }
     }
 
-    fn accept(&self) -> &'static str {
-        match self.form() {
+    fn accept(&self, inner: &Inner) -> &'static str {
+        match self.form(inner) {
             Form::Full => "application/json",
             Form::Metadata | Form::MetadataList => METADATA_FORM,
         }
     }
 
-    fn form(&self) -> Form {
-        if health::has_rule(&self.kind.group, &self.kind.kind) { Form::Full } else { Form::Metadata }
+    fn form(&self, inner: &Inner) -> Form {
+        let rules = inner.cache().rules();
+        if health::has_rule(&self.kind.group, &self.kind.kind, &rules) { Form::Full } else { Form::Metadata }
     }
 
     /// Reads one frame; returns false when the stream must be opened anew from the beginning.
@@ -241,7 +248,8 @@ impl Stream {
                 } else {
                     self.listed.insert(id.clone());
                 }
-                let live = (word != "DELETED").then(|| decode(&id, &object));
+                let rules = inner.cache().rules();
+                let live = (word != "DELETED").then(|| decode(&id, &object, &rules));
                 if inner.cache().event(&id, live) {
                     inner.news.notify_one();
                 }
@@ -263,7 +271,7 @@ impl Stream {
         let mut next = String::new();
         for _ in 0..MAX_PAGES {
             let page = format!("{path}?limit={PAGE_SIZE}&labelSelector={}{next}", selector(inner));
-            let form = match self.form() {
+            let form = match self.form(inner) {
                 Form::Full => Form::Full,
                 Form::Metadata | Form::MetadataList => Form::MetadataList,
             };
@@ -273,7 +281,8 @@ impl Stream {
                 let Some(object) = Object::from_value(item.clone()) else { continue };
                 let id = self.id(&object);
                 self.listed.insert(id.clone());
-                inner.cache().event(&id, Some(decode(&id, &object)));
+                let rules = inner.cache().rules();
+                inner.cache().event(&id, Some(decode(&id, &object, &rules)));
             }
             let metadata = |key: &str| {
                 list.get("metadata").and_then(|m| m.get(key)).and_then(Value::as_str).unwrap_or("").to_owned()
