@@ -71,7 +71,12 @@ impl Looked<'_> {
             let to = of(take, others);
             to != *from && self.holds(from, &to)
         };
-        if holds(&self.upstream, &Take::Mine, &Take::Upstream) {
+        // What base has beyond ours may stand beside all that ours has; then base was taken.
+        let is_base = || {
+            let (mine, base) = (of(&Take::Mine, &Take::Upstream), of(&Take::Base, &Take::Upstream));
+            mine != base && !self.holds(&base, &mine)
+        };
+        if holds(&self.upstream, &Take::Mine, &Take::Upstream) && !is_base() {
             return Some(Take::Mine);
         }
         let kept = [Take::Upstream, Take::Base].into_iter().find(|take| holds(&self.mine, take, &Take::Mine));
@@ -155,6 +160,22 @@ mod tests {
     fn what_cannot_be_told_is_left_out() {
         let without = server("3", "3", "hostname: a").replace("  replicas: 3\n", "");
         check(&without, &[("cpu", Take::Upstream)]);
+    }
+
+    #[test]
+    fn base_is_found_where_it_holds_all_that_ours_holds() {
+        let labels = |labels: &str| {
+            format!("kind: ConfigMap\nmetadata:\n  name: m\n{labels}data:\n  one: a\n  two: b\n  three: c\n")
+        };
+        let (all, fewer) = (labels("  labels:\n    a: x\n    b: y\n"), labels("  labels:\n    a: x\n"));
+        let (base, ours, theirs) = (tree(&all), tree(&fewer), tree(&labels("")));
+        let sides = Three { base: &base, ours: &ours, theirs: &theirs };
+        let learned = |committed: &FileTree| -> Vec<Take> {
+            learn(sides, &Rules::default(), committed).into_iter().map(|(_, take)| take).collect()
+        };
+        assert_eq!(learned(&base), [Take::Base]);
+        assert_eq!(learned(&ours), [Take::Mine]);
+        assert_eq!(learned(&theirs), [Take::Upstream]);
     }
 
     #[test]
