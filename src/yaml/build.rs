@@ -32,7 +32,8 @@ pub(super) enum Compare {
 /// What becomes of tags that the readers around Kubernetes do not know.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tags {
-    /// They are dropped with a warning, as those readers drop them.
+    /// They are dropped with a warning, as those readers drop them: an app that works today is not to stop because of a mark that
+    /// never did anything.
     Dropped,
     /// They are errors: in a file of ours nobody may think that they do something.
     Refused,
@@ -162,6 +163,16 @@ impl<'a> Builder<'a> {
             self.error("Y104", node, "a map or list cannot be a key".into(), hint);
             return None;
         };
+        if self.dialect == Dialect::Gomplate && node.tag.as_deref().is_some_and(is_foreign) {
+            self.error("Y107", node, "a key cannot have a tag that nobody knows".into(), "remove the tag");
+            return None;
+        }
+        if self.dialect == Dialect::Kube
+            && node.tag.as_deref().and_then(|tag| tag.strip_prefix(CORE)) == Some("binary")
+            && let Some(text) = binary(text)
+        {
+            return Some((text, "text"));
+        }
         let reading = self.reading(node, text)?;
         let (written, kind) = match reading {
             Reading::Text => return Some((text.clone(), "text")),
@@ -309,6 +320,12 @@ impl<'a> Builder<'a> {
             self.findings.push(finding.at(node.start.column, self.path.join(".")).with_hint(hint));
         }
     }
+}
+
+/// Returns whether a tag is none that YAML itself defines for scalars.
+fn is_foreign(tag: &str) -> bool {
+    const KNOWN: [&str; 8] = ["str", "null", "bool", "int", "float", "timestamp", "binary", "merge"];
+    tag != "!" && !tag.strip_prefix(CORE).is_some_and(|core| KNOWN.contains(&core))
 }
 
 /// Returns whether a key asks for the entries of other maps.

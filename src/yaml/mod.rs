@@ -12,6 +12,7 @@ pub mod cst;
 pub mod edit;
 mod emit;
 mod lines;
+mod margin;
 mod number;
 mod objects;
 mod older;

@@ -2,7 +2,7 @@
 //!
 //! What only they refuse is refused with their reason. What they read otherwise is a plain text in brackets that ends in a
 //! colon or is a lone dash: the parser is shown a letter at that place, and the text gets its own sign back. Tabs that indent
-//! lines in brackets, as in JSON, it is shown as blanks.
+//! lines in brackets, as in JSON, it is shown as blanks, and a single quote behind a backslash as another escape.
 //!
 //! Not here: the values of plain texts (`scalar.rs`), tags (`build.rs`).
 
@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 
 /// What the parser is shown in place of a sign that it would take for one of YAML.
 pub(super) const STAND_IN: u8 = b'x';
+/// What a single quote behind a backslash becomes in the value: the parser is shown `\v`, which nobody writes.
+pub(super) const STAND_IN_QUOTE: char = '\u{b}';
 /// Bytes around the place of an error in which such a sign is looked for.
 const NEAR: usize = 4;
 
@@ -22,6 +24,28 @@ pub(super) fn colon_behind(text: &str, end: usize) -> Option<usize> {
 pub(super) fn sign_near(text: &str, place: usize, known: &BTreeSet<usize>) -> Option<usize> {
     let around = place.saturating_sub(NEAR)..=place.saturating_add(NEAR);
     around.into_iter().find(|at| !known.contains(at) && is_sign(text.as_bytes(), *at))
+}
+
+/// Returns the offsets of single quotes behind a backslash, from the place where the parser gave up at one to the end of that text; none
+/// where a file holds the escape that is shown instead.
+pub(super) fn quotes_near(text: &str, place: usize, known: &BTreeSet<usize>) -> Vec<usize> {
+    let bytes = text.as_bytes();
+    let is_escaped = |at: &usize| bytes.get(*at) == Some(&b'\\') && bytes.get(at + 1) == Some(&b'\'');
+    let around = place.saturating_sub(NEAR)..=place.saturating_add(NEAR);
+    let Some(mut at) = around.into_iter().find(|at| is_escaped(at) && !known.contains(&(at + 1))) else {
+        return Vec::new();
+    };
+    if ["\\v", "\\x0b", "\\x0B", "\\u000", "\\U000"].iter().any(|escape| text.contains(escape)) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
+        if is_escaped(&at) {
+            found.push(at + 1);
+        }
+        at += if *byte == b'\\' { 2 } else { 1 };
+    }
+    found
 }
 
 /// Returns the offsets of all tabs that indent lines, if the parser gave up at one: in brackets they are blanks like others.
@@ -60,6 +84,7 @@ pub(super) fn shown(text: &str, signs: &BTreeSet<usize>) -> String {
     let byte = |(at, byte): (usize, u8)| match byte {
         _ if !signs.contains(&at) => byte,
         b'\t' => b' ',
+        b'\'' => b'v',
         _ => STAND_IN,
     };
     let bytes: Vec<u8> = text.bytes().enumerate().map(byte).collect();
@@ -90,6 +115,14 @@ pub(super) fn against_begin(text: &str) -> Option<(usize, &'static str)> {
 
 /// Returns why a plain text in brackets is refused.
 pub(super) fn against_plain(text: &str) -> Option<&'static str> {
+    // A mark right before a text says that a key follows.
+    let text = match text.strip_prefix('?').filter(|rest| !rest.is_empty()) {
+        Some(rest) if rest.starts_with(['"', '\'', '*', '&', '!', '|', '>', '%', '@', '`']) => {
+            return Some("a blank is wanted behind a question mark");
+        }
+        Some(rest) => rest,
+        None => text,
+    };
     match text.chars().next() {
         Some(':') => Some("a text in brackets cannot begin with a colon"),
         Some(_) | None => text.contains('?').then_some("a text in brackets cannot hold a question mark"),
@@ -182,6 +215,7 @@ mod tests {
 
     #[test]
     fn a_quoted_key_needs_no_blank_behind_its_colon() {
+        check("a: \"don\\'t \\\\ it\\'s\"\nb: 'c\\'\n", r#"{"a":"don't \\ it's","b":"c\\"}"#);
         check("{\"a\":1}", r#"{"a":1}"#);
         check("[\"a\":]", r#"[{"a":null}]"#);
     }
@@ -192,6 +226,8 @@ mod tests {
             check(input, &format!("f:{place}: Y100: this is no valid YAML: {why}"));
         };
         refused("[?]", "1:2", "a text in brackets cannot hold a question mark");
+        refused("{k: ?a}\n", "1:5", "a text in brackets cannot hold a question mark");
+        refused("[??a]\n", "1:2", "a text in brackets cannot hold a question mark");
         refused("x: [http://h/?q]\n", "1:5", "a text in brackets cannot hold a question mark");
         refused("x:\n- \"a\\/b\"\n", "2:3", "\\/ is no escape");
         refused("x: \"\\ud83d\\ude00\"\n", "1:4", "\\u is no half of a character");
@@ -207,6 +243,7 @@ mod tests {
     #[test]
     fn what_looks_alike_is_read() {
         check("x: http://h/?q\n", r#"{"x":"http://h/?q"}"#);
+        check("[?a, {?b: c, d: e}, ?f: g]\n", r#"[{"a":null},{"b":"c","d":"e"},{"f":"g"}]"#);
         check("x: \"\\\\/ \\u00e9\"\n", r#"{"x":"\\/ é"}"#);
         check("x: '\\/'\n", r#"{"x":"\\/"}"#);
         check("a: &b_1 c # d & e\nf: *b_1\n", r#"{"a":"c","f":"c"}"#);

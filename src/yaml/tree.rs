@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
 
-use super::older;
+use super::{margin, older};
 use crate::base::limits::{MAX_YAML_DOCUMENTS, MAX_YAML_NODES};
 use crate::model::Diagnostic;
 
@@ -89,6 +89,11 @@ impl Tree {
     pub(super) fn node(&self, index: usize) -> &Node {
         self.nodes.get(index).unwrap_or(&self.nothing)
     }
+
+    /// Returns all nodes in the order in which they begin.
+    pub(super) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
 }
 
 /// Parses a text into a tree, or says at which place and why not.
@@ -115,12 +120,18 @@ pub(super) fn parse(file: &str, text: &str, max_depth: usize) -> Result<Tree, Bo
         let outcome = growth.run();
         let mut further = std::mem::take(&mut growth.further);
         match outcome {
-            Ok(()) if further.is_empty() && growth.shows_nothing_else() => return Ok(growth.tree),
+            Ok(()) if further.is_empty() && growth.shows_nothing_else() => {
+                return match margin::against(text, &growth.tree) {
+                    None => Ok(growth.tree),
+                    Some((at, why)) => Err(Box::new(invalid(file, place_of(text, at), why))),
+                };
+            }
             Ok(()) => {}
             Err(Stop::Refused(why)) => return Err(why),
             Err(Stop::Syntax(why, place)) => {
                 further.extend(older::sign_near(text, place, &signs));
                 further.extend(older::tabs_of(text, place, &signs));
+                further.extend(older::quotes_near(text, place, &signs));
                 first.get_or_insert(why);
             }
         }
@@ -217,6 +228,9 @@ impl Growth<'_> {
                 self.anchors.clear();
                 Ok(())
             }
+            Event::Scalar(value, ScalarStyle::Plain, 0, None) if self.in_flow() && is_asked(&value) => {
+                self.asked_key(value.into_owned(), span)
+            }
             Event::Scalar(value, style, anchor, tag) => {
                 let node = Node {
                     content: Content::Scalar(self.scalar_text(value.into_owned(), style, span)),
@@ -244,14 +258,44 @@ impl Growth<'_> {
         }
     }
 
+    /// Returns whether the innermost open node is in brackets.
+    fn in_flow(&self) -> bool {
+        self.open.last().is_some_and(|(index, _)| self.tree.node(*index).style == Style::Flow)
+    }
+
+    /// Takes a text in brackets with a question mark right before it: to the older readers it is a key.
+    fn asked_key(&mut self, value: String, span: &Span) -> Result<(), Box<Diagnostic>> {
+        let start = place(span);
+        let (is_list, count) = match self.open.last() {
+            Some((index, children)) => (matches!(self.tree.node(*index).content, Content::List(_)), children.len()),
+            None => (false, 0),
+        };
+        if !is_list && count % 2 == 1 {
+            return Err(Box::new(invalid(self.file, start, "a text in brackets cannot hold a question mark")));
+        }
+        if is_list {
+            self.branch(Content::Map(Vec::new()), StructureStyle::Flow, None, (start, 0))?;
+        }
+        let text = self.scalar_text(value, ScalarStyle::Plain, span).trim_start_matches('?').to_owned();
+        self.leaf(Node { content: Content::Scalar(text), start, end: end(span), ..nothing() }, 0)?;
+        if is_list {
+            self.leaf(Node { start, ..nothing() }, 0)?;
+            self.close(span);
+        }
+        Ok(())
+    }
+
     /// Refuses what the older readers refuse at a node.
     fn check_place(&mut self, event: &Event<'_>, span: &Span) -> Result<(), Box<Diagnostic>> {
         let start = place(span);
-        let in_flow = self.open.last().is_some_and(|(index, _)| self.tree.node(*index).style == Style::Flow);
+        let in_flow = self.in_flow();
         let written = self.text.get(start.byte..end(span)).unwrap_or("");
         let (anchor, tag, holds_nothing, objection) = match event {
             Event::Scalar(_, ScalarStyle::Plain, anchor, tag) => {
-                let objection = older::against_plain(written).filter(|_| in_flow);
+                let marked = (*anchor > 0 || tag.is_some()) && is_asked(written);
+                let objection = older::against_plain(written)
+                    .or(marked.then_some("nothing may stand before a question mark"))
+                    .filter(|_| in_flow);
                 (*anchor, tag.is_some(), written.is_empty(), objection)
             }
             Event::Scalar(_, ScalarStyle::DoubleQuoted, anchor, tag) => {
@@ -275,6 +319,9 @@ impl Growth<'_> {
 
     /// Corrects the parser: it ends every block text with a newline, also where the file ends without one.
     fn scalar_text(&mut self, mut value: String, style: ScalarStyle, span: &Span) -> String {
+        if style == ScalarStyle::DoubleQuoted {
+            return self.quoted_text(value, span);
+        }
         if value.is_empty() || style == ScalarStyle::Plain && span.byte_range().is_some_and(|range| range.is_empty()) {
             // An absent scalar arrives as a tilde of no width.
             return String::new();
@@ -292,10 +339,21 @@ impl Growth<'_> {
         value
     }
 
+    /// Gives a text in double quotes its single quotes back, which our parser wants without a backslash.
+    fn quoted_text(&mut self, value: String, span: &Span) -> String {
+        let signs: Vec<usize> = self.signs.range(place(span).byte..end(span)).copied().collect();
+        let is_quote = |at: &&usize| self.text.as_bytes().get(**at) == Some(&b'\'');
+        let quotes: Vec<usize> = signs.iter().filter(is_quote).copied().collect();
+        if quotes.is_empty() {
+            return value;
+        }
+        self.restored.extend(quotes);
+        value.replace(older::STAND_IN_QUOTE, "'")
+    }
+
     /// Gives a plain text in brackets the sign back at its end, or notes that it wants one.
     fn plain_text(&mut self, mut value: String, end: usize) -> String {
-        let in_flow = self.open.last().is_some_and(|(index, _)| self.tree.node(*index).style == Style::Flow);
-        if !in_flow {
+        if !self.in_flow() {
             return value;
         }
         let last = end.saturating_sub(1);
@@ -419,6 +477,13 @@ impl Growth<'_> {
     }
 }
 
+/// Returns the place of an offset.
+fn place_of(text: &str, byte: usize) -> Place {
+    let before = text.get(..byte).unwrap_or("");
+    let line = before.rsplit('\n').next().unwrap_or("");
+    Place { byte, line: before.matches('\n').count() + 1, column: line.chars().count() + 1 }
+}
+
 fn place(span: &Span) -> Place {
     Place { byte: span.start.byte_offset().unwrap_or(0), line: span.start.line(), column: span.start.col() + 1 }
 }
@@ -438,6 +503,11 @@ fn scalar_style(style: ScalarStyle) -> Style {
         ScalarStyle::DoubleQuoted => Style::Double,
         ScalarStyle::Literal | ScalarStyle::Folded => Style::BlockText,
     }
+}
+
+/// Returns whether a question mark stands right before a plain text.
+fn is_asked(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('?')
 }
 
 /// Returns the finding that a text is refused at a place.
