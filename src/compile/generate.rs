@@ -69,7 +69,8 @@ pub fn generate(input: &GenerateInput<'_>) -> Result<Generated, Vec<Diagnostic>>
         .map_err(|findings| findings.into_iter().map(place).collect::<Vec<_>>())?;
     let mut diagnostics: Vec<Diagnostic> =
         package.diagnostics.iter().chain(&resolved.diagnostics).cloned().map(place).collect();
-    let files = app_files(input, &directory, &resolved)?;
+    let (files, told) = app_files(input, &directory, &resolved)?;
+    diagnostics.extend(told);
     let built = kustomize::build(&files, &directory)?;
     diagnostics.extend(built.diagnostics);
     let needs = SecretNeeds::of(app, &package.manifest, bindings).with_context(resolved.context.clone());
@@ -116,10 +117,14 @@ fn treatment(package: &Package, ignore: &Ignore, path: &RepoPath, file: &File) -
     }
 }
 
-/// Returns the files of the app: rendered, copied, the manifest and the view.
-fn app_files(input: &GenerateInput<'_>, directory: &str, resolved: &Resolved) -> Result<FileTree, Vec<Diagnostic>> {
+/// Returns the files of the app, which are rendered, copied, the manifest and the view, and what is worth saying about them.
+fn app_files(
+    input: &GenerateInput<'_>,
+    directory: &str,
+    resolved: &Resolved,
+) -> Result<(FileTree, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut files = FileTree::new();
-    let mut findings = Vec::new();
+    let (mut findings, mut told) = (Vec::new(), Vec::new());
     let ignore = Ignore::of(&input.package.files);
     for (path, file) in input.package.files.iter() {
         let in_app = input.package.path_in_app(path);
@@ -132,7 +137,7 @@ fn app_files(input: &GenerateInput<'_>, directory: &str, resolved: &Resolved) ->
             match treatment(input.package, &ignore, path, file) {
                 Treatment::Skip => Ok(None),
                 Treatment::Copy => Ok(Some(file.clone())),
-                Treatment::Render => render(&target, file, resolved),
+                Treatment::Render => render(&target, file, resolved, &mut told),
             }
         };
         let added = made.and_then(|made| {
@@ -143,7 +148,7 @@ fn app_files(input: &GenerateInput<'_>, directory: &str, resolved: &Resolved) ->
             findings.extend(errors);
         }
     }
-    if findings.is_empty() { Ok(files) } else { Err(findings) }
+    if findings.is_empty() { Ok((files, told)) } else { Err(findings) }
 }
 
 fn insert(files: &mut FileTree, path: &str, file: File) -> Result<(), Vec<Diagnostic>> {
@@ -153,11 +158,17 @@ fn insert(files: &mut FileTree, path: &str, file: File) -> Result<(), Vec<Diagno
 }
 
 /// Renders a file. One that comes out as white space is not written, as with the gomplate command.
-fn render(target: &str, file: &File, resolved: &Resolved) -> Result<Option<File>, Vec<Diagnostic>> {
+fn render(
+    target: &str,
+    file: &File,
+    resolved: &Resolved,
+    told: &mut Vec<Diagnostic>,
+) -> Result<Option<File>, Vec<Diagnostic>> {
     let Some(template) = file.as_text() else { return Ok(Some(file.clone())) };
     let context = context(&resolved.files);
     let rendered = template::render(target, template, &context)?;
-    insertion::check(target, template, &rendered, &resolved.files)?;
+    told.extend(insertion::check(target, template, &rendered, &resolved.files)?);
+    told.extend(rendered.warnings);
     let text = rendered.text;
     Ok((!text.trim().is_empty()).then(|| File { bytes: text.as_bytes().into(), mode: file.mode }))
 }

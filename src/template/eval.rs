@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::base::nearest::nearest;
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Severity};
 
 use super::ast::{Binding, Block, Branches, Node, Pipeline, Range, Span, TemplateCall, Tree};
 use super::failure::Failure;
@@ -40,6 +40,7 @@ pub(super) struct Evaluator<'a> {
     pub(super) output: String,
     pub(super) reads: BTreeSet<String>,
     pub(super) findings: Vec<Diagnostic>,
+    pub(super) warnings: Vec<Diagnostic>,
 }
 
 /// How a block ended.
@@ -115,6 +116,7 @@ impl Evaluator<'_> {
     }
 
     fn action(&mut self, pipeline: &Pipeline, span: Span, dot: &Value) -> Result<Flow, Stopped> {
+        let begin = self.output.len();
         let result = self.pipeline(pipeline, dot).and_then(|value| {
             if pipeline.variables.is_empty() {
                 self.print(&value).map_err(|failure| failure.at(pipeline.at))
@@ -127,7 +129,24 @@ impl Evaluator<'_> {
             let failure = if pipeline.variables.is_empty() { failure } else { failure.fatal() };
             self.note(failure, span)?;
         }
+        self.look_for_marks(begin, span);
         Ok(Flow::Done)
+    }
+
+    /// Warns if what an action wrote into a YAML file holds a mark with which `printf` says that it was used wrongly.
+    fn look_for_marks(&mut self, begin: usize, span: Span) {
+        let written = self.output.get(begin..).unwrap_or("");
+        if self.format == Format::Plain || !written.contains("%!") || !self.source.text.contains("printf") {
+            return;
+        }
+        if has_mark(written) && self.warnings.len() < MAX_FINDINGS {
+            let failure = Failure::new("T230", "printf does not fit its arguments, and says so in the text")
+                .hint("one verb such as %s or %d for each argument, of its type");
+            let finding = Diagnostic { severity: Severity::Warning, ..self.source.finding(failure, span) };
+            if !self.warnings.contains(&finding) {
+                self.warnings.push(finding);
+            }
+        }
     }
 
     fn print(&mut self, value: &Value) -> Result<(), Failure> {
@@ -366,6 +385,14 @@ impl IntoIterator for Elements {
             Self::Count(end, kind) => Box::new((0..end).map(move |n| (Value::Nil, kind(n)))),
         }
     }
+}
+
+/// Returns whether a text holds what Go writes for a wrong verb, such as `%!d(string=x)`, `%!s(MISSING)` or `%!(EXTRA int=1)`.
+fn has_mark(text: &str) -> bool {
+    text.split("%!").skip(1).any(|rest| {
+        let behind_verb = rest.char_indices().nth(1).and_then(|(at, _)| rest.get(at..));
+        rest.starts_with('(') || behind_verb.is_some_and(|rest| rest.starts_with('('))
+    })
 }
 
 fn numbered(items: Vec<Value>) -> Vec<(Value, Value)> {

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Ids: `T10x` limits, `T11x` syntax and names, `T20x` keys, arguments and calls, `T21x` refused functions, `T22x` what
-//! this text may not see or print.
+//! this text may not see or print, `T230` a warning.
 //!
 //! Not here: which context a text gets and whether a value changed the structure of a file (`package`, `compile`).
 
@@ -75,6 +75,8 @@ pub struct Rendered {
     /// A path of a map or list means all of it; the empty path means the whole context. The maps on the way to a key
     /// that was read do not count.
     pub reads: BTreeSet<String>,
+    /// What is odd in the text although it was made: marks of `printf` in a YAML file.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Renders a text, or returns what is wrong with it.
@@ -102,10 +104,12 @@ fn render_within(budget: Budget, file: &str, text: &str, context: &Context) -> R
         output: String::new(),
         reads: BTreeSet::new(),
         findings: Vec::new(),
+        warnings: Vec::new(),
     };
     evaluator.run(&tree);
     if evaluator.findings.is_empty() {
-        return Ok(Rendered { text: evaluator.output, reads: evaluator.reads });
+        let Evaluator { output, reads, warnings, .. } = evaluator;
+        return Ok(Rendered { text: output, reads, warnings });
     }
     let mut findings = evaluator.findings;
     findings.sort_by(|a, b| (a.line, a.column, &a.id).cmp(&(b.line, b.column, &b.id)));

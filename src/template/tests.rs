@@ -270,6 +270,19 @@ fn a_rendering_tells_what_it_read() {
 }
 
 #[test]
+fn marks_of_printf_are_told_in_a_yaml_file() {
+    let told = |file: &str, template: &str| {
+        let rendered = render(file, template, &Context::new(json!({"port": "80"}))).unwrap();
+        rendered.warnings.iter().map(|finding| format!("{}:{}", finding.id, finding.line)).collect::<Vec<_>>()
+    };
+    assert_eq!(told("a.yaml", "a: 1\nb: {{ printf \"%d\" .port }}\n"), ["T230:2"]);
+    assert_eq!(told("a.yaml", "{{ $x := printf \"%s %s\" .port }}\na: {{ $x }}\n"), ["T230:2"]);
+    assert_eq!(told("a.yaml", "a: {{ printf \"%s\" .port .port }}\n"), ["T230:1"]);
+    assert_eq!(told("a.yaml", "a: {{ printf \"%s%%!\" .port }} # %!d(string=x)\n"), [""; 0]);
+    assert_eq!(told("a.txt", "{{ printf \"%d\" .port }}"), [""; 0]);
+}
+
+#[test]
 fn a_template_cannot_run_on_without_end() {
     let empty = json!({});
     for (template, id) in [

@@ -157,7 +157,13 @@ mod oracle {
 
     #[test]
     fn no_version_warns() {
-        each_version(|what, generated, _| assert_eq!(generated.diagnostics, [], "{what}"));
+        each_version(|what, generated, _| {
+            let ids: Vec<&str> = generated.diagnostics.iter().map(|finding| finding.id.as_str()).collect();
+            // A sample gives a model a name that reads as a number.
+            let expected: &[&str] =
+                if what.starts_with("modelserve") && what.ends_with("changed") { &["T312"] } else { &[] };
+            assert_eq!(ids, expected, "{what}");
+        });
     }
 }
 
