@@ -76,6 +76,7 @@ pub(super) fn land(landing: Landing<'_>) -> Result<Proposal, Refusal> {
     proposal.needs = landing.theirs.needs.clone();
     proposal.diagnostics = landing.theirs.diagnostics.clone();
     proposal.diagnostics.extend(landing.sources.remembered.findings.iter().cloned());
+    proposal.diagnostics.extend(same_version_again(&landing, &trees));
     if is_damaged(&landing) {
         let path = record_path(landing.app);
         proposal.notices.push(format!("{path} describes no generation of {}; it is written again", landing.app));
@@ -99,6 +100,22 @@ pub(super) fn land(landing: Landing<'_>) -> Result<Proposal, Refusal> {
         Finished { files: resolved.files, open: resolved.open, taken: resolved.taken, authors: Authors::OnlyUs };
     commit(&landing, finished, &mut proposal)?;
     Ok(proposal)
+}
+
+/// Warns of a package that changed and kept its version: two apps of one version may then differ. The newest content counts.
+fn same_version_again(landing: &Landing<'_>, trees: &Trees) -> Option<Diagnostic> {
+    let base = record_of(&landing.sources.base.as_ref()?.files, landing.app).ok()??;
+    let theirs = &landing.theirs.record;
+    let view = format!("apps/{}/.package", landing.app);
+    let of_package = |files: &FileTree| files.below(&view);
+    let is_same = (&base.package, &base.version) == (&theirs.package, &theirs.version);
+    (is_same && of_package(&trees.base) != of_package(&trees.theirs)).then(|| {
+        let message =
+            format!("the files of {} changed upstream and its version is still {}", base.package, base.version);
+        let file = format!("apps/{}/{}", landing.app, crate::package::MANIFEST);
+        Diagnostic::warning("P013", &file, 0, message)
+            .with_hint("ask its author to raise the version with every change")
+    })
 }
 
 /// Returns whether a person edited the record: it does not describe the generation that the branch stands on.

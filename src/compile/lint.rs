@@ -92,7 +92,14 @@ pub fn breaking_between(
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
     let old = Built::of(name, old, config)?;
     let new = Built::of(name, new, config)?;
-    Ok(package::breaking(old.side(), new.side(), LocalEdits::Unknown))
+    let mut findings = package::breaking(old.side(), new.side(), LocalEdits::Unknown);
+    let manifest = &new.package.manifest;
+    if manifest.version == old.package.manifest.version && new.package.files != old.package.files {
+        let message = format!("the files changed and the version is still {}", manifest.version);
+        let file = package::manifest_of(&new.package.files);
+        findings.push(judged(&Diagnostic::warning("L030", file, manifest.line_of(&["version"]), message)));
+    }
+    Ok(findings)
 }
 
 /// A version with what it builds.

@@ -76,7 +76,8 @@ async fn a_version_is_compared_with_an_older_one() {
     let text = std::fs::read_to_string(&service).unwrap();
     std::fs::write(&service, text.replace("port: 80", "port: 81")).unwrap();
     let (code, out) = wild(at, "wild package lint blog --against old/blog", "").await;
-    assert!(code == 0 && out.data.contains("B15") && out.data.contains("its ports are 81 and were 80"), "{out:?}");
+    assert!(code == 1 && out.data.contains("B15") && out.data.contains("its ports are 81 and were 80"), "{out:?}");
+    assert!(out.data.contains("L030") && out.data.contains("the version is still 0.1.0"), "{out:?}");
     assert_eq!(wild(at, "wild package lint blog old/blog --against old/blog", "").await.0, 2);
 }
 
@@ -101,6 +102,10 @@ async fn findings_are_told_to_people_programs_and_scanners() {
     let place = &result["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "blog/service.yaml");
     assert_eq!(place["region"]["startLine"], 1);
+    let rule =
+        &log["runs"][0]["tool"]["driver"]["rules"][usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
+    assert_eq!((&rule["id"], &rule["defaultConfiguration"]["level"]), (&Value::from("L031"), &Value::from("error")));
+    assert_eq!(rule["shortDescription"]["text"], "a reference names nothing that is there");
 }
 
 #[tokio::test]

@@ -78,6 +78,19 @@ fn an_update_to_what_is_installed_does_nothing_and_says_so() {
 }
 
 #[test]
+fn other_files_under_the_same_version_are_told() {
+    let told = |version: &str, change: fn(&str, &str) -> String| {
+        let mut world = World::with_blog();
+        world.publish("blog", blog(version, change));
+        let findings = world.act(&update(None)).unwrap().diagnostics;
+        findings.iter().filter(|finding| finding.id == "P013").map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let expected = "apps/blog/manifest.yaml: P013: the files of blog changed upstream and its version is still 1.0";
+    assert_eq!(told("1.0", policy), [expected]);
+    assert_eq!(told("1.1", policy), [""; 0]);
+}
+
+#[test]
 fn an_older_or_unknown_version_is_refused() {
     let mut world = World::with_blog();
     world.publish("blog", blog("1.1", policy));

@@ -20,11 +20,13 @@ use super::load::Package;
 use super::manifest::PackageManifest;
 use crate::model::{Diagnostic, Object, Severity};
 
-/// A rule: id, how bad a breach is while an app is installed and when its package is published, and what to do about it.
+/// A rule: id, what it finds, how bad a breach is while an app is installed and when its package is published, and what to do about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rule {
     /// Id.
     pub id: &'static str,
+    /// What it finds, in a few words.
+    pub finds: &'static str,
     /// While the package is installed.
     pub installing: Severity,
     /// When the package is published.
@@ -33,50 +35,195 @@ pub struct Rule {
     pub fix: &'static str,
 }
 
-const fn rule(id: &'static str, installing: Severity, publishing: Severity, fix: &'static str) -> Rule {
-    Rule { id, installing, publishing, fix }
+const fn rule(
+    (id, finds): (&'static str, &'static str),
+    installing: Severity,
+    publishing: Severity,
+    fix: &'static str,
+) -> Rule {
+    Rule { id, finds, installing, publishing, fix }
 }
 
 use Severity::{Error, Info, Warning};
 
 /// All rules, by id.
 pub const RULES: &[Rule] = &[
-    rule("L001", Error, Error, "remove one of the two keys"),
-    rule("L002", Error, Error, "put quotes around the action"),
-    rule("L003", Error, Error, "write (index .apps \"open-webui\").x"),
-    rule("L004", Error, Error, "give each controller a component label of its own"),
-    rule("L005", Error, Error, "add the app to requires and the key to requiredSecrets"),
-    rule("L006", Warning, Error, "name the package as its directory"),
-    rule("L007", Info, Warning, "name the namespace as the app, and write {{ .namespace }} in the files"),
-    rule("L008", Warning, Error, "remove the key, or use it in a file"),
-    rule("L009", Warning, Error, "add the app to requires and read its address from .apps"),
-    rule("L010", Info, Warning, "host the icon and write its https address"),
-    rule("L011", Warning, Error, "pin a tag or a digest"),
-    rule("L012", Warning, Warning, "put a hash into the name, or annotate rewild.dev/recreate: allow"),
-    rule("L013", Warning, Error, "set securityContext.runAsNonRoot: true"),
-    rule("L014", Warning, Error, "set securityContext.allowPrivilegeEscalation: false"),
-    rule("L015", Warning, Error, "set securityContext.capabilities.drop: [ALL]"),
-    rule("L016", Warning, Error, "set securityContext.seccompProfile.type: RuntimeDefault"),
-    rule("L017", Info, Info, "set securityContext.readOnlyRootFilesystem: true"),
-    rule("L018", Error, Error, "do without, or let the instance grant it to the app"),
-    rule("L019", Info, Warning, "set resources.requests and resources.limits"),
-    rule("L020", Warning, Error, "make the whole text a secret: a key of defaultSecrets with a template"),
-    rule("L021", Error, Error, "name the config key, and use simple labels such as component: web"),
-    rule("L022", Warning, Error, "add labels with includeSelectors and app, managedBy: kustomize, partOf: wild-cloud"),
-    rule("L023", Info, Warning, "add host, tls and the annotation external-dns.alpha.kubernetes.io/target"),
-    rule("L024", Error, Error, "name the keys in defaultSecrets and read them from <app>-secrets"),
-    rule("L026", Warning, Error, "put quotes around it, or take them away"),
-    rule("L027", Info, Warning, "write the new form"),
-    rule("L028", Error, Error, "set options.disableNameSuffixHash: true on the generator"),
-    rule("L029", Warning, Error, "express it as objects or as a Job; the script is never run"),
-    rule("L030", Info, Error, "write a version of the form 1.2.3 and raise it with every change"),
-    rule("L031", Warning, Error, "name what is there"),
-    rule("L032", Warning, Error, "name a key that the required package offers"),
-    rule("L033", Info, Info, "read the config key instead of repeating its value"),
-    rule("L034", Info, Warning, "add README.md, description, icon and category"),
-    rule("L035", Info, Warning, "split the app, add a size key, add probes"),
-    rule("L036", Info, Warning, "guard it with IF NOT EXISTS or a look-up, because a Job runs again"),
-    rule("L041", Warning, Error, "drop the default, so that everybody gets a secret of their own"),
+    rule(("L001", "a key stands twice in the manifest"), Error, Error, "remove one of the two keys"),
+    rule(("L002", "an action stands bare as a value of the manifest"), Error, Error, "put quotes around the action"),
+    rule(
+        ("L003", "a field path holds a character that no path may hold"),
+        Error,
+        Error,
+        "write (index .apps \"open-webui\").x",
+    ),
+    rule(
+        ("L004", "two controllers select the same pods"),
+        Error,
+        Error,
+        "give each controller a component label of its own",
+    ),
+    rule(
+        ("L005", "a Secret of another app is read that the package does not require"),
+        Error,
+        Error,
+        "add the app to requires and the key to requiredSecrets",
+    ),
+    rule(
+        ("L006", "the name in the manifest is not the directory's"),
+        Warning,
+        Error,
+        "name the package as its directory",
+    ),
+    rule(
+        ("L007", "the namespace is not named as the app"),
+        Info,
+        Warning,
+        "name the namespace as the app, and write {{ .namespace }} in the files",
+    ),
+    rule(("L008", "a config key is read by no file"), Warning, Error, "remove the key, or use it in a file"),
+    rule(
+        ("L009", "the address of another app is read that the package does not require"),
+        Warning,
+        Error,
+        "add the app to requires and read its address from .apps",
+    ),
+    rule(
+        ("L010", "the icon is no https address and too large to stand in the manifest"),
+        Info,
+        Warning,
+        "host the icon and write its https address",
+    ),
+    rule(("L011", "an image has no fixed tag"), Warning, Error, "pin a tag or a digest"),
+    rule(
+        ("L012", "a Job has a fixed name and a pod template that changes"),
+        Warning,
+        Warning,
+        "put a hash into the name, or annotate rewild.dev/recreate: allow",
+    ),
+    rule(("L013", "a pod may run as root"), Warning, Error, "set securityContext.runAsNonRoot: true"),
+    rule(
+        ("L014", "a container may gain privileges"),
+        Warning,
+        Error,
+        "set securityContext.allowPrivilegeEscalation: false",
+    ),
+    rule(("L015", "a container keeps capabilities"), Warning, Error, "set securityContext.capabilities.drop: [ALL]"),
+    rule(
+        ("L016", "a pod has no seccomp profile"),
+        Warning,
+        Error,
+        "set securityContext.seccompProfile.type: RuntimeDefault",
+    ),
+    rule(
+        ("L017", "a container can write to its root file system"),
+        Info,
+        Info,
+        "set securityContext.readOnlyRootFilesystem: true",
+    ),
+    rule(
+        ("L018", "a pod uses the node or is privileged"),
+        Error,
+        Error,
+        "do without, or let the instance grant it to the app",
+    ),
+    rule(
+        ("L019", "a container asks for no memory or processor time"),
+        Info,
+        Warning,
+        "set resources.requests and resources.limits",
+    ),
+    rule(
+        ("L020", "a secret is put together with other text in the environment"),
+        Warning,
+        Error,
+        "make the whole text a secret: a key of defaultSecrets with a template",
+    ),
+    rule(
+        ("L021", "something of a Helm chart is left"),
+        Error,
+        Error,
+        "name the config key, and use simple labels such as component: web",
+    ),
+    rule(
+        ("L022", "the standard labels are missing"),
+        Warning,
+        Error,
+        "add labels with includeSelectors and app, managedBy: kustomize, partOf: wild-cloud",
+    ),
+    rule(
+        ("L023", "an Ingress has no host, no TLS or no address for its name"),
+        Info,
+        Warning,
+        "add host, tls and the annotation external-dns.alpha.kubernetes.io/target",
+    ),
+    rule(
+        ("L024", "the package holds secret values"),
+        Error,
+        Error,
+        "name the keys in defaultSecrets and read them from <app>-secrets",
+    ),
+    rule(
+        ("L026", "a value has another type than its place, or two readings"),
+        Warning,
+        Error,
+        "put quotes around it, or take them away",
+    ),
+    rule(("L027", "an old form is used, or one that older tools do not know"), Info, Warning, "write the new form"),
+    rule(
+        ("L028", "the name of a generated object is used where it is not followed"),
+        Error,
+        Error,
+        "set options.disableNameSuffixHash: true on the generator",
+    ),
+    rule(
+        ("L029", "a script stands beside the objects"),
+        Warning,
+        Error,
+        "express it as objects or as a Job; the script is never run",
+    ),
+    rule(
+        ("L030", "the version is no semantic one, or stayed while files changed"),
+        Info,
+        Error,
+        "write a version of the form 1.2.3 and raise it with every change",
+    ),
+    rule(("L031", "a reference names nothing that is there"), Warning, Error, "name what is there"),
+    rule(
+        ("L032", "a key of a required package is read that it does not offer"),
+        Warning,
+        Error,
+        "name a key that the required package offers",
+    ),
+    rule(
+        ("L033", "the value of a config key is repeated"),
+        Info,
+        Info,
+        "read the config key instead of repeating its value",
+    ),
+    rule(
+        ("L034", "something is missing that people look for"),
+        Info,
+        Warning,
+        "add README.md, description, icon and category",
+    ),
+    rule(
+        ("L035", "the app cannot be watched, grown or split well"),
+        Info,
+        Warning,
+        "split the app, add a size key, add probes",
+    ),
+    rule(
+        ("L036", "SQL of a Job fails when it runs again"),
+        Info,
+        Warning,
+        "guard it with IF NOT EXISTS or a look-up, because a Job runs again",
+    ),
+    rule(
+        ("L041", "a secret has a fixed default"),
+        Warning,
+        Error,
+        "drop the default, so that everybody gets a secret of their own",
+    ),
 ];
 
 /// Returns a rule by id.
@@ -125,7 +272,7 @@ pub fn lint(input: &LintInput<'_>) -> Vec<Diagnostic> {
 /// Returns a finding of another step as one of a rule, with its severity and remedy.
 pub fn judged(finding: &Diagnostic) -> Diagnostic {
     let id = match finding.id.as_str() {
-        "Y101" => "L026",
+        "Y101" | "T312" => "L026",
         "P060" => "L032",
         id => id,
     };
