@@ -59,7 +59,8 @@ const ANNOTATED: [(&str, &str, &str, &str); 8] = [
     ("batch", "", "CronJob", "spec/jobTemplate/spec/template/metadata/annotations"),
 ];
 
-/// Writes the labels of `labels` and `commonLabels`; existing values are overwritten.
+/// Writes the labels of `labels` and `commonLabels`; existing values are overwritten. A key in both is none of ours to refuse: `kustomize
+/// build` takes the one of `commonLabels`, and only `kustomize edit fix` complains.
 pub(super) fn add_labels(kustomization: &Kustomization, items: &mut [Item]) -> Result<(), Refusal> {
     let common = Labels { pairs: kustomization.common_labels.clone(), reach: Reach::Selectors, ..Labels::default() };
     for labels in kustomization.labels.iter().chain([&common]) {

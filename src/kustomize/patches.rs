@@ -240,7 +240,9 @@ fn patch_item(site: &Site<'_>, item: &mut Item, patch: &Object, allowed: Allowed
             return refuse("K146", site.file, site.line, format!("the patch does not fit {kind}/{name} at {path}"));
         }
         Err(Misfit::Length(path)) => {
-            let message = format!("the list {path} of {kind}/{name} is too long to be merged item by item");
+            let message = format!(
+                "the list {path} of {kind}/{name} is too long to be merged item by item: at most 4,000 items are"
+            );
             return refuse("K120", site.file, site.line, message);
         }
     };

@@ -242,6 +242,24 @@ fn objects_of_one_name_are_refused_with_both_places() {
 }
 
 #[test]
+fn a_list_that_is_too_long_to_be_merged_by_keys_is_refused() {
+    let pods = |count: usize| {
+        let containers: String = (0..count).map(|number| format!("      - name: c{number}\n")).collect();
+        let begin = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n";
+        format!("{begin}      containers:\n{containers}")
+    };
+    check(
+        &format!(
+            "resources: [d.yaml]\npatches: [{{path: p.yaml}}]\n=== d.yaml\n{}=== p.yaml\n{}",
+            pods(4_000),
+            pods(1)
+        ),
+        "kustomization.yaml:2: K120: the list spec.template.spec.containers of Deployment/web is too long to be merged item by item: at \
+         most 4,000 items are",
+    );
+}
+
+#[test]
 fn changes_that_find_nothing_or_do_not_fit_are_reported() {
     let with = |rest: &str| format!("resources: [c.yaml]\n{rest}");
     check(
