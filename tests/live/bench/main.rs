@@ -1,15 +1,15 @@
-//! Benches of the `wild` binary on a real control plane, and of packages against the real tools, run by hand:
+//! Benches of the `wild` binary on a real control plane, run by hand:
 //!
 //! ```text
 //! for line in $(tests/parts/build); do part=${line%%=*}; export "WILD_PART_${part^^}=${line#*=}"; done
-//! cargo bench --bench cluster -- [install|life|packages]...
+//! cargo bench --bench cluster -- [install|life]...
 //! ```
 //!
 //! Every figure is printed with its count, median and spread, and what we do is set against what others do in the same run, because only
 //! such ratios mean anything on another machine. `WILD_BENCH_APPS` (1000), `WILD_BENCH_ROUNDS` (3), `WILD_BENCH_COMMITS` (50) and
 //! `WILD_BENCH_EDITS` (200) set the size. Nothing here asserts a time.
 //!
-//! Not here: limits on calls, reads and writes, which tests assert.
+//! Not here: packages and merges (`tests/bench`), limits on calls, reads and writes, which tests assert.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -24,7 +24,6 @@ mod figures;
 mod install;
 mod instance;
 mod life;
-mod packages;
 #[expect(dead_code, unused_imports, reason = "the tests use more of it than the benches")]
 #[path = "../parts/mod.rs"]
 mod parts;
@@ -59,9 +58,9 @@ fn main() -> ExitCode {
     };
     // Cargo adds `--bench` to the arguments.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let benches: [(&str, Bench); 3] = [("install", install::run), ("life", life::run), ("packages", packages::run)];
+    let benches: [(&str, Bench); 2] = [("install", install::run), ("life", life::run)];
     if let Some(unknown) = wanted.iter().find(|name| benches.iter().all(|(known, _)| known != name)) {
-        println!("there is no bench {unknown}; there are install, life and packages");
+        println!("there is no bench {unknown}; there are install and life");
         return ExitCode::from(2);
     }
     for (name, bench) in benches {

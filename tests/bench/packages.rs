@@ -1,12 +1,29 @@
-//! Rendering and building packages in one process, against one gomplate and one kustomize process per app.
+//! Benches of packages, run by hand: rendering and building in this process, against one gomplate and one kustomize process per app.
 //!
-//! Every output is compared with that of the real tools. Not here: writing to a cluster (`install.rs`).
+//! ```text
+//! for line in $(tests/parts/build gomplate kustomize); do part=${line%%=*}; export "WILD_PART_${part^^}=${line#*=}"; done
+//! cargo bench --bench packages      (the same in tests/fuzz, with --features bench, without building the rest of the product)
+//! ```
+//!
+//! `WILD_BENCH_APPS` (1000) apps are built here and `WILD_BENCH_SPAWNED` (100) of them by the real tools, whose output must be the same.
+//! Nothing here asserts a time.
+//!
+//! Not here: writing to a cluster (`tests/live/bench`).
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a bench prints what it found, and ends where something is amiss"
+)]
+
+#[path = "../live/bench/figures.rs"]
+mod figures;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::Path;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use rewild::base::RepoPath;
@@ -15,12 +32,8 @@ use rewild::template::Context;
 use rewild::{kustomize, template};
 use serde_json::{Value, json};
 
-use crate::Size;
-use crate::figures::{Samples, count, ratio};
-use crate::parts::{Scratch, command, part};
+use figures::{Samples, count, ratio};
 
-/// Apps that the real tools render and build; a process each, so a few tell the time of many.
-const SPAWNED: usize = 40;
 /// Objects of the large kustomization.
 const OBJECTS: usize = 4_000;
 /// Objects of one of its files; a file holds at most 1,000 documents.
@@ -30,34 +43,50 @@ const BUILDS: usize = 5;
 /// Bytes of the text whose rendering is timed.
 const TEXT_BYTES: usize = 900_000;
 
-/// Runs and prints.
-pub(crate) fn run(size: &Size) {
-    let gomplate = part("gomplate").expect("the parts are named in the environment").join("gomplate-oracle");
-    let tool = part("kustomize").expect("the parts are named in the environment").join("kustomize");
-    let scratch = Scratch::new("bench").unwrap();
-    many_apps(size, &scratch, &gomplate, &tool);
+fn main() {
+    let (gomplate, tool) = (part("GOMPLATE", "gomplate-oracle"), part("KUSTOMIZE", "kustomize"));
+    let scratch = tempfile::tempdir().unwrap();
+    many_apps(scratch.path(), &gomplate, &tool);
     one_text();
-    one_large_build(&scratch, &tool);
+    one_large_build(scratch.path(), &tool);
 }
 
-fn many_apps(size: &Size, scratch: &Scratch, gomplate: &Path, tool: &Path) {
+/// Returns a program of a part.
+fn part(name: &str, program: &str) -> PathBuf {
+    let directory = std::env::var_os(format!("WILD_PART_{name}")).expect("tests/parts/build names the parts");
+    Path::new(&directory).join(program)
+}
+
+/// Returns a program that begins in a directory and knows nothing of ours.
+fn command(program: &Path, directory: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(directory).env_clear().env("HOME", directory).env("TZ", "UTC");
+    command
+}
+
+fn number(variable: &str, default: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn many_apps(scratch: &Path, gomplate: &Path, tool: &Path) {
+    let apps = number("WILD_BENCH_APPS", 1_000);
     let before = peak_kib();
     let mut ours = Samples::default();
     let mut built = Vec::new();
     let begun = Instant::now();
-    for number in 0..size.apps {
+    for number in 0..apps {
         let at = Instant::now();
         let printed = our_build(&files(), &config(number));
         ours.add(at.elapsed());
         built.push(printed);
     }
-    count(&format!("{} apps rendered and built here, seconds", size.apps), begun.elapsed().as_secs_f64());
+    count(&format!("{apps} apps rendered and built here, seconds"), begun.elapsed().as_secs_f64());
     count("peak memory above the begin, MiB (outputs kept)", (peak_kib() - before) / 1024);
     ours.print("one app, here");
     let one = ours.median();
     let mut theirs = Samples::default();
-    for (number, ours) in built.iter().enumerate().take(SPAWNED) {
-        let directory = scratch.path().join(format!("app-{number}"));
+    for (number, ours) in built.iter().enumerate().take(number("WILD_BENCH_SPAWNED", 100)) {
+        let directory = scratch.join(format!("app-{number}"));
         let at = Instant::now();
         let printed = their_build(&directory, gomplate, tool, &config(number));
         theirs.add(at.elapsed());
@@ -85,8 +114,8 @@ fn one_text() {
     count("text written, MB/s", format!("{:.1}", produced as f64 / seconds / 1e6));
 }
 
-fn one_large_build(scratch: &Scratch, tool: &Path) {
-    let directory = scratch.path().join("large");
+fn one_large_build(scratch: &Path, tool: &Path) {
+    let directory = scratch.join("large");
     std::fs::create_dir_all(&directory).unwrap();
     let mut files = Vec::new();
     let mut resources = Vec::new();
