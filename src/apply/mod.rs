@@ -8,12 +8,16 @@ mod body;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use futures::{StreamExt, stream};
 
+use crate::base::Timestamp;
 use crate::base::limits::MAX_MESSAGE_CHARS;
 use crate::model::{Effect, ErrorClass, Object, Outcome, SecretPayloads};
-use crate::plan::{Action, ConflictVerdict, Force, Plan, Propagation, Recreate, Verb, conflict_verdict, without};
+use crate::plan::{
+    Action, Blocked, ConflictVerdict, Force, Plan, Propagation, Recreate, Verb, conflict_verdict, without,
+};
 use crate::target::{
     ApplyRequest, DeleteRequest, Deletion, Dependents, FieldConflict, FreeRequest, Kind, Mode, Ownership, Refusal,
     RefusalKind, Target, Written,
@@ -21,6 +25,8 @@ use crate::target::{
 
 /// Calls of one stage that are prepared side by side; the target has a limit of its own over all apps.
 const STAGE_WIDTH: usize = 16;
+/// How long until it is noted again which Jobs have run, where that failed.
+const NOTE_PAUSE: Duration = Duration::from_secs(10);
 
 /// What came of a plan, in the order of its actions.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -113,6 +119,24 @@ pub async fn apply(
     Applied { outcomes: walk.outcomes.into_iter().flatten().collect() }
 }
 
+/// Notes which Jobs have run, and forgets those that go. Nothing is done where that fails: a Job that is forgotten too late would not run
+/// when it is wanted again.
+pub async fn note_jobs(plan: &mut Plan, target: &dyn Target, now: Timestamp) {
+    let Err(refusal) = target.note_jobs(&plan.jobs).await else { return };
+    tracing::warn!(app = %plan.app, error = %refusal, "which jobs have run was not noted");
+    if plan.jobs.iter().any(|(_, hash)| hash.is_none()) {
+        plan.actions.clear();
+        plan.blocked.push(Blocked {
+            object: None,
+            reason: "JobsNotNoted".into(),
+            message: short(&refusal.message),
+            hint: String::new(),
+        });
+        let again = now.plus(NOTE_PAUSE);
+        plan.wake_at = Some(plan.wake_at.map_or(again, |at| at.min(again)));
+    }
+}
+
 /// Where a walk stands.
 struct Walk {
     outcomes: Vec<Option<Outcome>>,
@@ -200,6 +224,12 @@ async fn write(
     marks: &[(String, String)],
     target: &dyn Target,
 ) -> Result<Outcome, Refusal> {
+    if let Recreate::Now(propagation) = action.recreate
+        && action.uid.is_some()
+    {
+        let note = "it runs once for each revision".to_owned();
+        return make_anew(action, request, marks, target, (propagation, note)).await;
+    }
     let refusal = match target.apply(&request).await {
         Ok(answer) => return Ok(written(action, answer, String::new())),
         Err(refusal) => refusal,
@@ -251,7 +281,7 @@ async fn replace(
     refusal: Refusal,
 ) -> Result<Outcome, Refusal> {
     let propagation = match &action.recreate {
-        Recreate::Allowed(propagation) => *propagation,
+        Recreate::Allowed(propagation) | Recreate::Now(propagation) => *propagation,
         Recreate::Never(instead) => {
             return Err(Refusal {
                 message: format!("{}; it is never made anew: {instead}", refusal.message),
@@ -271,6 +301,17 @@ async fn replace(
         let message = format!("{}; it was not deleted to be made anew: {}", refusal.message, refused.message);
         return Err(Refusal { message, ..refused });
     }
+    make_anew(action, request, marks, target, (propagation, "a field of it cannot be changed".to_owned())).await
+}
+
+/// Deletes an object and makes it anew.
+async fn make_anew(
+    action: &Action,
+    request: ApplyRequest,
+    marks: &[(String, String)],
+    target: &dyn Target,
+    (propagation, note): (Propagation, String),
+) -> Result<Outcome, Refusal> {
     let deletion = target.delete(&delete_request(action, marks, dependents(propagation))).await?;
     if deletion == Deletion::Begun {
         let message = "its deletion has begun; it is made anew when it is gone".to_owned();
@@ -281,7 +322,7 @@ async fn replace(
         metadata.shift_remove("uid");
     }
     let answer = target.apply(&ApplyRequest { ownership: Ownership::Respect, body, ..request }).await?;
-    let recreated = written(action, answer, "a field of it cannot be changed".to_owned());
+    let recreated = written(action, answer, note);
     Ok(Outcome { effect: Effect::Recreated, ..recreated })
 }
 
@@ -407,6 +448,17 @@ mod tests {
         let (_, outcome, _) = send(&action, &[], &target, &SecretPayloads::default()).await;
         let deleted = target.deleted.lock().unwrap().clone();
         (outcome.effect, outcome.message, deleted)
+    }
+
+    #[tokio::test]
+    async fn a_hook_that_runs_again_is_made_anew_at_once() {
+        let target = Scripted { applies: std::sync::Mutex::new([accepted()].into()), ..Scripted::default() };
+        let recreate = Recreate::Now(Propagation::Background);
+        let action = Action { recreate, uid: Some("old".into()), ..action(Force::No) };
+        let (_, outcome, _) = send(&action, &[], &target, &SecretPayloads::default()).await;
+        assert_eq!((outcome.effect, outcome.message.as_str()), (Effect::Recreated, "it runs once for each revision"));
+        assert_eq!(*target.deleted.lock().unwrap(), ["old"]);
+        assert_eq!(*target.sent.lock().unwrap(), [Ownership::Respect]);
     }
 
     #[tokio::test]

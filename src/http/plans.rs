@@ -58,6 +58,7 @@ pub(super) fn document(planned: &Plan) -> Value {
         unchanged,
         recovered: _,
         forgotten: _,
+        jobs: _,
         leaving,
         blocked,
         later,

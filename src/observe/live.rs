@@ -54,6 +54,7 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
             note_owner(snapshot, id, &object);
         }
     }
+    fill_done(snapshot, target).await?;
     // An object of ours that the watch shows and no record knows: the store was lost.
     let unknown: Vec<ObjectId> =
         snapshot.live.keys().filter(|id| snapshot.inventory.get(id).is_none()).cloned().collect();
@@ -61,6 +62,24 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
         recover(snapshot, target, id).await?;
     }
     fill_values(snapshot, target).await;
+    Ok(())
+}
+
+/// Asks about wanted Jobs that are neither there nor remembered whether they have run: one that is gone after its run is as wanted.
+async fn fill_done(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
+    let Desired::Objects(objects) = &snapshot.desired else { return Ok(()) };
+    let is_open = |id: &ObjectId| {
+        let known = snapshot.live.contains_key(id) || snapshot.existing.contains_key(id);
+        id.kind == "Job" && id.group == "batch" && !known && snapshot.inventory.get(id).is_none()
+    };
+    let open: Vec<ObjectId> = objects.iter().map(|desired| desired.object.id()).filter(is_open).collect();
+    for id in open {
+        match seen(target.job_done(&id).await)? {
+            Seen::Answer(Some(hash)) => _ = snapshot.done.insert(id, hash),
+            Seen::Answer(None) => {}
+            Seen::Refused(why) => _ = snapshot.unseen.insert(id, why),
+        }
+    }
     Ok(())
 }
 

@@ -90,6 +90,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         inventory: inventory.clone(),
         live: Default::default(),
         existing: Default::default(),
+        done: Default::default(),
         unseen: Default::default(),
         freshness: Default::default(),
         namespace_state: NamespaceState::Missing,

@@ -452,6 +452,7 @@ async fn deploy(
         plan.actions.clear();
     }
     record::settle(&instance.store, &instance.id, &snapshot, &plan).await?;
+    apply::note_jobs(&mut plan, target.as_ref(), snapshot.now).await;
     let drift = observe::explain(&snapshot, &plan.drift, target.as_ref()).await;
     let mut applied = Applied::default();
     let mut recording = None;

@@ -25,6 +25,8 @@ pub struct Plan {
     pub forgotten: Vec<ObjectId>,
     /// Objects whose deletion has begun and is not finished.
     pub leaving: Vec<ObjectId>,
+    /// Jobs that have run, with their hashes, and those that go, without: what the target notes for a time without a store.
+    pub jobs: Vec<(ObjectId, Option<String>)>,
     /// What is held back.
     pub blocked: Vec<Blocked>,
     /// Objects of later waves, whose turn comes when what stands before them is healthy.
@@ -56,6 +58,7 @@ impl Plan {
             recovered: Vec::new(),
             forgotten: Vec::new(),
             leaving: Vec::new(),
+            jobs: Vec::new(),
             blocked: Vec::new(),
             later: Vec::new(),
             waits_for: Vec::new(),

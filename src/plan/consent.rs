@@ -16,7 +16,7 @@ use crate::model::{AdoptPolicy, Record, RecordState};
 pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<DriftItem>) {
     let seen = snapshot.live.get(&wanted.id).map(from_live);
     let Some(existing) = snapshot.existing.get(&wanted.id).cloned().or(seen) else {
-        return (absent(snapshot, wanted), Vec::new());
+        return (has_run(snapshot, wanted).unwrap_or_else(|| absent(snapshot, wanted)), Vec::new());
     };
     match &existing.owner {
         Owner::Us { hash, .. } if *hash == wanted.hash => proven(snapshot, wanted, &existing),
@@ -51,6 +51,23 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
             (blocked(wanted, "ForeignOwner", message, String::new()), Vec::new())
         }
     }
+}
+
+/// Decides about a Job that is gone after its run and whose record was lost: it runs once.
+fn has_run(snapshot: &Snapshot, wanted: &Wanted) -> Option<Decision> {
+    snapshot.done.get(&wanted.id).filter(|hash| **hash == wanted.hash)?;
+    Some(Decision::Recover(Record {
+        id: wanted.id.clone(),
+        api_version: wanted.payload.api_version().to_owned(),
+        state: RecordState::Applied,
+        uid: String::new(),
+        hash: wanted.hash.clone(),
+        fields: String::new(),
+        time: String::new(),
+        generation: 0,
+        created: true,
+        commit: Some(snapshot.commit.clone()),
+    }))
 }
 
 /// Decides about an object that is not there.

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value};
 
 use super::marks;
-use crate::base::Encoder;
+use crate::base::{Digest, Encoder};
 use crate::model::Object;
 
 /// Version mark of a desired hash.
@@ -25,6 +25,11 @@ const SERVER_METADATA: [&str; 7] =
 pub fn desired_hash(key: &[u8; 32], object: &Object) -> String {
     let canonical = canonical(object).to_value();
     format!("{VERSION}{}", URL_SAFE_NO_PAD.encode(Encoder::new().value(&canonical).keyed_digest(key).0))
+}
+
+/// Returns a hash over what is hashed already.
+pub(super) fn of_digest(digest: &Digest) -> String {
+    format!("{VERSION}{}", URL_SAFE_NO_PAD.encode(digest.0))
 }
 
 /// Returns the object as we would write it: without status, server metadata and our marks, `stringData` folded into `data`.

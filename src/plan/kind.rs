@@ -55,6 +55,11 @@ pub fn is_protected(kind: &str) -> bool {
     matches!(kind, "Namespace" | "PersistentVolumeClaim" | "PersistentVolume" | "CustomResourceDefinition")
 }
 
+/// Returns whether an object is a Job, which runs once.
+pub(super) fn is_job(id: &ObjectId) -> bool {
+    id.kind == "Job" && id.group == "batch"
+}
+
 /// Returns whether a kind holds a user's data, so that it stays when an app is deleted without its data.
 pub(super) fn holds_data(kind: &str) -> bool {
     matches!(kind, "Namespace" | "PersistentVolumeClaim" | "PersistentVolume")

@@ -11,7 +11,7 @@ use super::snapshot::{Desired, Presence, Snapshot};
 use super::wanted::{self, Wanted};
 use super::write::{Brings, Decision, Write};
 use super::{
-    budget, grant, namespace, order, prune, reach, remove, requirement, secret, source, suspend, waves, wellness,
+    budget, grant, kind, namespace, order, prune, reach, remove, requirement, secret, source, suspend, waves, wellness,
     write, yields,
 };
 use crate::health::{Health, HealthState};
@@ -55,6 +55,10 @@ fn keep(snapshot: &Snapshot, plan: &mut Plan) {
     plan.actions = order::applies(writes);
     delete(snapshot, victims, is_complete, plan);
     plan.health = wellness::of_wanted(snapshot, wanted.iter());
+    plan.jobs.extend(wanted.iter().filter(|wanted| wellness::has_run(snapshot, wanted)).map(|wanted| {
+        let hash = wanted.hash.clone();
+        (wanted.id.clone(), Some(hash))
+    }));
     if plan.health.state != HealthState::Healthy {
         plan.wake_on.push(WakeOn::Health);
     }
@@ -105,7 +109,8 @@ fn wanted(snapshot: &Snapshot) -> Vec<Wanted> {
     let own = namespace::id(&snapshot.namespace);
     let derived = (!objects.iter().any(|it| it.object.id() == own)).then(|| namespace::derived(&snapshot.namespace));
     let applied = objects.iter().filter(|desired| !wanted::is_other_hook(&desired.object));
-    waves::pull_forward(derived.iter().chain(applied).map(|desired| Wanted::new(snapshot, desired)).collect())
+    let wanted = derived.iter().chain(applied).map(|desired| Wanted::new(snapshot, desired)).collect();
+    waves::pull_forward(wanted::bind_hooks(wanted))
 }
 
 /// Names the hooks of moments that are no deployment: they are not applied with the app.
@@ -177,6 +182,10 @@ fn hold_news(snapshot: &Snapshot, writes: &mut Vec<(Wanted, Write)>, victims: &[
 fn sort_out(fates: Vec<(ObjectId, Fate)>, plan: &mut Plan) -> Vec<Victim> {
     let mut victims = Vec::new();
     for (id, fate) in fates {
+        let goes = matches!(fate, Fate::Delete(_) | Fate::Leaving | Fate::Forget(_));
+        if goes && kind::is_job(&id) {
+            plan.jobs.push((id.clone(), None));
+        }
         match fate {
             Fate::Delete(victim) => victims.push(victim),
             Fate::Leaving => {

@@ -4,9 +4,10 @@
 //! What holds data or other objects is never recreated. Not here: telling that refusal from others (`target`), the calls (`apply`).
 
 use super::action::Propagation;
-use super::snapshot::Live;
+use super::snapshot::{Live, Snapshot};
 use super::wanted::Wanted;
 use crate::health::HealthState;
+use crate::model::RecordState;
 
 /// Annotation by which an author allows or forbids that an object is made anew.
 const RECREATE: &str = "rewild.dev/recreate";
@@ -16,6 +17,8 @@ const RECREATE: &str = "rewild.dev/recreate";
 pub enum Recreate {
     /// It is deleted, in this incarnation, and made anew.
     Allowed(Propagation),
+    /// The same without asking the server first whether it can be changed: a hook runs again.
+    Now(Propagation),
     /// An author has to allow it first; what it would interrupt.
     Ask(&'static str),
     /// It never is; what a person can do instead.
@@ -47,7 +50,16 @@ pub(super) fn recreate(wanted: &Wanted, live: Option<&Live>, allowed: &[String])
     }
 }
 
-fn is_running(live: Option<&Live>) -> bool {
+/// Returns what follows for a hook that is there and ran for another state of its app. The record knows; the mark on the object is asked where
+/// there is none, because anybody may have written there.
+pub(super) fn of_hook(snapshot: &Snapshot, wanted: &Wanted) -> Option<Recreate> {
+    let live = snapshot.live.get(&wanted.id).filter(|_| wanted.is_hook())?;
+    let record = snapshot.inventory.get(&wanted.id).filter(|record| record.state == RecordState::Applied);
+    let ran = record.map_or(&live.hash, |record| &record.hash);
+    (*ran != wanted.hash).then_some(Recreate::Now(Propagation::Background))
+}
+
+pub(super) fn is_running(live: Option<&Live>) -> bool {
     live.and_then(|live| live.health.as_ref()).is_some_and(|health| health.state == HealthState::Progressing)
 }
 
@@ -72,6 +84,7 @@ mod tests {
         let found = match recreate(&Wanted::new(&world.snapshot, &desired(&object)), live.as_ref(), allowed) {
             Recreate::Allowed(Propagation::Background) => "allowed",
             Recreate::Allowed(Propagation::Orphan) => "allowed, pods stay",
+            Recreate::Now(_) => "now",
             Recreate::Ask(_) => "asked",
             Recreate::Never(_) => "never",
         };

@@ -40,6 +40,8 @@ pub struct Snapshot {
     ///
     /// The app's own Namespace (`namespace::id`) counts as wanted also where the package renders none.
     pub existing: BTreeMap<ObjectId, Existing>,
+    /// Wanted Jobs that are neither there nor remembered, with the hash with which they have run.
+    pub done: BTreeMap<ObjectId, String>,
     /// Objects that the target did not let us look at, with what it said. Nothing is known about them.
     pub unseen: BTreeMap<ObjectId, String>,
     /// Whether the watch of a kind, as (group, kind), can be trusted.

@@ -15,6 +15,7 @@ pub(super) fn hold(snapshot: &Snapshot, plan: &mut Plan) {
     }
     plan.actions.clear();
     plan.later.clear();
+    plan.jobs.clear();
     for item in &mut plan.drift {
         *item = DriftItem { verdict: Verdict::Report, ..item.clone() };
     }

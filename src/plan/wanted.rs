@@ -10,6 +10,7 @@ use super::namespace;
 use super::refusal;
 use super::snapshot::{DesiredObject, Snapshot};
 use super::yields::Yields;
+use crate::base::{Digest, Encoder};
 use crate::model::{Object, ObjectId};
 
 /// Annotation by which an author orders objects.
@@ -68,7 +69,20 @@ impl Wanted {
 
     /// Returns whether it is a Job.
     pub(super) fn is_job(&self) -> bool {
-        self.id.kind == "Job" && self.id.group == "batch"
+        kind::is_job(&self.id)
+    }
+
+    /// Returns whether it is a Job that runs around a deployment.
+    pub(super) fn is_hook(&self) -> bool {
+        self.is_job() && self.payload.annotation(HOOK).is_some()
+    }
+
+    /// Lets a hook run again with every change of its app and with nothing else: its hash says of which state of the app it is.
+    fn bind_to(&mut self, app: &Digest) {
+        let mut encoder = Encoder::new();
+        encoder.text("hook").text(&self.hash).text(&app.to_hex());
+        self.hash = hash::of_digest(&encoder.digest());
+        self.payload.set_annotation(marks::HASH, &self.hash);
     }
 
     /// Returns whether its author gave it a place in the order.
@@ -80,6 +94,17 @@ impl Wanted {
     pub(super) fn counts_for_health(&self) -> bool {
         self.payload.annotation(HEALTH) != Some("ignore")
     }
+}
+
+/// Makes the hooks of an app hooks of this very state of it.
+pub(super) fn bind_hooks(mut wanted: Vec<Wanted>) -> Vec<Wanted> {
+    let mut encoder = Encoder::new();
+    for Wanted { id, hash, .. } in wanted.iter().filter(|one| !one.is_hook()) {
+        encoder.text(&id.group).text(&id.kind).text(&id.namespace).text(&id.name).text(hash);
+    }
+    let app = encoder.digest();
+    wanted.iter_mut().filter(|one| one.is_hook()).for_each(|hook| hook.bind_to(&app));
+    wanted
 }
 
 /// Returns whether an object is a hook of a moment that is not a deployment, so that it is not applied with the app.

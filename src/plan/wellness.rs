@@ -2,6 +2,7 @@
 //!
 //! Not here: the health of one live object (`health`).
 
+use super::kind;
 use super::snapshot::{Freshness, Snapshot};
 use super::wanted::Wanted;
 use crate::health::{self, Health, HealthState};
@@ -45,9 +46,17 @@ pub(super) fn of_object(snapshot: &Snapshot, id: &ObjectId) -> Health {
     }
 }
 
+/// Returns whether a Job has run as it is wanted, to its end.
+pub(super) fn has_run(snapshot: &Snapshot, wanted: &Wanted) -> bool {
+    let is_applied = |record: &Record| record.state == RecordState::Applied && record.hash == wanted.hash;
+    wanted.is_job()
+        && snapshot.inventory.get(&wanted.id).is_some_and(is_applied)
+        && of_object(snapshot, &wanted.id).state == HealthState::Healthy
+}
+
 /// Judges an object that we wrote and that is not there: a job may be gone after its run.
 fn of_absent(record: &Record) -> Health {
-    if record.id.kind == "Job" && record.id.group == "batch" && record.state == RecordState::Applied {
+    if kind::is_job(&record.id) && record.state == RecordState::Applied {
         return Health::new(HealthState::Healthy, "gone after its run");
     }
     Health::new(HealthState::Missing, "it is not there")

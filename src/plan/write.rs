@@ -54,7 +54,8 @@ impl Write {
             uid,
             reason,
             leaves_out: yielded.into_iter().map(|yielded| yielded.keys).collect(),
-            recreate: recreate::recreate(wanted, live, &snapshot.ask.recreate),
+            recreate: recreate::of_hook(snapshot, wanted)
+                .unwrap_or_else(|| recreate::recreate(wanted, live, &snapshot.ask.recreate)),
         }
     }
 }
@@ -102,6 +103,9 @@ fn applied(snapshot: &Snapshot, wanted: &Wanted, record: &Record, live: Option<&
     }
     let differences = drift::differences(record, live, &wanted.payload, &wanted.yields);
     let uid = live.map(|live| live.uid.clone());
+    if changed && wanted.is_hook() && recreate::is_running(live) {
+        return (still_runs(wanted), Vec::new());
+    }
     if differences.is_empty() {
         return (if changed { news(snapshot, wanted, uid, Force::No) } else { Decision::Leave }, Vec::new());
     }
@@ -188,6 +192,17 @@ fn unseen(wanted: &Wanted, why: &str) -> Decision {
         hint: format!("kubectl auth can-i get {}", wanted.id.kind.to_lowercase()),
     };
     Decision::Block(blocked, None)
+}
+
+/// Decides about a hook that runs for a state of the app that is no longer wanted: it ends first.
+fn still_runs(wanted: &Wanted) -> Decision {
+    let blocked = Blocked {
+        object: Some(wanted.id.clone()),
+        reason: "HookRunning".into(),
+        message: format!("{} runs for an earlier revision and runs again when it has ended", wanted.id.short()),
+        hint: String::new(),
+    };
+    Decision::Block(blocked, Some(WakeOn::Health))
 }
 
 fn leaving(wanted: &Wanted) -> Decision {

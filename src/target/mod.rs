@@ -232,6 +232,10 @@ pub trait Target: Send + Sync {
     fn watch<'a>(&'a self, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()>;
     /// Makes sure that our ApplySet parent names these kinds and namespaces; writes only to grow it.
     fn grow_apply_set<'a>(&'a self, kinds: &'a BTreeSet<Kind>, namespaces: &'a BTreeSet<String>) -> Answer<'a, ()>;
+    /// Returns the hash with which a Job has run, if that was noted.
+    fn job_done<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<String>>;
+    /// Notes Jobs that have run, with their hashes, and forgets those without one; writes only what is not noted so.
+    fn note_jobs<'a>(&'a self, jobs: &'a [(ObjectId, Option<String>)]) -> Answer<'a, ()>;
     /// Returns what the watch knows of an object.
     fn live(&self, id: &ObjectId) -> Option<LiveObject>;
     /// Returns a number that changes with everything that the watches see of an app's objects.

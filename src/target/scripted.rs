@@ -82,6 +82,14 @@ impl Target for Scripted {
         ready(Ok(()))
     }
 
+    fn job_done<'a>(&'a self, _id: &'a ObjectId) -> Answer<'a, Option<String>> {
+        ready(Ok(None))
+    }
+
+    fn note_jobs<'a>(&'a self, _jobs: &'a [(ObjectId, Option<String>)]) -> Answer<'a, ()> {
+        ready(Ok(()))
+    }
+
     fn live(&self, id: &ObjectId) -> Option<LiveObject> {
         self.live.get(id).cloned()
     }

@@ -4,7 +4,7 @@ use super::check;
 use super::world::{World, config, deployment, job};
 use crate::health::{Health, HealthState};
 use crate::model::Object;
-use crate::plan::{WakeOn, plan};
+use crate::plan::{Propagation, Recreate, WakeOn, plan};
 
 fn with(mut object: Object, key: &str, value: &str) -> Object {
     object.set_annotation(&format!("rewild.dev/{key}"), value);
@@ -114,6 +114,70 @@ fn a_hook_stands_before_or_after_the_app_and_one_of_another_moment_is_not_applie
             "= 1 unchanged",
         ],
     );
+}
+
+/// Lets a hook run for the app as it is wanted now.
+fn runs(world: World, hook: &Object, health: Health) -> World {
+    let actions = plan(&world.snapshot).actions;
+    let bound = actions.iter().find(|action| action.object == hook.id()).unwrap().hash.clone();
+    let short = hook.id().short();
+    let world = world.has(hook).record(&short, |record| record.hash = bound.clone());
+    world.live(&short, |live| (live.hash, live.health) = (bound, Some(health)))
+}
+
+#[test]
+fn a_hook_runs_once_for_each_state_of_its_app() {
+    let hook = with(job("check"), "hook", "pre-deploy");
+    let world = World::deployed(&[config("files", "1")]).wants(&hook);
+    check(&world, &["+ Job check new in ccccccc", "= 2 unchanged"]);
+    let ran = runs(world, &hook, Health::healthy());
+    check(&ran, &["= 3 unchanged"]);
+    check(&ran.clone().loses("Job/check"), &["= 3 unchanged"]);
+    let other = |world: World| world.drops("ConfigMap/files").wants(&config("files", "2"));
+    let waits = "… ConfigMap/files waits until Job/check is healthy";
+    let changed = other(ran.clone());
+    check(&changed, &["~ Job check changed in ccccccc", waits, "= 1 unchanged"]);
+    let again = plan(&changed.snapshot).actions.remove(0).recreate;
+    assert_eq!(again, Recreate::Now(Propagation::Background));
+    check(&other(ran.clone().loses("Job/check")), &["+ Job check new in ccccccc", waits, "= 1 unchanged"]);
+    // Back to the first state it runs again: what it left is that of the second.
+    check(&runs(changed, &hook, Health::healthy()), &["~ ConfigMap files changed in ccccccc", "= 2 unchanged"]);
+}
+
+#[test]
+fn a_hook_that_still_runs_for_an_earlier_state_ends_first() {
+    let hook = with(job("check"), "hook", "pre-deploy");
+    let world = World::deployed(&[config("files", "1")]).wants(&hook);
+    let running = runs(world, &hook, Health::progressing("1 pod runs"));
+    let changed = running.drops("ConfigMap/files").wants(&config("files", "2"));
+    check(
+        &changed,
+        &[
+            "! HookRunning: Job/check runs for an earlier revision and runs again when it has ended",
+            "… ConfigMap/files waits until Job/check is healthy",
+            "= 1 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn a_job_that_has_run_is_noted_and_does_not_run_again_when_all_memory_is_lost() {
+    let jobs = |world: &World| -> Vec<String> {
+        let noted = plan(&world.snapshot).jobs.into_iter();
+        noted.map(|(id, hash)| format!("{} {}", id.short(), if hash.is_some() { "done" } else { "goes" })).collect()
+    };
+    let world = World::deployed(&[job("check"), config("files", "1")]);
+    let done = world.clone().health("Job/check", Health::healthy());
+    assert_eq!(jobs(&done), ["Job/check done"]);
+    assert_eq!(jobs(&world.clone().health("Job/check", Health::progressing("it runs"))), Vec::<String>::new());
+    assert_eq!(jobs(&world.clone().loses("Job/check")), ["Job/check done"]);
+    assert_eq!(jobs(&done.drops("Job/check")), ["Job/check goes"]);
+    let (id, hash) = plan(&world.clone().loses("Job/check").snapshot).jobs.remove(0);
+    let lost = world.loses("Job/check").forgets("Job/check");
+    check(&lost, &["+ Job check new in ccccccc", "= 2 unchanged"]);
+    let known = lost.with(|snapshot| _ = snapshot.done.insert(id, hash.unwrap()));
+    assert!(plan(&known.snapshot).actions.is_empty());
+    assert_eq!(plan(&known.snapshot).recovered.len(), 1);
 }
 
 #[test]

@@ -162,6 +162,7 @@ impl World {
                 inventory: Inventory::default(),
                 live: BTreeMap::new(),
                 existing: BTreeMap::new(),
+                done: BTreeMap::new(),
                 unseen: BTreeMap::new(),
                 freshness: BTreeMap::new(),
                 namespace_state: NamespaceState::Missing,

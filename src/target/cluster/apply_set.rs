@@ -154,11 +154,12 @@ impl Inner {
         self.parent.grow(self, &wanted).await
     }
 
-    fn parent_collection(&self) -> String {
+    /// Returns the path of the ConfigMaps in our own namespace.
+    pub(super) fn own_config_maps(&self) -> String {
         format!("/api/v1/namespaces/{}/configmaps", self.control_namespace)
     }
 
-    async fn make_control_namespace(&self) -> Result<(), Refusal> {
+    pub(super) async fn make_control_namespace(&self) -> Result<(), Refusal> {
         let name = &self.control_namespace;
         let path = format!("/api/v1/namespaces/{name}");
         match self.call(Call::get(format!("read namespace {name}"), path, GET_DEADLINE)).await {
@@ -193,7 +194,7 @@ impl Server for Inner {
 
     async fn read_parent(&self) -> Result<Option<Value>, Refusal> {
         let name = self.parent_name();
-        let path = format!("{}/{name}", self.parent_collection());
+        let path = format!("{}/{name}", self.own_config_maps());
         let parent = match self.call(Call::get(format!("read the ApplySet {name}"), path, GET_DEADLINE)).await {
             Ok((_, value)) => value,
             Err(refusal) if refusal.kind == RefusalKind::NotFound => return Ok(None),
@@ -235,12 +236,12 @@ impl Server for Inner {
         };
         if let (Some(version), Some(metadata)) = (version, body.get_mut("metadata").and_then(Value::as_object_mut)) {
             metadata.insert("resourceVersion".to_owned(), Value::from(version));
-            let path = format!("{}/{name}?fieldManager=wild-apply-set", self.parent_collection());
+            let path = format!("{}/{name}?fieldManager=wild-apply-set", self.own_config_maps());
             let answer = self.call(call(Method::PUT, path, &body, format!("grow the ApplySet {name}"))).await;
             return answer.map(|(_, value)| value);
         }
         self.make_control_namespace().await?;
-        let path = format!("{}?fieldManager=wild-apply-set", self.parent_collection());
+        let path = format!("{}?fieldManager=wild-apply-set", self.own_config_maps());
         self.call(call(Method::POST, path, &body, format!("make the ApplySet {name}"))).await.map(|(_, value)| value)
     }
 }

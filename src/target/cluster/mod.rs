@@ -12,12 +12,13 @@ mod call;
 mod contents;
 mod discovery;
 mod free;
+mod jobs;
 mod limit;
 mod patience;
 mod watch;
 mod write;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -58,6 +59,8 @@ struct Inner {
     writes: Limit,
     reads: Semaphore,
     parent: apply_set::Parent,
+    /// The Jobs that have run, once they were read.
+    jobs: tokio::sync::Mutex<Option<BTreeMap<String, String>>>,
     reachability: Mutex<Reachability>,
     clock: fn() -> Timestamp,
     stop: CancellationToken,
@@ -91,6 +94,7 @@ impl Cluster {
             writes: Limit::default(),
             reads: Semaphore::new(READ_LIMIT),
             parent: apply_set::Parent::default(),
+            jobs: tokio::sync::Mutex::default(),
             reachability: Mutex::new(Reachability::Reachable),
             clock,
             stop: CancellationToken::new(),
@@ -182,6 +186,14 @@ impl Target for Cluster {
 
     fn grow_apply_set<'a>(&'a self, kinds: &'a BTreeSet<Kind>, namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
         Box::pin(self.inner.grow_apply_set(kinds, namespaces))
+    }
+
+    fn job_done<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<String>> {
+        Box::pin(self.inner.job_done(id))
+    }
+
+    fn note_jobs<'a>(&'a self, jobs: &'a [(ObjectId, Option<String>)]) -> Answer<'a, ()> {
+        Box::pin(self.inner.note_jobs(jobs))
     }
 
     fn live(&self, id: &ObjectId) -> Option<LiveObject> {

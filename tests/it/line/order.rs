@@ -38,6 +38,8 @@ const LATE: &str =
 const LATE_PATH: &str = "/api/v1/namespaces/plain/configmaps/late";
 const WEB_PATH: &str = "/apis/apps/v1/namespaces/plain/deployments/web";
 const JOB_PATH: &str = "/apis/batch/v1/namespaces/plain/jobs/migrate";
+const CONFIG_PATH: &str = "/api/v1/namespaces/plain/configmaps/config";
+const NOTED_PATH: &str = "/api/v1/namespaces/wild-system/configmaps/wild-k3f7q2m5xd-jobs";
 const CLAIM_PATH: &str = "/api/v1/namespaces/plain/persistentvolumeclaims/data";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -91,6 +93,65 @@ async fn a_finished_job_is_made_anew_when_its_template_changes_and_a_claim_never
     assert_eq!(uid(CLAIM_PATH).await, old_claim);
     let needs_you = world.state("plain").await.unwrap().needs_you;
     assert!(needs_you.contains("never made anew") && needs_you.contains("move the data"), "{needs_you}");
+}
+
+fn config(version: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: config}}\ndata: {{version: \"{version}\"}}\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_runs_once_for_each_revision_of_its_app() {
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    let hook = job("run:1").replace("name: migrate", "name: migrate, annotations: {rewild.dev/hook: pre-deploy}");
+    push(&world, &[("job.yaml", &hook), ("config.yaml", &config("1"))]).await;
+    world.healthy("plain").await;
+    let uid = async |world: &World| world.get(JOB_PATH).await.unwrap()["metadata"]["uid"].clone();
+    let first = uid(&world).await;
+    world.look_again("plain").await;
+    world.restart_without_store().await;
+    world.look_again("plain").await;
+    world.healthy("plain").await;
+    assert_eq!(uid(&world).await, first, "nothing has changed");
+    push(&world, &[("job.yaml", &hook), ("config.yaml", &config("2"))]).await;
+    world
+        .until("the revision is there", async || world.get(CONFIG_PATH).await.unwrap()["data"]["version"] == json!("2"))
+        .await;
+    assert_ne!(uid(&world).await, first, "the hook went before the revision");
+    world.healthy("plain").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_has_run_and_is_gone_does_not_run_again_when_the_store_is_lost() {
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    push(&world, &[("job.yaml", &job("run:1")), ("config.yaml", &config("1"))]).await;
+    world.healthy("plain").await;
+    world
+        .until("it is noted", async || {
+            let noted = world.get(NOTED_PATH).await.unwrap_or_default();
+            noted["data"].as_object().is_some_and(|data| data.contains_key("plain.migrate"))
+        })
+        .await;
+    // As its time to live does.
+    let metadata = world.get(JOB_PATH).await.unwrap()["metadata"].clone();
+    let same = json!({"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]});
+    let options =
+        json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background", "preconditions": same});
+    let delete = reqwest::Client::new().delete(format!("{}{JOB_PATH}", world.cluster.url()));
+    let delete = delete.header("Content-Type", "application/json").body(options.to_string());
+    assert!(delete.send().await.unwrap().status().is_success());
+    world.restart_without_store().await;
+    world.look_again("plain").await;
+    world.healthy("plain").await;
+    assert_eq!(world.get(JOB_PATH).await, None);
+    push(&world, &[("job.yaml", &job("run:2")), ("config.yaml", &config("1"))]).await;
+    world.until("another job runs", async || world.get(JOB_PATH).await.is_some()).await;
+    world.healthy("plain").await;
+    push(&world, &[("config.yaml", &config("1"))]).await;
+    world
+        .until("it is forgotten with its job", async || {
+            world.get(NOTED_PATH).await.unwrap()["data"].as_object().is_none_or(|data| data.is_empty())
+        })
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
