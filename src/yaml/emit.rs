@@ -236,29 +236,31 @@ impl Emitter {
 
     fn literal(&mut self, text: &str, indent: usize) {
         self.put("|");
-        if text.starts_with([' ', '\n']) {
+        if text.starts_with(|c| c == ' ' || is_break(c)) {
             self.put("2");
         }
-        let kept = text == "\n" || text.ends_with("\n\n");
-        self.put(if kept {
-            "+"
-        } else if text.ends_with('\n') {
-            ""
-        } else {
-            "-"
+        let mut last = text.chars().rev();
+        self.put(match (last.next().is_some_and(is_break), last.next().is_none_or(is_break)) {
+            (true, true) => "+",
+            (true, false) => "",
+            (false, _) => "-",
         });
         self.newline();
-        for line in text.split_inclusive('\n') {
-            let content = line.strip_suffix('\n');
-            if content != Some("") {
-                for _ in 0..indent {
-                    self.push(' ');
-                }
-                self.put(content.unwrap_or(line));
-            }
-            if content.is_some() {
+        // What ends a line in YAML 1.1 begins one here too, indentation included, though other readers take it for a part of the text.
+        let mut begins = true;
+        for c in text.chars() {
+            if c == '\n' {
                 self.newline();
+            } else if is_break(c) {
+                self.push(c);
+                self.column = 0;
+            } else {
+                if begins {
+                    self.line(indent);
+                }
+                self.push(c);
             }
+            begins = is_break(c);
         }
     }
 
