@@ -6,12 +6,10 @@
 
 #[path = "../it/bad_input/mod.rs"]
 mod bad_input;
-#[expect(dead_code, reason = "here only whole trees are committed")]
-#[path = "../it/commits.rs"]
-mod commits;
 #[path = "../it/machine.rs"]
 mod machine;
 
+use crate::commits;
 use crate::parts::{ControlPlane, Shape};
 use bad_input::{ROWS, play};
 use machine::Access;

@@ -14,15 +14,19 @@
 
 mod charts;
 mod cluster;
+#[path = "../it/commits.rs"]
+mod commits;
 mod directory;
 mod faults;
 mod finish;
 mod forge;
+mod ground;
 mod home;
 mod input;
 mod leaving;
 mod merges;
 mod oracle;
+mod order;
 mod ownership;
 mod parts;
 mod random;
@@ -32,3 +36,10 @@ mod scripts_api;
 mod starter;
 mod statuses;
 mod story;
+#[path = "../it/world.rs"]
+#[expect(
+    dead_code,
+    clippy::panic,
+    reason = "some of it is for the sandbox alone, and a test ends at the first surprise"
+)]
+mod world;
