@@ -8,6 +8,7 @@ mod files;
 mod metrics;
 mod notes;
 mod queue;
+mod waits;
 mod worker;
 
 use std::collections::BTreeMap;

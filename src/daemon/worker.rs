@@ -3,7 +3,7 @@
 //! It listens to refs, to the cluster, to `secrets.yaml`, to the schedule of the merge bot, to the remote and to people. None of them
 //! brings data: each sets a bit on an app or makes the worker look at the head. Not here: which pass begins when (`queue.rs`).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::files::FileWatch;
 use super::queue::{Next, Queue};
+use super::waits::Waits;
 use super::{Metrics, Schedule, Work};
 use crate::base::chain;
 use crate::git;
@@ -143,7 +144,7 @@ struct Worker {
     passes: JoinSet<Ended>,
     apps: HashMap<Id, AppName>,
     known: Option<Arc<Overview>>,
-    waits: BTreeMap<WakeOn, BTreeSet<AppName>>,
+    waits: Waits,
     timers: Timers,
     asked: bool,
     /// Apps that somebody asked about; they alone are worked on where only requests are.
@@ -179,7 +180,7 @@ impl Worker {
             passes: JoinSet::new(),
             apps: HashMap::new(),
             known: None,
-            waits: BTreeMap::new(),
+            waits: Waits::default(),
             timers,
             asked: everything,
             wanted: BTreeSet::new(),
@@ -298,6 +299,7 @@ impl Worker {
             let now = self.now();
             match self.queue.next(now) {
                 Next::Start(app, reasons) => {
+                    self.waits.begin(&app);
                     let instance = self.shared.instance.clone();
                     let name = app.clone();
                     let handle = self.passes.spawn(async move {
@@ -391,7 +393,7 @@ impl Worker {
     fn released(&mut self) {
         let now = self.now();
         self.queue.release(now);
-        for app in self.waits.remove(&WakeOn::Target).unwrap_or_default() {
+        for app in self.waits.happen(WakeOn::Target) {
             self.trigger(app, Reason::Released);
         }
     }
@@ -475,11 +477,8 @@ impl Worker {
 
     /// Arranges what a pass asked to be woken for, and wakes those who waited for it.
     fn follow(&mut self, now: Duration, app: AppName, passed: Passed) {
-        for waiting in self.waits.values_mut() {
-            waiting.remove(&app);
-        }
-        for wake in &passed.wake_on {
-            self.waits.entry(wake.clone()).or_default().insert(app.clone());
+        if self.waits.end(&app, &passed.wake_on) {
+            self.trigger(app.clone(), Reason::Released);
         }
         // A push compiles, and a request that waits is carried out for any reason.
         if passed.lost {
@@ -494,7 +493,7 @@ impl Worker {
         }
         let ready = passed.state.as_ref().is_none_or(|state| state.intent == "applied" && state.health != "starting");
         if ready {
-            for waiting in self.waits.remove(&WakeOn::App(app)).unwrap_or_default() {
+            for waiting in self.waits.happen(WakeOn::App(app)) {
                 self.trigger(waiting, Reason::Released);
             }
         }

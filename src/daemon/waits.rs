@@ -1,0 +1,91 @@
+//! Which apps wait for what, so that no wait begins after what it waits for has happened.
+//!
+//! A pass finds that it has to wait by what it read when it began. What it waits for may happen before it ends, when nobody has noted the
+//! wait; so what happened since a pass began ends its waits too. Not here: what a pass waits for (`plan`), waking (`worker`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::AppName;
+use crate::plan::WakeOn;
+
+/// Apps and what they wait for.
+#[derive(Default)]
+pub(super) struct Waits {
+    waiting: BTreeMap<WakeOn, BTreeSet<AppName>>,
+    /// Beginnings of passes and events so far.
+    moment: u64,
+    began: BTreeMap<AppName, u64>,
+    happened: BTreeMap<WakeOn, u64>,
+}
+
+impl Waits {
+    /// Notes that a pass of an app begins.
+    pub(super) fn begin(&mut self, app: &AppName) {
+        self.moment += 1;
+        self.began.insert(app.clone(), self.moment);
+    }
+
+    /// Notes that something has happened and returns the apps that waited for it.
+    pub(super) fn happen(&mut self, event: WakeOn) -> BTreeSet<AppName> {
+        let woken = self.waiting.remove(&event).unwrap_or_default();
+        self.moment += 1;
+        self.happened.insert(event, self.moment);
+        woken
+    }
+
+    /// Notes what an app waits for since its pass has ended, and nothing else; returns whether some of it happened during the pass.
+    pub(super) fn end(&mut self, app: &AppName, events: &[WakeOn]) -> bool {
+        for waiting in self.waiting.values_mut() {
+            waiting.remove(app);
+        }
+        for event in events {
+            self.waiting.entry(event.clone()).or_default().insert(app.clone());
+        }
+        let Some(began) = self.began.remove(app) else { return false };
+        events.iter().any(|event| self.happened.get(event).is_some_and(|moment| *moment > began))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn app(name: &str) -> AppName {
+        AppName::parse(name).unwrap()
+    }
+
+    fn ready() -> WakeOn {
+        WakeOn::App(app("database"))
+    }
+
+    #[test]
+    fn what_happens_after_a_pass_wakes_who_waits_for_it_once() {
+        let mut waits = Waits::default();
+        waits.begin(&app("blog"));
+        assert!(!waits.end(&app("blog"), &[ready()]));
+        assert!(waits.happen(WakeOn::Target).is_empty());
+        assert_eq!(waits.happen(ready()), BTreeSet::from([app("blog")]));
+        assert!(waits.happen(ready()).is_empty());
+    }
+
+    #[test]
+    fn what_happened_during_a_pass_ends_its_wait_and_what_happened_before_does_not() {
+        let mut waits = Waits::default();
+        waits.happen(ready());
+        waits.begin(&app("blog"));
+        assert!(!waits.end(&app("blog"), &[ready()]));
+        waits.begin(&app("blog"));
+        waits.happen(ready());
+        assert!(waits.end(&app("blog"), &[WakeOn::Revision, ready()]));
+    }
+
+    #[test]
+    fn a_pass_that_waits_for_nothing_ends_older_waits() {
+        let mut waits = Waits::default();
+        waits.begin(&app("blog"));
+        waits.end(&app("blog"), &[ready()]);
+        waits.begin(&app("blog"));
+        assert!(!waits.end(&app("blog"), &[]));
+        assert!(waits.happen(ready()).is_empty());
+    }
+}
