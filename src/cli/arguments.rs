@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     app, cluster, completion, daemon, debug, demo, directory, doctor, drift, hook, init, kustomize, merge_file,
-    operation, package, plan, status,
+    operation, package, plan, secret, status,
 };
 
 /// Keeps a Kubernetes cluster as its git repository says, and the repository up to date with its package directory.
@@ -132,6 +132,9 @@ pub(super) enum Verb {
     /// What differs in the cluster from what git says.
     #[command(subcommand)]
     Drift(drift::DriftVerb),
+    /// Secrets: values that never lie in git.
+    #[command(subcommand)]
+    Secret(secret::SecretVerb),
     /// What was asked for and done.
     #[command(subcommand)]
     Operation(operation::OperationVerb),
@@ -206,9 +209,10 @@ mod tests {
         }
     }
 
-    /// Splits an example as a shell would, as far as examples go: spaces and double quotes; a pipe ends it.
+    /// Splits an example as a shell would, as far as examples go: spaces and double quotes; a pipe or an input file ends it.
     fn words(line: &str) -> Vec<String> {
-        let line = line.split(" | ").next().unwrap_or(line).trim();
+        let line = line.split(" | ").next().unwrap_or(line);
+        let line = line.split(" < ").next().unwrap_or(line).trim();
         let mut words = vec![String::new()];
         let mut quoted = false;
         for c in line.chars() {

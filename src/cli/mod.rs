@@ -30,6 +30,7 @@ mod output;
 mod package;
 mod plan;
 mod report;
+mod secret;
 mod session;
 mod status;
 mod table;
@@ -79,6 +80,7 @@ async fn dispatch(session: &mut Session<'_>, verb: Verb) -> Result<ExitCode, Com
         Verb::Directory(verb) => directory::run(session, verb).await,
         Verb::App(verb) => app::run(session, verb).await,
         Verb::Drift(verb) => drift::run(session, verb).await,
+        Verb::Secret(verb) => secret::run(session, verb).await,
         Verb::Operation(verb) => operation::run(session, verb).await,
         Verb::Cluster(verb) => cluster::run(session, verb).await,
         Verb::Daemon(arguments) => daemon::run(session, arguments).await,

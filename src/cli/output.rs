@@ -24,6 +24,8 @@ pub trait Output: Send {
     fn progress(&mut self, line: &str);
     /// Asks a question and returns the answer; nothing if nobody answers.
     fn ask(&mut self, question: &str) -> Option<String>;
+    /// Asks for something that does not show while it is typed; nothing if nobody answers.
+    fn ask_hidden(&mut self, question: &str) -> Option<String>;
     /// Reads all of standard input; nothing if it is no text or too long.
     fn input(&mut self) -> Option<String>;
     /// Reads one line of standard input; nothing at its end, or if the line is no text or too long.
@@ -98,6 +100,20 @@ impl Output for Standard {
         }
     }
 
+    fn ask_hidden(&mut self, question: &str) -> Option<String> {
+        let terminal = std::io::stdin();
+        let shown = rustix::termios::tcgetattr(&terminal).ok()?;
+        let mut hidden = shown.clone();
+        hidden.local_modes.remove(rustix::termios::LocalModes::ECHO);
+        let when = rustix::termios::OptionalActions::Flush;
+        rustix::termios::tcsetattr(&terminal, when, &hidden).ok()?;
+        let answer = self.ask(question);
+        let back = rustix::termios::tcsetattr(&terminal, when, &shown);
+        // The line end that was typed did not show either.
+        self.note("");
+        back.ok().and(answer)
+    }
+
     fn input(&mut self) -> Option<String> {
         let mut text = String::new();
         let read = std::io::stdin().lock().take(INPUT_LIMIT).read_to_string(&mut text);
@@ -147,6 +163,10 @@ impl Output for Captured {
         };
         self.given = rest;
         Some(line)
+    }
+
+    fn ask_hidden(&mut self, question: &str) -> Option<String> {
+        self.ask(question)
     }
 
     fn input(&mut self) -> Option<String> {

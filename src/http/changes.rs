@@ -21,7 +21,9 @@ use super::plans;
 use super::problem::Problem;
 use crate::compile;
 use crate::daemon::{Daemon, Handle};
-use crate::model::{AppName, CommitId, DataFate, Decision, Deploy, IgnoreRule, PackageName, Request, Suspension, Take};
+use crate::model::{
+    AppName, CommitId, DataFate, Decision, Deploy, IgnoreRule, PackageName, Request, Suspension, Take, Trigger,
+};
 use crate::pipeline;
 
 /// Commits of an app that are searched for a version to go back to.
@@ -74,7 +76,27 @@ impl Change {
         app_name(self.path.get("app").map_or("", String::as_str))
     }
 
-    fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+    /// Returns a word of the path.
+    pub(super) fn word(&self, name: &str) -> &str {
+        self.path.get(name).map_or("", String::as_str)
+    }
+
+    /// Returns the instance.
+    pub(super) fn instance(&self) -> &pipeline::Instance {
+        self.handle.instance()
+    }
+
+    /// Wakes an app, or all of them.
+    pub(super) fn wake(&self, trigger: Trigger) {
+        self.handle.wake(trigger);
+    }
+
+    /// Returns whether anything is to be written.
+    pub(super) fn trial(&self) -> pipeline::Trial {
+        if self.how.dry_run { pipeline::Trial::Dry } else { pipeline::Trial::Real }
+    }
+
+    pub(super) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         body(&self.body)
     }
 

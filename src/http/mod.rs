@@ -20,6 +20,7 @@ mod operations;
 mod page;
 mod plans;
 mod problem;
+mod secrets;
 mod serve;
 mod tree;
 
@@ -29,7 +30,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, patch, post};
+use axum::routing::{get, patch, post, put};
 
 use crate::daemon::Daemon;
 use problem::Problem;
@@ -70,6 +71,9 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/updates/{app}/remembered", get(apps::remembered))
         .route("/updates/{app}/abort", post(changes::abort))
         .route("/plan", get(plans::all))
+        .route("/secrets", get(secrets::list))
+        .route("/secrets/{path}", put(secrets::set))
+        .route("/secrets/{path}/generate", post(secrets::generate))
         .route("/drift", get(apps::drift))
         .route("/drift/{app}/revert", post(changes::revert_drift))
         .route("/drift/{app}/ignore", post(changes::ignore_drift))

@@ -45,6 +45,13 @@ impl Problem {
         self
     }
 
+    /// Returns the problem with another reason, where the own one could quote a secret.
+    #[must_use]
+    pub(super) fn without_reason(mut self, because: &str) -> Self {
+        self.because = because.to_owned();
+        self
+    }
+
     /// Returns the problem of something in a request that does not parse.
     pub(super) fn unreadable(what: impl Into<String>, because: impl Into<String>) -> Self {
         Self::new(422, what, because, "wild --help")

@@ -51,7 +51,7 @@ pub(super) fn build(source: &Source<'_>) -> Built {
         Ok(built) => built,
         Err(diagnostics) => return unreadable(diagnostics),
     };
-    let needs = match secret_needs(source, &directory) {
+    let needs = match secret_needs(source.files, source.app) {
         Ok(needs) => needs,
         Err(diagnostics) => return unreadable(diagnostics),
     };
@@ -94,23 +94,24 @@ pub(super) fn build(source: &Source<'_>) -> Built {
     Built { desired: Desired::Objects(objects), namespace, payloads, missing_secrets, secret_grants }
 }
 
-/// Returns what the app's manifest says about secrets, or nothing for an app without a manifest.
-fn secret_needs(source: &Source<'_>, directory: &str) -> Result<Option<SecretNeeds>, Vec<Diagnostic>> {
+/// Returns what the manifest of an app among the files says about secrets, or nothing for an app without a manifest.
+pub fn secret_needs(files: &FileTree, app: &AppName) -> Result<Option<SecretNeeds>, Vec<Diagnostic>> {
+    let directory = format!("apps/{app}");
     let file = format!("{directory}/manifest.yaml");
-    let Some(text) = source.files.text(&file) else { return Ok(None) };
+    let Some(text) = files.text(&file) else { return Ok(None) };
     // A second instance of a type has a name that its manifest does not know.
-    let name = match compile::record_of(source.files, source.app) {
+    let name = match compile::record_of(files, app) {
         Ok(Some(record)) => record.package,
-        Ok(None) | Err(_) => match PackageName::parse(source.app.as_str()) {
+        Ok(None) | Err(_) => match PackageName::parse(app.as_str()) {
             Ok(name) => name,
             Err(_) => return Ok(None),
         },
     };
     let mut manifest = package::read_manifest(&file, &name, text)?.manifest;
-    let view = source.files.below(&format!("{directory}/.package"));
+    let view = files.below(&format!("{directory}/.package"));
     manifest.dialect = package::detect_dialect(&manifest, &view).unwrap_or(manifest.dialect);
     let bindings = package::bindings_of(&manifest);
-    Ok(Some(SecretNeeds::of(source.app, &manifest, &bindings)))
+    Ok(Some(SecretNeeds::of(app, &manifest, &bindings)))
 }
 
 /// Returns the values of the Secret's keys and the paths that have none. A copy follows its source.
@@ -124,7 +125,8 @@ fn values(
     let mut values = BTreeMap::new();
     let mut missing = Vec::new();
     for (key, path) in keys {
-        match sources.get(path).and_then(|source| secrets.get(source)).or_else(|| secrets.get(path)) {
+        // A copy that nobody wrote over reads as its owner's value already.
+        match secrets.get(path).or_else(|| sources.get(path).and_then(|source| secrets.get(source))) {
             Some(value) => _ = values.insert(key.clone(), encoded(value.expose(Purpose::KeyedHash))),
             None => missing.push(sources.get(path).unwrap_or(path).clone()),
         }

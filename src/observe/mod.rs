@@ -18,6 +18,7 @@ use crate::plan::apply_set;
 use crate::plan::{Ask, Desired, Fight, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState};
 use crate::target::{Kind, Reachability, Refusal, Target};
 
+pub use desired::secret_needs;
 pub use explain::explain;
 
 /// Why a snapshot could not be made. Trouble of the target is part of the snapshot instead.

@@ -211,8 +211,8 @@ fn missing(instance: &Instance, app: &AppName, diagnostics: Vec<Diagnostic>) -> 
 }
 
 /// The operating system's entropy. A failure is kept and told after the call, because pure code cannot fail half way.
-struct System {
-    failure: Option<settings::Error>,
+pub(super) struct System {
+    pub(super) failure: Option<settings::Error>,
 }
 
 impl Entropy for System {

@@ -88,6 +88,19 @@ impl SecretsFile {
         Ok(added)
     }
 
+    /// Sets a value, in place of any that is there; every other byte of the file stays. A copy that is set no longer follows its owner.
+    pub fn set(&self, path: &str, value: &SecretValue) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        let content = read(&self.path)?.unwrap_or_default();
+        self.parse(content.clone())?;
+        let keys: Vec<&str> = path.split('.').collect();
+        let value = Value::from(value.expose(Purpose::SecretsFile));
+        let text = String::from_utf8_lossy(&content);
+        let edited = yaml::edit::set(&self.path.display().to_string(), &text, &keys, &value);
+        let edited = edited.map_err(|diagnostics| self.wrong(diagnostics))?;
+        write_private(&self.path, edited.as_bytes())
+    }
+
     /// Removes the section of an app that is gone.
     pub fn remove_app(&self, app: &str) -> Result<(), Error> {
         let _lock = self.lock()?;
@@ -118,20 +131,24 @@ impl SecretsFile {
 
     fn parse(&self, content: Vec<u8>) -> Result<Map<String, Value>, Error> {
         let name = self.path.display().to_string();
-        let wrong = |diagnostics| Error::Content { path: self.path.clone(), diagnostics };
         let text = String::from_utf8(content)
-            .map_err(|_| wrong(vec![Diagnostic::error("S201", &name, 0, "the file is not UTF-8")]))?;
-        // A diagnostic quotes the text at fault, and here that text may be a secret.
-        let hidden = |diagnostics: Vec<Diagnostic>| {
-            wrong(diagnostics.into_iter().map(|found| Diagnostic { subject: String::new(), ..found }).collect())
-        };
-        match yaml::load_one(&name, &text, Dialect::Gomplate).map_err(hidden)?.map(|document| document.value) {
+            .map_err(|_| self.wrong(vec![Diagnostic::error("S201", &name, 0, "the file is not UTF-8")]))?;
+        match yaml::load_one(&name, &text, Dialect::Gomplate)
+            .map_err(|found| self.wrong(found))?
+            .map(|document| document.value)
+        {
             None | Some(Value::Null) => Ok(Map::new()),
             Some(Value::Object(tree)) => Ok(tree),
             Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-                Err(wrong(vec![Diagnostic::error("S202", &name, 1, "the file is no map of values")]))
+                Err(self.wrong(vec![Diagnostic::error("S202", &name, 1, "the file is no map of values")]))
             }
         }
+    }
+
+    /// Returns what is wrong with the file. A diagnostic quotes the text at fault, and here that text may be a secret.
+    fn wrong(&self, diagnostics: Vec<Diagnostic>) -> Error {
+        let hidden = |found: Diagnostic| Diagnostic { subject: String::new(), ..found };
+        Error::Content { path: self.path.clone(), diagnostics: diagnostics.into_iter().map(hidden).collect() }
     }
 }
 
@@ -279,6 +296,24 @@ mod tests {
         assert_eq!(file.read().unwrap().get(&path).unwrap().expose(Purpose::SecretsFile), "first");
         file.remove_app("quillblog").unwrap();
         assert!(file.read().unwrap().get(&path).is_none());
+    }
+
+    #[test]
+    fn a_value_that_is_set_leaves_every_other_byte() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = SecretsFile::new(directory.path().join("secrets.yaml"));
+        let set = |path: &str, text: &str| file.set(path, &SecretValue::new(text.to_owned()));
+        set("apps.blog.token", "yes").unwrap();
+        assert_eq!(shown(&file, "apps.blog.token").as_deref(), Some("yes"));
+        let text = "# mine\napps:\n  blog:\n    token: 'old' # by hand\n    spare: x\n";
+        std::fs::write(file.path(), text).unwrap();
+        set("apps.blog.token", "a\nb: \"c\"").unwrap();
+        let now = std::fs::read_to_string(file.path()).unwrap();
+        assert!(now.starts_with("# mine\n") && now.contains("# by hand") && now.contains("    spare: x\n"), "{now}");
+        assert_eq!(shown(&file, "apps.blog.token").as_deref(), Some("a\nb: \"c\""));
+        let refused = set("apps.blog.spare.deeper", "hunter2").unwrap_err();
+        assert!(!format!("{refused:?}").contains("hunter2"));
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), now);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod health;
 mod order;
 mod presence;
 mod restart;
+mod secrets;
 mod updates;
 mod waiting;
 mod weather;

@@ -147,3 +147,31 @@ async fn a_customisation_is_rolled_back() {
     let (_, subject) = world.git(&["log", "-1", "--format=%s", "main"]);
     assert!(subject.starts_with("rollback(stonedb)"), "{subject}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_way_to_a_version_is_read_from_the_history_of_the_upstream() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb"]).await;
+    let manifest = async || {
+        let head = world.upstream.head("main").await.unwrap().unwrap();
+        let tree = world.upstream.read_tree(&head, &["stonedb/manifest.yaml"]).await.unwrap();
+        tree.text("stonedb/manifest.yaml").unwrap().to_owned()
+    };
+    // The second commit of 15.8 opens it; the one before said another way.
+    let first = manifest().await;
+    for (version, from) in [("15.8", ">=15.7"), ("15.8", ">=15.4 <15.8"), ("15.9", ">=15.8 <15.9")] {
+        let text = first.replace("version: \"15.4\"", &format!("version: \"{version}\""));
+        assert_ne!(text, first);
+        let text = format!("{text}upgradePath:\n- from: \"{from}\"\n");
+        let message = format!("stonedb {version}");
+        commit(&world.upstream, "main", &message, &[("stonedb/manifest.yaml", Some(&text))]).await;
+    }
+    world.fetch().await;
+    let ended = world.ask(update("stonedb")).await;
+    let refusal = ended.refusal.unwrap();
+    assert!(refusal.because.contains("the way is 15.8, 15.9"), "{refusal:#?}");
+    for version in ["15.8", "15.9"] {
+        world.done(Request::Update { app: app("stonedb"), to: Some(version.to_owned()), take: None }).await;
+        assert_eq!(world.state("stonedb").await.unwrap().version, version);
+    }
+}
