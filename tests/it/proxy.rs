@@ -2,7 +2,7 @@
 //!
 //! Also read by `tests/live/weather.rs`. Not here: what must hold all the same (`weather.rs`).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -50,7 +50,7 @@ pub(crate) enum To {
 pub(crate) enum Frames {
     /// They come as they are.
     Straight,
-    /// Watches that are open say nothing more; those opened later are straight.
+    /// Of each path, the first watch that has something to say says nothing more; the others are straight.
     Silent,
     /// Each comes twice.
     Twice,
@@ -73,10 +73,10 @@ struct Weather {
     hits: usize,
 }
 
-/// How frames are bent, and how often that was changed.
+/// How frames are bent, and of which paths a watch was silenced.
 struct Bend {
     frames: Frames,
-    changes: usize,
+    silenced: BTreeSet<String>,
 }
 
 struct Shared {
@@ -113,7 +113,7 @@ impl Proxy {
     pub(crate) async fn start_with(cluster: &str, client: reqwest::Client) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let bend = Mutex::new(Bend { frames: Frames::Straight, changes: 0 });
+        let bend = Mutex::new(Bend { frames: Frames::Straight, silenced: BTreeSet::new() });
         let (weather, lists, last) = (Mutex::default(), Mutex::default(), Mutex::default());
         let shared = Arc::new(Shared { cluster: cluster.to_owned(), client, weather, bend, lists, last });
         let router = Router::new().fallback(pass).with_state(shared.clone());
@@ -133,8 +133,7 @@ impl Proxy {
 
     /// Bends the frames of watches from now on.
     pub(crate) fn bend(&self, frames: Frames) {
-        let mut bend = self.shared.bend.lock().unwrap();
-        *bend = Bend { frames, changes: bend.changes + 1 };
+        *self.shared.bend.lock().unwrap() = Bend { frames, silenced: BTreeSet::new() };
     }
 
     /// Ends the bad weather.
@@ -221,8 +220,6 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
 struct Watch {
     shared: Arc<Shared>,
     path: String,
-    /// How often the bend was changed when it was opened.
-    opened: usize,
     bytes: BoxStream<'static, reqwest::Result<Bytes>>,
     rest: Vec<u8>,
     out: VecDeque<Bytes>,
@@ -244,7 +241,6 @@ impl Watch {
         Self {
             shared: shared.clone(),
             path,
-            opened: bend.changes,
             bytes: answer.bytes_stream().boxed(),
             rest: Vec::new(),
             out,
@@ -288,12 +284,12 @@ impl Watch {
             }
         }
         let before = self.shared.last.lock().unwrap().insert(key, line.clone());
-        let (frames, changes) = {
-            let bend = self.shared.bend.lock().unwrap();
-            (bend.frames, bend.changes)
+        let (frames, first) = {
+            let mut bend = self.shared.bend.lock().unwrap();
+            (bend.frames, bend.silenced.insert(self.path.clone()))
         };
         let out: Vec<Bytes> = match frames {
-            Frames::Silent if self.opened < changes => {
+            Frames::Silent if first => {
                 self.shared.hit();
                 std::future::pending().await
             }

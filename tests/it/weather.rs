@@ -123,6 +123,12 @@ impl<C: Ground> Plain<'_, C> {
         [self.world.get(&config).await.unwrap_or_default(), self.world.get(&web).await.unwrap_or_default()]
     }
 
+    /// Does what people do: changes an object and deletes another.
+    async fn disturb(&self) {
+        self.world.patch(&self.config_path(), json!({"data": {"version": "by hand"}})).await;
+        self.world.try_delete(&self.web_path()).await;
+    }
+
     /// Waits until a version is applied and said to be; nothing may say so before.
     async fn ends(&self, head: &CommitId, version: &str, what: &str) {
         self.world
@@ -190,10 +196,20 @@ pub(crate) async fn check_frames<C: Ground>(frames: Frames, mut plain: Plain<'_,
     if frames == Frames::Stale {
         plain.world.restart_hurried(proxy.url(), RESTLESS).await;
     } else {
-        plain.world.patch(&plain.config_path(), json!({"data": {"version": "by hand"}})).await;
-        plain.world.try_delete(&plain.web_path()).await;
+        plain.disturb().await;
     }
-    plain.world.until(&format!("{what}: the fault is met"), async || proxy.hits() > 0).await;
+    plain
+        .world
+        .until(&format!("{what}: the fault is met"), async || {
+            let met = proxy.hits() > 0;
+            let [config, web] = plain.live().await;
+            // What happens between two watches comes with the list of the later one: no frame of this sort was sent.
+            if !met && frames != Frames::Stale && shows(&config, &web, "2") {
+                plain.disturb().await;
+            }
+            met
+        })
+        .await;
     plain.world.look_again(plain.name).await;
     if matches!(frames, Frames::Cut | Frames::Bookmarks | Frames::Stale) {
         proxy.bend(Frames::Straight);
