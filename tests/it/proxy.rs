@@ -46,9 +46,10 @@ pub(crate) enum To {
 }
 
 /// What becomes of the frames of watches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) enum Frames {
     /// They come as they are.
+    #[default]
     Straight,
     /// Of each path, the first watch that has something to say says nothing more; the others are straight.
     Silent,
@@ -73,10 +74,14 @@ struct Weather {
     hits: usize,
 }
 
-/// How frames are bent, and of which paths a watch was silenced.
+/// How frames are bent, and what came of it.
+#[derive(Default)]
 struct Bend {
     frames: Frames,
+    /// The paths of which a watch was silenced.
     silenced: BTreeSet<String>,
+    /// The paths of which a list was complete.
+    listed: BTreeSet<String>,
 }
 
 struct Shared {
@@ -113,7 +118,7 @@ impl Proxy {
     pub(crate) async fn start_with(cluster: &str, client: reqwest::Client) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let bend = Mutex::new(Bend { frames: Frames::Straight, silenced: BTreeSet::new() });
+        let bend = Mutex::default();
         let (weather, lists, last) = (Mutex::default(), Mutex::default(), Mutex::default());
         let shared = Arc::new(Shared { cluster: cluster.to_owned(), client, weather, bend, lists, last });
         let router = Router::new().fallback(pass).with_state(shared.clone());
@@ -133,7 +138,14 @@ impl Proxy {
 
     /// Bends the frames of watches from now on.
     pub(crate) fn bend(&self, frames: Frames) {
-        *self.shared.bend.lock().unwrap() = Bend { frames, silenced: BTreeSet::new() };
+        *self.shared.bend.lock().unwrap() = Bend { frames, ..Bend::default() };
+    }
+
+    /// Returns whether every path that was listed before was listed again since frames are bent as they are.
+    pub(crate) fn listed_anew(&self) -> bool {
+        let bend = self.shared.bend.lock().unwrap();
+        let lists = self.shared.lists.lock().unwrap();
+        lists.keys().all(|path| bend.listed.contains(path))
     }
 
     /// Ends the bad weather.
@@ -280,6 +292,7 @@ impl Watch {
             list.push(line.clone());
             if metadata["annotations"]["k8s.io/initial-events-end"] == "true" {
                 let list = self.list.take().unwrap();
+                self.shared.bend.lock().unwrap().listed.insert(self.path.clone());
                 self.shared.lists.lock().unwrap().entry(self.path.clone()).or_insert(list);
             }
         }

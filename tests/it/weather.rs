@@ -221,7 +221,17 @@ pub(crate) async fn check_frames<C: Ground>(frames: Frames, mut plain: Plain<'_,
             shows(&config, &web, "2")
         })
         .await;
-    plain.world.healthy(plain.name).await;
+    plain.world.until(&format!("{what}: every kind is listed again"), async || proxy.listed_anew()).await;
+    plain
+        .world
+        .until(&format!("{what}: it is healthy"), async || {
+            plain
+                .world
+                .state(plain.name)
+                .await
+                .is_some_and(|state| state.health == "healthy" && state.intent == "applied")
+        })
+        .await;
     let after = plain.live().await;
     assert_eq!(before[0]["metadata"]["uid"], after[0]["metadata"]["uid"], "{what}: it was made anew");
     if frames == Frames::Stale {

@@ -231,8 +231,13 @@ impl Stream {
         inner.cache().heard(&group, &kind);
         match frame.get("type").and_then(Value::as_str).unwrap_or("") {
             "BOOKMARK" => {
-                self.version = version_of(&object);
-                if object.annotation("k8s.io/initial-events-end") == Some("true") {
+                // Told a second time, the end is that of no list: one that held nothing would take everything away.
+                let lists = self.version.is_none();
+                let ends = lists && object.annotation("k8s.io/initial-events-end") == Some("true");
+                if ends || !lists {
+                    self.version = version_of(&object);
+                }
+                if ends {
                     self.end_of_list(inner);
                 }
             }
