@@ -23,7 +23,7 @@
 //!
 //! | # | module | lives here | may use |
 //! |---|---|---|---|
-//! | 1 | `base` | hashes, repository paths, times, text differences, order of graphs, limits | std |
+//! | 1 | `base` | hashes, repository paths, times, schedules, text differences, order of graphs, limits | std |
 //! | 2 | `model` | the nouns that at least three modules share | 1 |
 //! | 3 | `yaml` | reading as kubectl and gomplate do, writing, edits of one key | 1 2 |
 //! | 4 | `schema` | what is known of Kubernetes types | 1 2 |

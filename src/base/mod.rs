@@ -1,4 +1,4 @@
-//! Pure. Small values that every other module stands on: hashes, repository paths, times, text differences, order of graphs, limits.
+//! Pure. Small values that every other module stands on: hashes, repository paths, times, schedules, text differences, order of graphs, limits.
 //!
 //! Not here: anything that knows what an app or a Kubernetes object is (`model`).
 
@@ -9,6 +9,7 @@ pub mod limits;
 pub mod nearest;
 pub mod order;
 pub mod path;
+pub mod schedule;
 pub mod sha2;
 pub mod text_diff;
 pub mod timestamp;
@@ -17,4 +18,5 @@ pub use duration::parse_duration;
 pub use error::chain;
 pub use hash::{Digest, Encoder, sha256};
 pub use path::{PathError, RepoPath};
+pub use schedule::{Schedule, ScheduleError};
 pub use timestamp::Timestamp;

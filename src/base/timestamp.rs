@@ -1,6 +1,6 @@
 //! Pure. A point in time as a value; nobody here reads a clock.
 //!
-//! Not here: schedules and time zones (`daemon::cron`).
+//! Not here: schedules and time zones (`schedule`).
 
 use std::fmt;
 use std::time::Duration;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::record;
-use crate::base::Timestamp;
+use crate::base::{Schedule, Timestamp};
 use crate::merge::Remembered;
 use crate::model::{
     AppName, CommitId, Config, DataFate, Diagnostic, FileTree, Generation, GenerationRecord, HealthRule, HealthTest,
@@ -134,7 +134,13 @@ pub fn settings_of(files: &FileTree) -> Result<Settings, Vec<Diagnostic>> {
         return refuse(line, message, "use a build of that version");
     }
     let settings: Settings = yaml::read_typed(SETTINGS_PATH, text)?;
-    let unclear = unclear_rules(&document, &settings.health);
+    let mut unclear = unclear_rules(&document, &settings.health);
+    if let Err(error) = Schedule::parse(&settings.updates.schedule, &settings.updates.timezone) {
+        let lines = ["schedule", "timezone"].map(|key| document.line_of(&["updates", key]));
+        let line = lines.into_iter().flatten().next().unwrap_or(document.line);
+        let hint = "such as {schedule: \"17 4 * * *\", timezone: Europe/Berlin}";
+        unclear.push(Diagnostic::error("S105", SETTINGS_PATH, line, format!("updates: {error}")).with_hint(hint));
+    }
     if unclear.is_empty() { Ok(settings) } else { Err(unclear) }
 }
 

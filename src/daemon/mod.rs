@@ -1,9 +1,8 @@
 //! Wake-ups become passes: one worker per instance, one serial pass per app, triggers without data.
 //!
-//! `queue` decides what begins when, `worker` runs it and listens to branches, cluster, files, schedule and people, `cron` knows fire times,
-//! `metrics` counts. Not here: what a pass does (`pipeline`), the API (`http`).
+//! `queue` decides what begins when, `worker` runs it and listens to branches, cluster, files, schedule and people,
+//! `waits` knows who waits for what, `metrics` counts. Not here: what a pass does (`pipeline`), the API (`http`).
 
-mod cron;
 mod files;
 mod metrics;
 mod notes;
@@ -18,7 +17,6 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub use cron::{Schedule, ScheduleError};
 pub use metrics::Metrics;
 
 use crate::base::Timestamp;

@@ -93,6 +93,8 @@ pub(crate) const PURE_WORDS: &[&str] = &[
 /// Crates that pure modules may use.
 pub(crate) const PURE_CRATES: &[&str] = &[
     "base64",
+    "chrono",
+    "cron",
     "granit_parser",
     "hmac",
     "jiff",
@@ -115,11 +117,11 @@ pub(crate) const PURE_CRATES: &[&str] = &[
 pub(crate) const CRATES: &[(&str, &[&str])] = &[
     ("askama", &["http"]),
     ("axum", &["http", "sandbox"]),
-    ("chrono", &["daemon"]),
+    ("chrono", &["base"]),
     ("clap", &["cli", "main"]),
     ("clap_complete", &["cli"]),
     ("comfy_table", &["cli"]),
-    ("cron", &["daemon"]),
+    ("cron", &["base"]),
     ("git2", &["git"]),
     ("granit_parser", &["yaml"]),
     ("hmac", &["base", "forge", "http"]),

@@ -241,4 +241,8 @@ fn settings_that_do_not_read_are_refused_with_their_line() {
         &format!("{head}recovery:\n  after: soon\n"),
         ".wild/config.yaml:4:3: Y130: recovery: \"soon\" is no duration such as 90s, 5m, 2h or 3d",
     );
+    let nightly = "S105: updates: schedule \"nightly\" in time zone \"UTC\": it wants five fields: minute, hour, day of month, month, day of week";
+    check(&format!("{head}updates:\n  policy: all\n  schedule: nightly\n"), &format!(".wild/config.yaml:5: {nightly}"));
+    let nowhere = "S105: updates: schedule \"17 4 * * *\" in time zone \"Nowhere/Town\": the time zone is not known";
+    check(&format!("{head}updates:\n  timezone: Nowhere/Town\n"), &format!(".wild/config.yaml:4: {nowhere}"));
 }

@@ -1,7 +1,7 @@
-//! Fire times of the merge bot: five fields as crontab has them, in the time zone of the settings.
+//! Pure. Fire times of the merge bot: five fields as crontab has them, in the time zone of the settings.
 //!
 //! The cron crate wants seconds first and counts weekdays from 1; both are translated here, in the one file that speaks chrono.
-//! Not here: what happens at a fire time (`worker.rs`).
+//! Not here: what happens at a fire time (`daemon`).
 
 use std::str::FromStr;
 
