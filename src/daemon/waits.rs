@@ -29,20 +29,27 @@ impl Waits {
     pub(super) fn happen(&mut self, event: WakeOn) -> BTreeSet<AppName> {
         let woken = self.waiting.remove(&event).unwrap_or_default();
         self.moment += 1;
-        self.happened.insert(event, self.moment);
+        if !self.began.is_empty() {
+            self.happened.insert(event, self.moment);
+        }
         woken
     }
 
     /// Notes what an app waits for since its pass has ended, and nothing else; returns whether some of it happened during the pass.
     pub(super) fn end(&mut self, app: &AppName, events: &[WakeOn]) -> bool {
-        for waiting in self.waiting.values_mut() {
+        self.waiting.retain(|_, waiting| {
             waiting.remove(app);
-        }
+            !waiting.is_empty()
+        });
         for event in events {
             self.waiting.entry(event.clone()).or_default().insert(app.clone());
         }
-        let Some(began) = self.began.remove(app) else { return false };
-        events.iter().any(|event| self.happened.get(event).is_some_and(|moment| *moment > began))
+        let since = |began: u64, event| self.happened.get(event).is_some_and(|moment| *moment > began);
+        let woken = self.began.remove(app).is_some_and(|began| events.iter().any(|event| since(began, event)));
+        // What happened before every pass that still runs is asked for no more.
+        let oldest = self.began.values().min();
+        self.happened.retain(|_, moment| oldest.is_some_and(|began| *moment > *began));
+        woken
     }
 }
 
@@ -77,6 +84,21 @@ mod tests {
         waits.begin(&app("blog"));
         waits.happen(ready());
         assert!(waits.end(&app("blog"), &[WakeOn::Revision, ready()]));
+    }
+
+    #[test]
+    fn nothing_is_kept_once_no_pass_runs_and_nobody_waits() {
+        let mut waits = Waits::default();
+        waits.happen(WakeOn::Target);
+        for name in ["blog", "shop"] {
+            waits.begin(&app(name));
+            waits.happen(ready());
+        }
+        waits.end(&app("blog"), &[WakeOn::Target]);
+        assert_eq!(waits.happened.len(), 1);
+        assert!(!waits.end(&app("shop"), &[]));
+        waits.happen(WakeOn::Target);
+        assert!(waits.happened.is_empty() && waits.began.is_empty() && waits.waiting.is_empty());
     }
 
     #[test]
