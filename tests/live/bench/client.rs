@@ -71,7 +71,7 @@ impl Api {
     pub(crate) async fn watch(&self, path: &str) -> Watch {
         let url = format!("{}{path}?watch=1&timeoutSeconds=3600", self.base);
         let stream = self.client.get(url).send().await.unwrap().error_for_status().unwrap();
-        Watch { stream, rest: Vec::new() }
+        Watch { stream, rest: Vec::new(), read: 0 }
     }
 
     /// Returns when so many objects of a kind whose names begin with `app-` have been seen as they should be.
@@ -79,7 +79,11 @@ impl Api {
         let mut watch = self.watch(path).await;
         let mut seen = BTreeSet::new();
         while seen.len() < wanted {
-            let object = watch.next().await;
+            let Some(object) = watch.next().await else {
+                // A server that is behind ends its watches; what was missed comes first in the next one.
+                watch = self.watch(path).await;
+                continue;
+            };
             let name = object["metadata"]["name"].as_str().unwrap_or("").to_owned();
             if name.starts_with("app-") && is_right(&object) {
                 seen.insert(name);
@@ -92,19 +96,23 @@ impl Api {
 pub(crate) struct Watch {
     stream: reqwest::Response,
     rest: Vec<u8>,
+    /// Bytes of the rest that were read.
+    read: usize,
 }
 
 impl Watch {
-    /// Returns the object of the next event.
-    pub(crate) async fn next(&mut self) -> Value {
+    /// Returns the object of the next event, or nothing when the server has ended the watch.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
-            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.rest.drain(..=end).collect();
-                let mut event: Value = serde_json::from_slice(&line).unwrap();
-                return event["object"].take();
+            let unread = &self.rest[self.read..];
+            if let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
+                let mut event: Value = serde_json::from_slice(&unread[..end]).unwrap();
+                self.read += end + 1;
+                return Some(event["object"].take());
             }
-            let chunk = self.stream.chunk().await.unwrap().expect("the watch goes on");
-            self.rest.extend_from_slice(&chunk);
+            self.rest.drain(..self.read);
+            self.read = 0;
+            self.rest.extend_from_slice(&self.stream.chunk().await.ok()??);
         }
     }
 }

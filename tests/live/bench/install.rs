@@ -79,8 +79,10 @@ pub(crate) fn run(size: &Size) {
             theirs.update.add(timed(runtime, until_updated(api, apps, "2"), || kubectl(&rig.plane, &file)));
             theirs.unchanged.add(timed(runtime, async {}, || kubectl(&rig.plane, &file)));
         }
+        // After each round, because all of them take long.
+        count("install: rounds", format!("{} of {}", round + 1, size.rounds));
+        print(apps, [&ours, &bare, &theirs], &healthy);
     }
-    print(apps, [&ours, &bare, &theirs], &healthy);
 }
 
 fn print(apps: usize, [ours, bare, theirs]: [&Times; 3], healthy: &Samples) {

@@ -119,7 +119,7 @@ async fn drifts(daemon: &Daemon, app: &str) -> usize {
 /// Waits for an event that shows a value in an object.
 async fn until_is(watch: &mut crate::client::Watch, app: &str, pointer: &str, wanted: &Value) {
     loop {
-        let object = watch.next().await;
+        let object = watch.next().await.expect("the watch goes on");
         if object["metadata"]["name"] == app && object.pointer(pointer) == Some(wanted) {
             return;
         }
