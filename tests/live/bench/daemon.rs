@@ -143,12 +143,17 @@ impl Daemon {
 
     /// Returns the processor time that the process has used.
     pub(crate) fn processor_time(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap();
-        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-        let ticks: u64 = [11, 12].iter().map(|place| fields.get(*place).unwrap().parse::<u64>().unwrap()).sum();
-        // The kernel counts these in hundredths of a second on every platform that we know.
-        Duration::from_millis(ticks * 10)
+        processor_time(self.id())
     }
+}
+
+/// Returns the processor time that a process has used.
+pub(crate) fn processor_time(process: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    let ticks: u64 = [11, 12].iter().map(|place| fields.get(*place).unwrap().parse::<u64>().unwrap()).sum();
+    // The kernel counts these in hundredths of a second on every platform that we know.
+    Duration::from_millis(ticks * 10)
 }
 
 /// Lets time pass.

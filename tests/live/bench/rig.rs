@@ -2,10 +2,12 @@
 //!
 //! Not here: the parts themselves (`parts`).
 
+use std::time::Duration;
+
 use tokio::runtime::Runtime;
 
 use crate::client::Api;
-use crate::daemon::{Daemon, Listed};
+use crate::daemon::{Daemon, Listed, processor_time};
 use crate::instance::Home;
 use crate::parts::{ControlPlane, Scratch, Shape};
 
@@ -14,6 +16,9 @@ const CONFIG_MAPS: &str = "/api/v1/configmaps";
 /// Kinds of which every app has one object, by path of their collection.
 pub(crate) const KINDS: [&str; 5] =
     ["/api/v1/namespaces", "/api/v1/serviceaccounts", CONFIG_MAPS, "/api/v1/services", "/apis/apps/v1/deployments"];
+
+/// Programs of the control plane.
+const PROGRAMS: [&str; 5] = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"];
 
 /// An empty cluster.
 pub(crate) struct Rig {
@@ -32,6 +37,11 @@ impl Rig {
         let runtime = Runtime::new().unwrap();
         let api = Api::new(&plane);
         Self { runtime, scratch: Scratch::new("bench").unwrap(), plane, api }
+    }
+
+    /// Returns the processor time that the programs of the control plane have used.
+    pub(crate) fn spent(&self) -> Duration {
+        PROGRAMS.iter().filter_map(|name| self.plane.program(name)).map(|program| processor_time(program.id())).sum()
     }
 
     /// Makes an empty instance and starts a daemon that has seen it.
