@@ -71,15 +71,18 @@ impl Looked<'_> {
             let to = of(take, others);
             to != *from && self.holds(from, &to)
         };
-        // What base has beyond ours may stand beside all that ours has; then base was taken.
-        let is_base = || {
-            let (mine, base) = (of(&Take::Mine, &Take::Upstream), of(&Take::Base, &Take::Upstream));
-            mine != base && !self.holds(&base, &mine)
+        // What base has beyond a side may stand beside all that the side has; then base was taken.
+        let is_base = |take: &Take, others: &Take| {
+            let (side, base) = (of(take, others), of(&Take::Base, others));
+            side != base && !self.holds(&base, &side)
         };
-        if holds(&self.upstream, &Take::Mine, &Take::Upstream) && !is_base() {
-            return Some(Take::Mine);
-        }
-        let kept = [Take::Upstream, Take::Base].into_iter().find(|take| holds(&self.mine, take, &Take::Mine));
+        let chosen = |from: &FileTree, take: Take, others: &Take| {
+            let is_chosen = holds(from, &take, others) && (take == Take::Base || !is_base(&take, others));
+            is_chosen.then_some(take)
+        };
+        let kept = chosen(&self.upstream, Take::Mine, &Take::Upstream)
+            .or_else(|| chosen(&self.mine, Take::Upstream, &Take::Mine))
+            .or_else(|| chosen(&self.mine, Take::Base, &Take::Mine));
         kept.or_else(|| own(conflict, again))
     }
 
@@ -169,6 +172,19 @@ mod tests {
         };
         let (all, fewer) = (labels("  labels:\n    a: x\n    b: y\n"), labels("  labels:\n    a: x\n"));
         let (base, ours, theirs) = (tree(&all), tree(&fewer), tree(&labels("")));
+        let sides = Three { base: &base, ours: &ours, theirs: &theirs };
+        let learned = |committed: &FileTree| -> Vec<Take> {
+            learn(sides, &Rules::default(), committed).into_iter().map(|(_, take)| take).collect()
+        };
+        assert_eq!(learned(&base), [Take::Base]);
+        assert_eq!(learned(&ours), [Take::Mine]);
+        assert_eq!(learned(&theirs), [Take::Upstream]);
+    }
+
+    #[test]
+    fn base_is_found_where_it_holds_all_that_theirs_holds() {
+        let words = |words: &str| format!("kind: ConfigMap\nmetadata:\n  name: m\ndata:\n  one: a\n{words}");
+        let (base, ours, theirs) = (tree(&words("  words:\n  - x\n")), tree(&words("")), tree(&words("  words: []\n")));
         let sides = Three { base: &base, ours: &ours, theirs: &theirs };
         let learned = |committed: &FileTree| -> Vec<Take> {
             learn(sides, &Rules::default(), committed).into_iter().map(|(_, take)| take).collect()
