@@ -16,7 +16,8 @@ pub struct Digest(pub [u8; 32]);
 impl Digest {
     /// Returns the digest as 64 lower-case hexadecimal characters.
     pub fn to_hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+        self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
     }
 }
 
@@ -40,6 +41,9 @@ pub fn sha256(bytes: &[u8]) -> Digest {
     Digest(Sha256::digest(bytes).into())
 }
 
+/// Bytes of room for a start: most encodings are short, and one is made for every node of a file.
+const SHORT_BYTES: usize = 128;
+
 /// Builds the canonical encoding: one tag byte per type, an 8-byte little-endian length, map entries sorted by key bytes.
 ///
 /// `{"a":"bc"}` and `{"ab":"c"}`, `1` and `"1"`, `null` and the empty text, absent and null all encode differently;
@@ -52,7 +56,7 @@ pub struct Encoder {
 impl Encoder {
     /// Returns an empty encoder.
     pub fn new() -> Self {
-        Self::default()
+        Self { bytes: Vec::with_capacity(SHORT_BYTES) }
     }
 
     /// Appends a text with its tag and length.

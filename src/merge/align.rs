@@ -123,9 +123,9 @@ fn key_name(part: Part<'_>, choice: &[KeyField]) -> Option<String> {
         let found = field(part, &key.path);
         is_there |= found.is_some() || choice.len() == 1 && key.default.is_some();
         let text = match found {
-            Some(node) if node.kind == Kind::Scalar => match &node.value {
-                serde_json::Value::String(text) if looks_typed(text) => format!("\"{text}\""),
-                _ => node.text.clone(),
+            Some(node) if node.kind == Kind::Scalar => match &node.text {
+                text if node.is_text && looks_typed(text) => format!("\"{text}\""),
+                text => text.clone(),
             },
             Some(node) if node.kind == Kind::Seq => set_name(part, node),
             Some(node) => node.hash.to_hex().chars().take(16).collect(),
@@ -181,7 +181,8 @@ fn keyed(keys: &ListKeys, lists: &Three<Vec<Part<'_>>>) -> Option<Three<Vec<Stri
 /// Takes the one item that both sides replaced by one other for one item with another key on each side.
 fn pair_last(names: &mut Three<Vec<String>>) {
     let only = |list: &[String], others: [&[String]; 2]| {
-        let mut left = list.iter().filter(|name| !others.iter().any(|other| other.contains(name)));
+        let known: BTreeSet<&String> = others.into_iter().flatten().collect();
+        let mut left = list.iter().filter(|name| !known.contains(name));
         left.next().cloned().filter(|_| left.next().is_none())
     };
     let gone = only(&names.base, [&names.ours, &names.theirs]);

@@ -379,7 +379,10 @@ impl Merging<'_> {
     }
 
     fn finish(self, rope: Rope, how: How, form: Option<Form>) -> FileMerge {
-        let rope = form.map_or(rope.clone(), |form| form.restored(rope));
+        let rope = match form {
+            Some(form) => form.restored(rope),
+            None => rope,
+        };
         let mut places = BTreeMap::new();
         let mut line = 1;
         for strand in &rope.0 {

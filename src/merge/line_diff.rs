@@ -41,11 +41,11 @@ pub(super) fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
 }
 
 /// Gives equal lines equal numbers, so that the walk compares numbers.
-fn symbols(old: &[&str], new: &[&str]) -> (Vec<usize>, Vec<usize>) {
-    let mut known: HashMap<String, usize> = HashMap::new();
-    let mut number = |line: &&str| {
+fn symbols<'a>(old: &[&'a str], new: &[&'a str]) -> (Vec<usize>, Vec<usize>) {
+    let mut known: HashMap<&'a str, usize> = HashMap::with_capacity(old.len());
+    let mut number = |line: &&'a str| {
         let next = known.len();
-        *known.entry((*line).to_owned()).or_insert(next)
+        *known.entry(*line).or_insert(next)
     };
     (old.iter().map(&mut number).collect(), new.iter().map(&mut number).collect())
 }

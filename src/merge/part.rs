@@ -173,6 +173,6 @@ fn flow(cst: &Cst, node: &Node) -> String {
         (Kind::Map, _) => format!("{{{}}}", items.join(", ")),
         (Kind::Seq, _) => format!("[{}]", items.join(", ")),
         (Kind::Scalar, Style::Single | Style::Double) => cst.slice(&node.span).to_owned(),
-        (Kind::Scalar, _) => write_flow(&node.value, cst.slice(&node.span)),
+        (Kind::Scalar, _) => write_flow(&node.value(), cst.slice(&node.span)),
     }
 }

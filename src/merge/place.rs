@@ -29,12 +29,12 @@ pub(super) enum Frame {
 /// Puts the entries of both sides in order: new ones of theirs behind the nearest entry before them in theirs that is
 /// there, and behind ours at the same place.
 pub(super) fn order(names: &Three<&[String]>, frame: Frame) -> Order {
-    let (ours, theirs) = (set(names.ours), set(names.theirs));
-    let base = set(names.base);
-    let shared = |list: &[String]| -> Vec<String> {
-        let is_shared = |name: &&String| base.contains(*name) && ours.contains(*name) && theirs.contains(*name);
-        list.iter().filter(is_shared).cloned().collect()
-    };
+    if names.ours == names.theirs {
+        return Order { names: names.ours.to_vec(), is_disputed: false };
+    }
+    let (base, ours, theirs) = (set(names.base), set(names.ours), set(names.theirs));
+    let is_shared = |name: &&String| base.contains(name) && ours.contains(name) && theirs.contains(name);
+    let shared = |list| -> Vec<&String> { <[String]>::iter(list).filter(is_shared).collect() };
     let (old, mine, upstream) = (shared(names.base), shared(names.ours), shared(names.theirs));
     let is_disputed = old != mine && old != upstream && mine != upstream;
     let by_theirs = match frame {
@@ -58,13 +58,13 @@ fn set(names: &[String]) -> BTreeSet<&String> {
 /// skeleton's side has, if `known` names the other side's entries.
 fn insert(skeleton: &[String], other: &[String], known: &BTreeSet<&String>) -> Vec<String> {
     let mut placed: Vec<String> = skeleton.to_vec();
-    let mut there: BTreeSet<String> = skeleton.iter().cloned().collect();
+    let mut there = set(skeleton);
     for (place, name) in other.iter().enumerate() {
         if there.contains(name) {
             continue;
         }
-        let before = other.iter().take(place).rev().find(|name| there.contains(*name));
-        let behind = other.iter().skip(place + 1).find(|name| there.contains(*name));
+        let before = other.iter().take(place).rev().find(|name| there.contains(name));
+        let behind = other.iter().skip(place + 1).find(|name| there.contains(name));
         let at = |name: &String| placed.iter().position(|other| other == name);
         let index = match (before.and_then(at), behind.and_then(at)) {
             (Some(before), _) => {
@@ -75,7 +75,7 @@ fn insert(skeleton: &[String], other: &[String], known: &BTreeSet<&String>) -> V
             (None, None) => placed.len(),
         };
         placed.insert(index, name.clone());
-        there.insert(name.clone());
+        there.insert(name);
     }
     placed
 }

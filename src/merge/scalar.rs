@@ -43,7 +43,7 @@ pub(super) fn merge(trio: &Trio<'_>, fields: &[String], subject: &Subject, rules
     let Three { base, ours: Some(ours), theirs: Some(theirs) } = *trio else { return ScalarMerge::Conflict };
     let (mine, upstream) = (ours.node(), theirs.node());
     let has_tag = |part: Part<'_>| part.cst.slice(&part.node().span).contains('!');
-    if mine.value == upstream.value && !mine.value.is_string() && !has_tag(ours) && !has_tag(theirs) {
+    if !mine.is_text && mine.value() == upstream.value() && !has_tag(ours) && !has_tag(theirs) {
         return ScalarMerge::Ours;
     }
     let path: Vec<&str> = fields.iter().map(String::as_str).collect();

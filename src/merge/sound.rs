@@ -125,6 +125,9 @@ impl<'a> Search<'a, '_> {
     }
 
     fn list(&mut self, id: NodeId, path: &[&'a str]) {
+        if self.cst.node(id).children.len() < 2 {
+            return;
+        }
         let fields = path.get(1..).unwrap_or(&[]);
         let rule = self.rules.list(self.subject, fields, None);
         let keys: Vec<Vec<String>> = match rule.map(|rule| rule.form) {

@@ -5,7 +5,7 @@
 //! held against it. Not here: a collection inside of an entry (`nested`), the bytes of an entry (`write`), scalars
 //! (`scalar`), which items are one (`align`), documents (`document`).
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use super::align::{align, is_unique};
 use super::conflict::{ConflictKind, NoticeKind};
@@ -106,7 +106,8 @@ impl<'a> Structure<'a, '_> {
         let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
         let ordered = order(&slices, Frame::Ours);
         let pieces = self.entries(lists, &names, &ordered.names, column)?;
-        let content = pieces.iter().filter_map(|piece| piece.content.clone());
+        let content = pieces.iter().filter_map(|piece| piece.content.as_ref());
+        let content = content.map(|(key, hash)| (key.as_str(), *hash));
         let hash = hash_of_map(content.filter(|(key, _)| !key.starts_with('!')));
         Ok(Collected { pieces, hash, whole: Vec::new() })
     }
@@ -154,8 +155,8 @@ impl<'a> Structure<'a, '_> {
             names.ours.iter_mut().filter(|name| gone.contains(name)).for_each(|name| name.insert(0, '~'));
         }
         let pieces = self.entries(lists, &names, &ordered.names, column)?;
-        let content = pieces.iter().filter_map(|piece| piece.content.clone());
-        let hash = hash_of_list(content.filter(|(key, _)| !key.starts_with('!')).map(|(_, hash)| hash));
+        let content = pieces.iter().filter_map(|piece| piece.content.as_ref());
+        let hash = hash_of_list(content.filter(|(key, _)| !key.starts_with('!')).map(|(_, hash)| *hash));
         Ok(Collected { pieces, hash, whole })
     }
 
@@ -200,13 +201,10 @@ impl<'a> Structure<'a, '_> {
         ordered: &[String],
         column: usize,
     ) -> Result<Vec<Piece>, Impossible> {
-        let index = |list: &Vec<Part<'a>>, names: &Vec<String>| -> BTreeMap<String, (usize, Part<'a>)> {
-            names.iter().cloned().zip(list.iter().copied().enumerate()).collect()
-        };
-        let base = index(&lists.base, &names.base);
-        let ours = index(&lists.ours, &names.ours);
-        let theirs = index(&lists.theirs, &names.theirs);
-        let part = |side: &BTreeMap<String, (usize, Part<'a>)>, name: &str| side.get(name).map(|(_, part)| *part);
+        let base = by_name(&lists.base, &names.base);
+        let ours = by_name(&lists.ours, &names.ours);
+        let theirs = by_name(&lists.theirs, &names.theirs);
+        let part = |side: &ByName<'_, 'a>, name: &str| side.get(name).map(|(_, part)| *part);
         let mut pieces = Vec::with_capacity(ordered.len());
         for name in ordered {
             let trio = Three { base: part(&base, name), ours: part(&ours, name), theirs: part(&theirs, name) };
@@ -225,7 +223,7 @@ impl<'a> Structure<'a, '_> {
                 self.fields.pop();
             }
             if trio.base.is_none() && trio.ours.is_none() {
-                let before = theirs.get(name).and_then(|(place, _)| place.checked_sub(1));
+                let before = theirs.get(name.as_str()).and_then(|(place, _)| place.checked_sub(1));
                 let before = before.and_then(|place| lists.theirs.get(place));
                 piece.before = before.map(|part| part.gap(column));
             }
@@ -378,6 +376,13 @@ impl<'a> Structure<'a, '_> {
         };
         Ok(self.conflict(kind, why, &trio, column))
     }
+}
+
+/// Entries of a side by their names, with their places.
+type ByName<'n, 'a> = HashMap<&'n str, (usize, Part<'a>)>;
+
+fn by_name<'n, 'a>(list: &[Part<'a>], names: &'n [String]) -> ByName<'n, 'a> {
+    names.iter().map(String::as_str).zip(list.iter().copied().enumerate()).collect()
 }
 
 /// Returns how an item or control line is called in the content of its collection.

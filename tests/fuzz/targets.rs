@@ -170,14 +170,14 @@ fn collect(cst: &Cst, id: NodeId, path: &mut Vec<String>, found: &mut BTreeSet<L
             }
         }
         // Both sides may change lines of one text, and one of them may write it in brackets.
-        Kind::Scalar if node.value.is_string() => {
+        Kind::Scalar if node.is_text => {
             let lines: Vec<&str> =
                 if node.text.is_empty() { vec![""] } else { node.text.lines().map(str::trim).collect() };
             found.extend(lines.into_iter().map(|line| (path.clone(), format!("text {line}"))));
         }
         // Of two spellings of a number ours stays.
         Kind::Scalar => {
-            found.insert((path.clone(), node.value.to_string()));
+            found.insert((path.clone(), node.value().to_string()));
         }
         Kind::Alias | Kind::Opaque => {
             found.insert((path.clone(), format!("{:?} {} {}", node.kind, node.text, node.hash.to_hex())));

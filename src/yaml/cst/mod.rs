@@ -48,8 +48,8 @@ pub struct Node {
     pub style: Style,
     /// Text of a scalar after unquoting, or name of an alias.
     pub text: String,
-    /// What a scalar means to kubectl.
-    pub value: Value,
+    /// Whether a scalar is a text to kubectl, and no number, boolean or null.
+    pub is_text: bool,
     /// Name of the anchor on it.
     pub anchor: Option<String>,
     /// Bytes of the node with its tag and anchor; empty where nothing is written.
@@ -153,7 +153,7 @@ impl Cst {
         self.nodes.get(id).unwrap_or(&self.nothing)
     }
 
-    /// Returns all nodes, parents before children.
+    /// Returns all nodes, parents before children. Keys are part of their entries.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
@@ -187,6 +187,15 @@ impl Node {
     /// Returns whether nothing is written where the node stands.
     pub fn is_absent(&self) -> bool {
         self.kind == Kind::Scalar && self.span.is_empty()
+    }
+
+    /// Returns what a scalar means to kubectl.
+    pub fn value(&self) -> Value {
+        match (self.kind, self.is_text) {
+            (Kind::Scalar, true) => Value::from(self.text.as_str()),
+            (Kind::Scalar, false) if !self.text.is_empty() => parse::meaning(&self.text),
+            (Kind::Scalar | Kind::Alias | Kind::Map | Kind::Seq | Kind::Opaque, _) => Value::Null,
+        }
     }
 
     /// Returns whether it is a collection by indentation.

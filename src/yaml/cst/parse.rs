@@ -24,7 +24,7 @@ pub(super) fn parse(source: Source<'_>) -> Result<Cst, Broken> {
     options.set_emit_comments(false);
     options.emit_anchor_events = true;
     let cst = Cst { text: source.text.to_owned(), nodes: Vec::new(), root: None, nothing: nothing() };
-    let mut growth = Growth { source, cst, open: Vec::new(), roots: 0 };
+    let mut growth = Growth { source, cst, open: Vec::new(), roots: 0, count: 0 };
     if source.masked.len() != source.text.len() {
         return Err(Broken { line: 1, column: 1, reason: "the mask does not fit the text".to_owned() });
     }
@@ -71,13 +71,13 @@ pub fn hash_of_list(items: impl Iterator<Item = Digest>) -> Digest {
 }
 
 /// Returns the content hash of a map, whatever the order of its keys.
-pub fn hash_of_map(entries: impl Iterator<Item = (String, Digest)>) -> Digest {
-    let mut entries: Vec<(String, Digest)> = entries.collect();
-    entries.sort();
+pub fn hash_of_map<'k>(entries: impl Iterator<Item = (&'k str, Digest)>) -> Digest {
+    let mut entries: Vec<(&str, Digest)> = entries.collect();
+    entries.sort_unstable();
     let mut encoder = Encoder::new();
     encoder.text("map");
     for (key, value) in entries {
-        encoder.text(&key).raw(&value.0);
+        encoder.text(key).raw(&value.0);
     }
     encoder.digest()
 }
@@ -87,7 +87,7 @@ fn nothing() -> Node {
         kind: Kind::Scalar,
         style: Style::Plain,
         text: String::new(),
-        value: Value::Null,
+        is_text: false,
         anchor: None,
         span: 0..0,
         column: 0,
@@ -100,10 +100,27 @@ fn nothing() -> Node {
 struct Open {
     id: NodeId,
     /// Key of a map that waits for its value.
-    key: Option<NodeId>,
+    key: Option<Key>,
     /// Where the next dash is looked for.
     from: usize,
     tag: String,
+}
+
+/// A key, which is part of its entry and no node: half of the nodes of most files would be keys.
+struct Key {
+    text: String,
+    span: Range<usize>,
+    /// Whether it is a text on its line, without an anchor.
+    is_simple: bool,
+}
+
+/// A scalar as it is written.
+struct Written {
+    text: String,
+    style: Style,
+    span: Range<usize>,
+    /// Whether a mask hides a part of it.
+    is_hidden: bool,
 }
 
 struct Growth<'a> {
@@ -111,15 +128,20 @@ struct Growth<'a> {
     cst: Cst,
     open: Vec<Open>,
     roots: usize,
+    /// Keys and nodes so far.
+    count: usize,
 }
 
 impl Growth<'_> {
     fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), Broken> {
         let start = span.start.byte_offset().unwrap_or(0);
         let end = span.end.byte_offset().unwrap_or(0);
-        if self.cst.nodes.len() >= MAX_YAML_NODES {
+        if self.count >= MAX_YAML_NODES {
             return Err(self.broken(start, "more than 500,000 nodes"));
         }
+        let is_node =
+            matches!(event, Event::Scalar(..) | Event::Alias(_) | Event::SequenceStart(..) | Event::MappingStart(..));
+        self.count += usize::from(is_node);
         match event {
             Event::DocumentStart(..) => {
                 self.roots += 1;
@@ -128,8 +150,13 @@ impl Growth<'_> {
                 }
             }
             Event::Scalar(text, style, _, tag) => {
-                let node = self.scalar(text.into_owned(), style, start..end, tag.as_deref());
-                self.leaf(node);
+                let written = self.written(text.into_owned(), style, start..end);
+                if self.awaits_key() {
+                    self.key(written);
+                } else {
+                    let node = self.scalar(written, tag.as_deref());
+                    self.leaf(node);
+                }
             }
             Event::Alias(_) => {
                 let name = self.cst.text.get(start + 1..end).unwrap_or("").trim_end().to_owned();
@@ -152,20 +179,20 @@ impl Growth<'_> {
         Broken { line, column: 1, reason: reason.to_owned() }
     }
 
-    fn scalar(&self, text: String, style: ScalarStyle, span: Range<usize>, tag: Option<&Tag>) -> Node {
+    /// Returns a scalar as it is written.
+    fn written(&self, text: String, style: ScalarStyle, span: Range<usize>) -> Written {
         let style = match style {
             ScalarStyle::Plain => Style::Plain,
             ScalarStyle::SingleQuoted => Style::Single,
             ScalarStyle::DoubleQuoted => Style::Double,
             ScalarStyle::Literal | ScalarStyle::Folded => Style::BlockText,
         };
-        let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix())).unwrap_or_default();
         // Block text is reported without its header.
         let span = if style == Style::BlockText { self.value_start().min(span.start)..span.end } else { span };
         let written = self.cst.text.get(span.clone()).unwrap_or("");
         if written.is_empty() {
             // An absent scalar arrives as a tilde of no width.
-            return Node { hash: hash_of_scalar(&tag, &Value::Null, ""), span, ..self.cst.nothing.clone() };
+            return Written { text: String::new(), style: Style::Plain, span, is_hidden: false };
         }
         let end = match style {
             Style::BlockText if is_kept(written) => span.end,
@@ -173,13 +200,36 @@ impl Growth<'_> {
         };
         let span = span.start..end;
         // What a mask hides is known by its own bytes.
-        let hidden = self.source.masked.get(span.clone()) != self.source.text.get(span.clone());
-        let text = if hidden { self.source.text.get(span.clone()).unwrap_or("").to_owned() } else { text };
+        let is_hidden = self.source.masked.get(span.clone()) != self.source.text.get(span.clone());
+        let text = if is_hidden { self.source.text.get(span.clone()).unwrap_or("").to_owned() } else { text };
+        Written { text, style, span, is_hidden }
+    }
+
+    fn scalar(&self, written: Written, tag: Option<&Tag>) -> Node {
+        let Written { text, style, span, is_hidden } = written;
+        let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix())).unwrap_or_default();
+        if span.is_empty() {
+            return Node { hash: hash_of_scalar(&tag, &Value::Null, ""), span, ..self.cst.nothing.clone() };
+        }
         let core = tag.strip_prefix(CORE);
-        let is_text = hidden || style != Style::Plain || matches!(core, Some("str" | "binary"));
-        let value = if is_text { Value::from(text.as_str()) } else { meaning(&text) };
+        let is_text = is_hidden || style != Style::Plain || matches!(core, Some("str" | "binary"));
+        // The text itself says what a text means.
+        let value = if is_text { Value::String(String::new()) } else { meaning(&text) };
         let hash = hash_of_scalar(&tag, &value, &text);
-        Node { kind: Kind::Scalar, style, text, value, span, hash, ..self.cst.nothing.clone() }
+        Node { style, text, is_text: value.is_string(), span, hash, ..self.cst.nothing.clone() }
+    }
+
+    /// Returns whether the next scalar is the key of a map.
+    fn awaits_key(&self) -> bool {
+        self.open.last().is_some_and(|open| open.key.is_none() && self.cst.node(open.id).kind != Kind::Seq)
+    }
+
+    fn key(&mut self, written: Written) {
+        let Written { text, style, span, is_hidden: _ } = written;
+        if let Some(open) = self.open.last_mut() {
+            open.from = open.from.max(span.end);
+            open.key = Some(Key { text, span, is_simple: style != Style::BlockText });
+        }
     }
 
     /// Returns where the value at hand begins, behind its colon or dash, its tag and its anchor.
@@ -189,7 +239,7 @@ impl Growth<'_> {
             None if masked.starts_with("---") => 3,
             None => 0,
             Some(Open { key: Some(key), .. }) => {
-                let end = self.cst.node(*key).span.end;
+                let end = key.span.end;
                 end + masked.get(end..).and_then(|rest| rest.find(':')).map_or(0, |colon| colon + 1)
             }
             Some(open) => skip_trivia(masked, open.from) + 1,
@@ -208,9 +258,13 @@ impl Growth<'_> {
         self.hang(id, end);
     }
 
-    /// An anchor's event follows its node.
+    /// An anchor's event follows its node or key.
     fn anchor(&mut self, name: String) {
-        if let Some(node) = self.cst.nodes.last_mut() {
+        if let Some(key) = self.open.last_mut().and_then(|open| open.key.as_mut()) {
+            key.is_simple = false;
+            // So that the anchor is not forgotten.
+            self.cst.nodes.push(Node { anchor: Some(name), ..self.cst.nothing.clone() });
+        } else if let Some(node) = self.cst.nodes.last_mut() {
             node.anchor = Some(name);
         }
     }
@@ -246,8 +300,8 @@ impl Growth<'_> {
         }
         node.hash = match node.kind {
             Kind::Map => hash_of_map(node.children.iter().zip(hashes).map(|(child, hash)| match &child.label {
-                Label::Key(key) => (key.clone(), hash),
-                Label::Item | Label::Control(_) => (String::new(), hash),
+                Label::Key(key) => (key.as_str(), hash),
+                Label::Item | Label::Control(_) => ("", hash),
             })),
             Kind::Seq => hash_of_list(hashes.into_iter()),
             Kind::Opaque | Kind::Scalar | Kind::Alias => {
@@ -276,7 +330,8 @@ impl Growth<'_> {
             }
             Kind::Map | Kind::Opaque | Kind::Scalar | Kind::Alias => match open.key.take() {
                 None => {
-                    open.key = Some(id);
+                    let node = self.cst.node(id);
+                    open.key = Some(Key { text: node.text.clone(), span: node.span.clone(), is_simple: false });
                     open.from = open.from.max(end);
                 }
                 Some(key) => {
@@ -311,17 +366,15 @@ impl Growth<'_> {
         self.reach(head);
     }
 
-    fn entry(&mut self, parent: NodeId, key: NodeId, id: NodeId) {
+    fn entry(&mut self, parent: NodeId, key: Key, id: NodeId) {
         let masked = self.source.masked;
-        let node = self.cst.node(key);
-        let span = node.span.clone();
-        let simple = node.kind == Kind::Scalar && node.style != Style::BlockText && node.anchor.is_none();
-        let text = node.text.clone();
+        let Key { text, span, is_simple } = key;
         let rest = masked.get(span.end..).unwrap_or("");
         let blank = rest.len() - rest.trim_start_matches([' ', '\t']).len();
         let colon = span.end + blank;
         let is_plain = masked.get(colon..).is_some_and(|rest| rest.starts_with(':'));
-        if !simple || span.is_empty() || !is_plain || masked.get(span.clone()).is_some_and(|key| key.contains('\n')) {
+        if !is_simple || span.is_empty() || !is_plain || masked.get(span.clone()).is_some_and(|key| key.contains('\n'))
+        {
             self.spoil(parent);
         }
         let head = colon + 1;
@@ -382,7 +435,7 @@ impl Growth<'_> {
 }
 
 /// Returns what a plain scalar means to kubectl.
-fn meaning(text: &str) -> Value {
+pub(super) fn meaning(text: &str) -> Value {
     match scalar::read(text, Dialect::Kube) {
         Reading::Null => Value::Null,
         Reading::Bool(flag) => Value::Bool(flag),
