@@ -62,6 +62,7 @@ fn listed(merged: &Merged) -> Value {
 fn every_recorded_situation_comes_out_as_recorded() {
     let mut wrong = Vec::new();
     for case in cases() {
+        let known = wrong.len();
         let found = merged(&case);
         let conflicts = fs::read_to_string(root().join(&case).join("conflicts.yaml")).unwrap();
         let conflicts = yaml::load_one("conflicts.yaml", &conflicts, Dialect::Gomplate).unwrap().unwrap().value;
@@ -76,6 +77,9 @@ fn every_recorded_situation_comes_out_as_recorded() {
             wrong.push(format!("{case}: conflicts {} instead of {conflicts}", listed(&found)));
         }
         wrong.extend(found.guards.iter().map(|guard| format!("{case}: guard {guard}")));
+        let kinds: Vec<_> = found.conflicts.iter().map(|conflict| format!("{:?}", conflict.kind)).collect();
+        let is_right = if wrong.len() == known { "as recorded" } else { "WRONG" };
+        println!("{case}: {is_right}, conflicts [{}]", kinds.join(", "));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
