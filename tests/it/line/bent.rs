@@ -1,4 +1,5 @@
-//! Histories that people bend with plain git: squash merges, reverted updates, a lost ref of generations.
+//! Histories that are bent: by plain git with squash merges, reverted updates and lost refs of generations, and by apps that leave their package
+//! and come back.
 
 use rewild::model::{Decision, Request, Take};
 
@@ -220,6 +221,33 @@ async fn a_lost_ref_of_generations_is_found_in_the_history_of_the_branch() {
     world.done(update("photobox")).await;
     assert_eq!(world.git(&["rev-parse", &format!("{GENERATED}~1")]).1, generation, "the chain goes on where it was");
     joined(&world).await;
+    let text = world.file("main", SERVER).await.unwrap();
+    assert!(text.contains("replicas: 2") && text.contains("photobox/server:1.1"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_that_left_its_package_comes_back_with_its_edits() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb", "quickcache", "photobox"]).await;
+    world.edit(SERVER, "replicas: 1", "replicas: 2").await;
+    world.healthy("photobox").await;
+    let names = || world.git(&["ls-tree", "-r", "--name-only", "main", "--", "apps/photobox", ".wild/generated"]).1;
+    let is_ours = |name: &&str| name.starts_with("apps/photobox/") && !name.contains("/.package/");
+    let all = names();
+    let own: Vec<&str> = all.lines().filter(is_ours).collect();
+    world.done(Request::Eject { app: app("photobox") }).await;
+    world.until("its generations are gone", async || !world.git(&["rev-parse", "-q", "--verify", GENERATED]).0).await;
+    assert_eq!(names().lines().filter(|name| name.contains("photobox")).collect::<Vec<_>>(), own);
+    world.publish("photobox 1.1").await;
+    let ejected = world.head().await.to_string();
+    world.done(Request::Adopt { app: app("photobox"), package: None }).await;
+    joined(&world).await;
+    assert_eq!(world.git(&["rev-list", "--count", GENERATED]).1.trim(), "1", "the chain begins anew");
+    let kept = [&["diff", "--exit-code", ejected.as_str(), "main", "--"][..], &own].concat();
+    assert!(world.git(&kept).0, "an adoption changes no file of the app");
+    let record = world.file("main", ".wild/generated/photobox.yaml").await.unwrap();
+    assert!(record.contains("version: \"1.0\""), "{record}");
+    world.done(update("photobox")).await;
     let text = world.file("main", SERVER).await.unwrap();
     assert!(text.contains("replicas: 2") && text.contains("photobox/server:1.1"), "{text}");
 }

@@ -111,6 +111,30 @@ async fn a_conflicting_update_waits_on_its_branch_until_it_is_resolved() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn config_that_changes_while_an_update_waits_is_deployed_at_once_and_stays() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb", "quickcache", "photobox"]).await;
+    world.edit(SERVER, "cpu: 100m", "cpu: 200m").await;
+    world.publish("photobox 1.1").await;
+    world.done(update("photobox")).await;
+    let holds = |text: &str, words: [&str; 3]| assert!(words.iter().all(|word| text.contains(word)), "{text}");
+    let set = [("port".to_owned(), json!("2400"))].into();
+    world.done(Request::Config { app: app("photobox"), set, unset: Vec::new() }).await;
+    let text = world.file("main", SERVER).await.unwrap();
+    holds(&text, ["containerPort: 2400", "photobox/server:1.0", "cpu: 200m"]);
+    assert_eq!(world.state("photobox").await.unwrap().conflicts, 1);
+    let decisions = vec![Decision::new(None, Take::Mine)];
+    world.done(Request::Resolve { app: app("photobox"), decisions }).await;
+    let text = world.file("main", SERVER).await.unwrap();
+    holds(&text, ["containerPort: 2400", "photobox/server:1.1", "cpu: 200m"]);
+    let of = |name: &str| world.git(&["rev-parse", name]).1;
+    assert_eq!(of("main^2"), of("refs/wild/generated/photobox"));
+    let before = world.head().await;
+    world.done(update("photobox")).await;
+    assert_eq!(world.head().await, before, "there is nothing left to merge");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_person_committed_to_the_update_branch_stays_in_history() {
     let world = World::start(&["stonedb 15.5"]).await;
     installed(&world, &["stonedb", "quickcache", "photobox"]).await;
