@@ -137,7 +137,13 @@ fn app_files(
             match treatment(input.package, &ignore, path, file) {
                 Treatment::Skip => Ok(None),
                 Treatment::Copy => Ok(Some(file.clone())),
-                Treatment::Render => render(&target, file, resolved, &mut told),
+                Treatment::Render => {
+                    let structural = &input.package.manifest.render.structural;
+                    render(&target, file, resolved, structural).map(|(made, findings)| {
+                        told.extend(findings);
+                        made
+                    })
+                }
             }
         };
         let added = made.and_then(|made| {
@@ -162,15 +168,16 @@ fn render(
     target: &str,
     file: &File,
     resolved: &Resolved,
-    told: &mut Vec<Diagnostic>,
-) -> Result<Option<File>, Vec<Diagnostic>> {
-    let Some(template) = file.as_text() else { return Ok(Some(file.clone())) };
+    structural: &[String],
+) -> Result<(Option<File>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let Some(template) = file.as_text() else { return Ok((Some(file.clone()), Vec::new())) };
     let context = context(&resolved.files);
     let rendered = template::render(target, template, &context)?;
-    told.extend(insertion::check(target, template, &rendered, &resolved.files)?);
+    let mut told = insertion::check(target, template, &rendered, &resolved.files, structural)?;
     told.extend(rendered.warnings);
     let text = rendered.text;
-    Ok((!text.trim().is_empty()).then(|| File { bytes: text.as_bytes().into(), mode: file.mode }))
+    let made = (!text.trim().is_empty()).then(|| File { bytes: text.as_bytes().into(), mode: file.mode });
+    Ok((made, told))
 }
 
 /// Returns what a file sees. The oldest packages ask for the whole config as a data source too.

@@ -1,64 +1,80 @@
 //! Pure. Sees to it that a config value stays a value: it must not add a key, a document or a list item to a file.
 //!
 //! Templates are text, so `domain: {{ .domain }}` with a value of two lines would add a key of the attacker's choice. Values
-//! that could do such a thing are replaced by harmless words, the file is rendered once more, and both results must have the
-//! same shape (`T310`) and say the same where quotes stand around the value (`T311`); a text that becomes a number, a boolean or nothing
-//! is a warning (`T312`). Files whose values are all harmless cost nothing. Values in scripts and other text cannot be checked; where one holds
-//! more than letters and digits, that is said (`T313`).
+//! and keys that could do such a thing are replaced by harmless words, the file is rendered once more, and both results must
+//! have the same shape (`T310`) and say the same where quotes stand around the value (`T311`); a text that becomes a number, a
+//! boolean or nothing is a warning (`T312`). A template that splits a value or asks what it is becomes another file that way, so
+//! the words stand once more for what its actions write: a file that fits then is good too. Files whose values are all harmless
+//! cost nothing. Paths below `render.structural` of the manifest may hold structure. Values in scripts and other text cannot be
+//! checked; where one holds more than letters and digits, that is said (`T313`).
 //!
 //! Not here: what the values mean, and texts that only kubectl takes for a boolean (`yaml`, `Y101`).
 
+mod places;
+mod written;
+
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value};
 
+use self::places::{Place, find, is_read, is_structural, with_words};
+use self::written::Written;
+use super::generate::context;
 use crate::model::{Diagnostic, Severity};
-use crate::template::{self, Context, Rendered};
+use crate::template::{self, Rendered};
 use crate::yaml::{self, Dialect};
 
 /// Values of one app that are examined one by one to name the one at fault.
 const MAX_EXAMINED: usize = 100;
 
-/// Checks a rendered file: what `template` gave with `config`. Returns warnings and notes.
+/// Checks a rendered file: what `template` gave with `config`, where the paths of `structural` may change the structure.
+/// Returns warnings and notes.
 pub(super) fn check(
     file: &str,
     template: &str,
     rendered: &Rendered,
     config: &Map<String, Value>,
+    structural: &[String],
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
-    let read = |is_doubtful: &dyn Fn(&str) -> bool| {
+    let read = |is_doubtful: fn(&str) -> bool| {
         let mut found = Vec::new();
-        find(&Value::Object(config.clone()), is_doubtful, &mut Vec::new(), &mut found);
-        found.retain(|path| is_read(path, rendered));
+        find(config, is_doubtful, &mut Vec::new(), &mut found);
+        found.retain(|place| is_read(&place.path, rendered) && !is_structural(&place.path, structural));
         found
     };
-    let risky = read(&is_risky);
-    let Some(syntax) = Syntax::of(file) else { return Ok(unchecked(file, &risky)) };
-    let judge = |paths: &[Vec<String>]| match paths {
-        [] => Fit::Same,
-        paths => compare(syntax, file, template, &rendered.text, (config, paths)),
+    let risky = read(is_risky);
+    let Some(syntax) = Syntax::of(file) else { return Ok(unchecked(file, &risky, config)) };
+    let look = Look { syntax, file, template, text: &rendered.text, config };
+    let worst = match look.with(&risky) {
+        Some(fit) if fit < Fit::Altered => fit,
+        _ if look.as_written(&is_risky) => Fit::Same,
+        fit => fit.unwrap_or(Fit::Broken),
     };
-    let each = |paths: &[Vec<String>]| -> Vec<(Vec<String>, Fit)> {
-        paths.iter().take(MAX_EXAMINED).map(|path| (path.clone(), judge(std::slice::from_ref(path)))).collect()
-    };
-    let worst = judge(&risky);
-    if worst >= Fit::Altered {
-        let mut guilty = each(&risky);
-        if guilty.iter().all(|(_, fit)| *fit < worst) {
-            // Only several values together do it; all of them are named.
-            guilty = risky.into_iter().map(|path| (path, worst)).collect();
+    let told = |guilty: Vec<(Place, Fit)>| {
+        let mut findings = Vec::new();
+        for (place, fit) in guilty {
+            let finding = finding(file, place.shown(config), fit);
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
         }
-        guilty.retain(|(_, fit)| *fit >= Fit::Altered);
-        return Err(guilty.iter().map(|(path, fit)| finding(file, path, *fit)).collect());
+        findings
+    };
+    if worst >= Fit::Altered {
+        return Err(told(look.guilty(risky, worst)));
     }
-    let shifty = if syntax == Syntax::Yaml { read(&is_shifty) } else { Vec::new() };
+    let mut shifty = if syntax == Syntax::Yaml { read(is_shifty) } else { Vec::new() };
+    shifty.retain(|place| !place.is_key);
     // Such a value cannot break anything: where the file has another shape without it, a condition looked at it.
-    let mut retyped = if judge(&shifty) == Fit::Same { Vec::new() } else { each(&shifty) };
+    let mut retyped = if look.with(&shifty) == Some(Fit::Same) { Vec::new() } else { look.each(&shifty) };
     retyped.retain(|(_, fit)| *fit == Fit::Retyped);
-    Ok(retyped.iter().map(|(path, fit)| finding(file, path, *fit)).collect())
+    Ok(told(retyped))
 }
 
 /// Notes that values which mean something to many languages stand in a file whose language nobody here knows.
-fn unchecked(file: &str, risky: &[Vec<String>]) -> Vec<Diagnostic> {
-    let keys: Vec<String> = risky.iter().map(|path| path.join(".")).collect();
+fn unchecked(file: &str, risky: &[Place], config: &Map<String, Value>) -> Vec<Diagnostic> {
+    let keys: BTreeSet<String> = risky.iter().map(|place| place.shown(config).join(".")).collect();
+    let keys: Vec<String> = keys.into_iter().collect();
     let message = format!("nothing checks what the values of the config keys {} mean in this file", keys.join(", "));
     let note = Diagnostic { severity: Severity::Info, ..Diagnostic::warning("T313", file, 0, message) };
     if keys.is_empty() { Vec::new() } else { vec![note] }
@@ -98,11 +114,6 @@ enum Fit {
     Altered,
     /// Maps, lists, keys or documents are others, or a part of the value was lost.
     Broken,
-}
-
-/// Returns whether a template read the value at a path, or a map or list around it.
-fn is_read(path: &[String], rendered: &Rendered) -> bool {
-    (0..=path.len()).filter_map(|length| path.get(..length)).any(|start| rendered.reads.contains(&start.join(".")))
 }
 
 /// What a file's shape is made of.
@@ -146,11 +157,11 @@ fn fit(marked: &Value, found: &Value, marks: &[(String, String)]) -> Fit {
             worst(&mut marked.iter().zip(found).map(|(marked, found)| fit(marked, found, marks)))
         }
         (Value::Object(marked), Value::Object(found)) if marked.len() == found.len() => {
-            let entry = |((key, marked), (found_key, found)): ((&String, &Value), (&String, &Value))| {
-                // A key may hold an inserted value.
-                if restored(key) == *found_key { fit(marked, found, marks) } else { Fit::Broken }
+            // A key may hold an inserted value.
+            let entry = |(key, marked): (&String, &Value)| {
+                found.get(&restored(key)).map_or(Fit::Broken, |found| fit(marked, found, marks))
             };
-            worst(&mut marked.iter().zip(found).map(entry))
+            worst(&mut marked.iter().map(entry))
         }
         (Value::Array(_) | Value::Object(_), _) | (_, Value::Array(_) | Value::Object(_)) => Fit::Broken,
         (Value::String(text), found) if marks.iter().any(|(mark, _)| text.contains(mark)) => {
@@ -190,55 +201,76 @@ fn is_cut(intended: &str, found: &str) -> bool {
     }
 }
 
-/// Compares the file with what it is when the values at these paths are replaced by harmless words.
-fn compare(
+/// A rendered file beside what it is with words in place of values.
+#[derive(Clone, Copy)]
+struct Look<'a> {
     syntax: Syntax,
-    file: &str,
-    template: &str,
-    text: &str,
-    (config, paths): (&Map<String, Value>, &[Vec<String>]),
-) -> Fit {
-    let mut marked = Value::Object(config.clone());
-    let mut marks = Vec::new();
-    for (number, path) in paths.iter().enumerate() {
-        let mark = format!("Wq{number:04}wQ");
-        if let Some(slot) = path.iter().try_fold(&mut marked, |value, key| slot(value, key)) {
-            let value = std::mem::replace(slot, Value::String(mark.clone()));
-            marks.push((mark, value.as_str().unwrap_or_default().to_owned()));
-        }
-    }
-    // A file that needs the value as it is, say as a number, is no insertion of text.
-    let Ok(rendered) = template::render(file, template, &Context::new(marked)) else { return Fit::Same };
-    // A file that is broken with any value: the build says where.
-    let Some(marked) = syntax.read(file, &rendered.text) else { return Fit::Same };
-    match syntax.read(file, text) {
-        Some(found) if found.len() == marked.len() => {
-            marked.iter().zip(&found).map(|(marked, found)| fit(marked, found, &marks)).max().unwrap_or(Fit::Same)
-        }
-        Some(_) | None => Fit::Broken,
-    }
+    file: &'a str,
+    template: &'a str,
+    text: &'a str,
+    config: &'a Map<String, Value>,
 }
 
-fn slot<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
-    match value {
-        Value::Object(map) => map.get_mut(key),
-        Value::Array(items) => items.get_mut(key.parse::<usize>().ok()?),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+impl Look<'_> {
+    /// Compares the file with what it is when what stands at these places is replaced by harmless words; nothing where that
+    /// cannot be told.
+    fn with(&self, places: &[Place]) -> Option<Fit> {
+        if places.is_empty() {
+            return Some(Fit::Same);
+        }
+        let numbered = |(number, place): (usize, &Place)| (place.clone(), format!("Wq{number:04}wQ"));
+        let words: BTreeMap<Place, String> = places.iter().enumerate().map(numbered).collect();
+        let mut marks = Vec::new();
+        let marked = with_words(self.config, &words, &mut Vec::new(), &mut marks);
+        // A file that needs the value as it is, say as a number, is no insertion of text.
+        let rendered = template::render(self.file, self.template, &context(&marked)).ok()?;
+        match (self.syntax.read(self.file, &rendered.text), self.syntax.read(self.file, self.text)) {
+            (Some(marked), Some(found)) if found.len() == marked.len() => {
+                marked.iter().zip(&found).map(|(marked, found)| fit(marked, found, &marks)).max().or(Some(Fit::Same))
+            }
+            (Some(_), _) => Some(Fit::Broken),
+            // A file that is broken with any value: the build says where.
+            (None, None) => Some(Fit::Same),
+            (None, Some(_)) => None,
+        }
     }
-}
 
-/// Collects the paths of texts that want a look.
-fn find(value: &Value, is_doubtful: &dyn Fn(&str) -> bool, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
-    let mut below = |key: String, item: &Value| {
-        path.push(key);
-        find(item, is_doubtful, path, found);
-        path.pop();
-    };
-    match value {
-        Value::String(text) if is_doubtful(text) => found.push(path.clone()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        Value::Array(items) => items.iter().enumerate().for_each(|(position, item)| below(position.to_string(), item)),
-        Value::Object(map) => map.iter().for_each(|(key, item)| below(key.clone(), item)),
+    /// Looks at places one by one.
+    fn each(&self, places: &[Place]) -> Vec<(Place, Fit)> {
+        let one = |place: &Place| Some((place.clone(), self.with(std::slice::from_ref(place))?));
+        places.iter().take(MAX_EXAMINED).filter_map(one).collect()
+    }
+
+    /// Returns the places at fault for a file that does not fit.
+    fn guilty(&self, places: Vec<Place>, worst: Fit) -> Vec<(Place, Fit)> {
+        let mut guilty = self.each(&places);
+        guilty.retain(|(_, fit)| *fit >= worst);
+        if guilty.is_empty() {
+            let is_written_badly = |place: &&Place| {
+                let text = place.text(self.config).unwrap_or_default();
+                !self.as_written(&|written: &str| written.contains(text))
+            };
+            guilty = places.iter().take(MAX_EXAMINED).filter(is_written_badly).map(|it| (it.clone(), worst)).collect();
+        }
+        // Where only several values together do it, all of them are named.
+        if guilty.is_empty() { places.into_iter().map(|place| (place, worst)).collect() } else { guilty }
+    }
+
+    /// Returns whether the file is the same with harmless words in place of the doubtful texts that its actions write. Conditions
+    /// and loops meet the real values, so nothing else may differ.
+    fn as_written(&self, is_doubtful: &dyn Fn(&str) -> bool) -> bool {
+        let Some(mut written) = Written::beside(self.text) else { return false };
+        let mut replace = |text: String| if is_doubtful(&text) { written.word_for(text) } else { text };
+        let rendered = template::render_replacing(self.file, self.template, &context(self.config), &mut replace);
+        let Ok(rendered) = rendered else { return false };
+        match (self.syntax.read(self.file, &rendered.text), self.syntax.read(self.file, self.text)) {
+            (Some(marked), Some(found)) => {
+                marked.len() == found.len()
+                    && marked.iter().zip(&found).all(|(marked, found)| written.fits(marked, found))
+            }
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
     }
 }
 
@@ -262,126 +294,8 @@ fn is_risky(text: &str) -> bool {
         || text.contains(": ")
         || text.starts_with([':', '-', ' ', '@', '='])
         || text.ends_with(' ')
+        || matches!(text, "..." | "<<")
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::check;
-    use crate::template::{self, Context};
-
-    /// Renders a template with the value `x` and returns the findings of the check.
-    fn found(file: &str, template: &str, value: &str) -> Vec<String> {
-        let config = json!({"x": value, "plain": "word", "deep": {"list": [value]}});
-        let rendered = template::render(file, template, &Context::new(config.clone())).unwrap();
-        let findings = check(file, template, &rendered, config.as_object().unwrap()).unwrap_or_else(|errors| errors);
-        findings.iter().map(ToString::to_string).collect()
-    }
-
-    fn changes(template: &str, value: &str) {
-        let expected = ["a.yaml: T310: the value of the config key x changes the structure of the file"];
-        assert_eq!(found("a.yaml", template, value), expected, "{template} with {value:?}");
-    }
-
-    fn keeps(template: &str, value: &str) {
-        assert_eq!(found("a.yaml", template, value), [""; 0], "{template} with {value:?}");
-    }
-
-    #[test]
-    fn a_value_that_ends_its_scalar_is_refused() {
-        for value in [
-            "y\nhostNetwork: true",
-            "y: z",
-            "- y",
-            "[y",
-            "{y: z}",
-            "y\n---\nz: 1",
-            "&anchor",
-            "*alias",
-            "!tag",
-            "\"",
-            "'",
-            "|",
-            "%y",
-            "y:",
-            "y # z",
-            "# z",
-        ] {
-            changes("a: {{ .x }}\n", value);
-        }
-        changes("a: \"{{ .x }}\"\n", "y\"\nb: \"z");
-        changes("a: '{{ .x }}'\n", "y'\nb: 'z");
-        changes("a: [{{ .x }}]\n", "y, z");
-    }
-
-    #[test]
-    fn quoted_values_stay_values() {
-        for value in ["y\nz: 1", "a: b", "\"", "'", "\\", "- y", "", "---", "{{ .plain }}", "# y", "ä ö", "\u{1f98a}"]
-        {
-            keeps("a: {{ .x | toJSON }}\n", value);
-        }
-        keeps("a: \"{{ .x }}\"\n", "y: z");
-        keeps("a: |\n  {{ .x }}\n", "y: z");
-        keeps("a: {{ .x }}\n", "https://example.org/a?b=c&d");
-        keeps("a: {{ .x }}\n", "plain words");
-        keeps("a: {{ .x }}\n", "yes");
-    }
-
-    #[test]
-    fn quotes_that_alter_a_value_are_refused() {
-        let alters = |template: &str, value: &str| {
-            let expected = ["a.yaml: T311: the value of the config key x is altered by the quotes around it"];
-            assert_eq!(found("a.yaml", template, value), expected, "{template} with {value:?}");
-        };
-        alters("a: \"{{ .x }}\"\n", "C:\\temp");
-        alters("a: \"b {{ .x }} c\"\n", "y\\\\z");
-        alters("a: '{{ .x }}'\n", "it''s");
-        keeps("a: '{{ .x }}'\n", "C:\\temp");
-        keeps("a: \"{{ .x | strings.ReplaceAll \"\\\\\" \"/\" }}\"\n", "C:\\temp");
-        keeps("a: |\n  {{ .x }}\n", "C:\\temp");
-    }
-
-    #[test]
-    fn a_text_that_becomes_another_type_is_told() {
-        let expected = ["a.yaml: T312: the text of the config key x becomes a number, a boolean or nothing"];
-        for value in ["true", "0755", "1e3", "null", "", "~", "1.10", "0x1F"] {
-            assert_eq!(found("a.yaml", "a: {{ .x }}\n", value), expected, "{value:?}");
-            keeps("a: {{ .x | quote }}\n", value);
-            keeps("a: \"{{ .x }}\"\n", value);
-            keeps("a: b{{ .x }}c\n", value);
-        }
-        for value in ["8080", "1.5", "-1", "word", "1.2.3"] {
-            keeps("a: {{ .x }}\n", value);
-        }
-        keeps("{{ if eq .x \"true\" }}b: 1\n{{ end }}c: 2\n", "true");
-        keeps("{{ if .x }}b: 1\n{{ end }}c: 2\n", "");
-    }
-
-    #[test]
-    fn files_that_cannot_be_checked_are_named_once() {
-        let expected = ["run.sh: T313: nothing checks what the values of the config keys x mean in this file"];
-        assert_eq!(found("run.sh", "echo {{ .x }} {{ .plain }}\n", "y\nrm z"), expected);
-        for (template, value) in [("echo {{ .plain }}\n", "y\nrm z"), ("echo {{ .x }}\n", "y")] {
-            assert_eq!(found("run.sh", template, value), [""; 0]);
-        }
-    }
-
-    #[test]
-    fn a_value_may_be_a_key() {
-        keeps("a:\n  \"{{ .x }}\": 1\n", "my,key");
-    }
-
-    #[test]
-    fn values_in_lists_are_examined_too() {
-        let found = found("a.yaml", "a: {{ index .deep.list 0 }}\n", "y\nz: 1");
-        assert_eq!(found, ["a.yaml: T310: the value of the config key deep.list.0 changes the structure of the file"]);
-    }
-
-    #[test]
-    fn lines_of_an_environment_file_stay_lines() {
-        let expected = ["a.env: T310: the value of the config key x changes the structure of the file"];
-        assert_eq!(found("a.env", "X={{ .x }}\n", "y\nZ=1"), expected);
-        assert_eq!(found("a.env", "X={{ .x }}\n", "true"), [""; 0]);
-    }
-}
+mod tests;

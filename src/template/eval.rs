@@ -8,6 +8,7 @@ use std::rc::Rc;
 use crate::base::nearest::nearest;
 use crate::model::{Diagnostic, Severity};
 
+use super::Replace;
 use super::ast::{Binding, Block, Branches, Node, Pipeline, Range, Span, TemplateCall, Tree};
 use super::failure::Failure;
 use super::limits::{Budget, MAX_DEPTH, MAX_FINDINGS, MAX_OUTPUT_BYTES};
@@ -41,6 +42,8 @@ pub(super) struct Evaluator<'a> {
     pub(super) reads: BTreeSet<String>,
     pub(super) findings: Vec<Diagnostic>,
     pub(super) warnings: Vec<Diagnostic>,
+    /// What stands in place of the texts that actions write, where it is not they themselves.
+    pub(super) replace: Option<Replace<'a>>,
 }
 
 /// How a block ended.
@@ -166,6 +169,10 @@ impl Evaluator<'_> {
             _ => {}
         }
         let text = print(value, &mut self.budget)?;
+        let text = match (&mut self.replace, value) {
+            (Some(replace), Value::Text(_)) => replace(text),
+            _ => text,
+        };
         self.write(&text)
     }
 

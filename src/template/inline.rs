@@ -104,8 +104,11 @@ impl Evaluator<'_> {
         let variables = std::mem::replace(&mut self.variables, vec![("$".to_owned(), context.clone())]);
         let output = std::mem::take(&mut self.output);
         let findings = std::mem::take(&mut self.findings);
+        // What is printed inside goes on as a value and is written later, if at all.
+        let replace = self.replace.take();
         let went_on = run(self);
         self.variables = variables;
+        self.replace = replace;
         let printed = std::mem::replace(&mut self.output, output);
         let failed = std::mem::replace(&mut self.findings, findings);
         match failed.into_iter().next() {

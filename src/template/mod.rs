@@ -83,10 +83,29 @@ pub struct Rendered {
 ///
 /// The file's name stands in the findings; for YAML and JSON files it also forbids lists and maps in Go's notation.
 pub fn render(file: &str, text: &str, context: &Context) -> Result<Rendered, Vec<Diagnostic>> {
-    render_within(Budget::new(), file, text, context)
+    render_within(Budget::new(), file, text, context, None)
 }
 
-fn render_within(budget: Budget, file: &str, text: &str, context: &Context) -> Result<Rendered, Vec<Diagnostic>> {
+/// Renders a text, and asks of each text that an action writes what to write in its place.
+pub fn render_replacing<'a>(
+    file: &'a str,
+    text: &'a str,
+    context: &Context,
+    replace: Replace<'a>,
+) -> Result<Rendered, Vec<Diagnostic>> {
+    render_within(Budget::new(), file, text, context, Some(replace))
+}
+
+/// Takes what an action would write and returns what it writes instead.
+pub type Replace<'a> = &'a mut dyn FnMut(String) -> String;
+
+fn render_within<'a>(
+    budget: Budget,
+    file: &'a str,
+    text: &'a str,
+    context: &Context,
+    replace: Option<Replace<'a>>,
+) -> Result<Rendered, Vec<Diagnostic>> {
     let source = Source { file, text };
     let tree = parse::parse(text).map_err(|failure| vec![source.syntax_finding(failure)])?;
     let take =
@@ -105,6 +124,7 @@ fn render_within(budget: Budget, file: &str, text: &str, context: &Context) -> R
         reads: BTreeSet::new(),
         findings: Vec::new(),
         warnings: Vec::new(),
+        replace,
     };
     evaluator.run(&tree);
     if evaluator.findings.is_empty() {

@@ -304,7 +304,7 @@ fn a_template_cannot_run_on_without_end() {
         ("{{ regexp.Match \"((a{100}){100}){100}\" \"a\" }}", "T205"),
     ] {
         let budget = Budget::with_fuel(if id == "T103" { 10_000 } else { MAX_FUEL });
-        let findings = render_within(budget, "case", template, &Context::new(empty.clone())).unwrap_err();
+        let findings = render_within(budget, "case", template, &Context::new(empty.clone()), None).unwrap_err();
         assert!(findings[0].id.starts_with(id), "{template}: {:?}", findings[0]);
     }
     let deep = format!("{}1{}", "(".repeat(200), ")".repeat(200));
