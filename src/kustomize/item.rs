@@ -153,6 +153,22 @@ impl Item {
         self.behavior = Behavior::Create;
     }
 
+    /// Makes texts of all annotations, as kustomize does wherever it keeps notes of its own among them.
+    pub(super) fn make_annotations_texts(&mut self) {
+        let Some(slot) = self.object.0.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations")) else {
+            return;
+        };
+        for value in slot.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            match value {
+                Value::String(_) => {}
+                Value::Null | Value::Bool(_) | Value::Number(_) => {
+                    *value = Value::from(plain_numbers(std::mem::take(value)).to_string());
+                }
+                Value::Array(_) | Value::Object(_) => *value = Value::from(""),
+            }
+        }
+    }
+
     /// Removes annotations that hold nothing. kustomize does so where it kept notes of its own among them.
     pub(super) fn drop_empty_annotations(&mut self) {
         let annotations = self.object.at(&["metadata", "annotations"]);

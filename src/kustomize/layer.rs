@@ -145,7 +145,11 @@ impl<'a> Builder<'a> {
         let loaded = load_resources(path, text)?;
         self.diagnostics.extend(loaded.diagnostics);
         let objects = objects_of(path, loaded.documents)?;
-        let item = |loaded: crate::yaml::LoadedObject| Item::new(with_plain_numbers(loaded.object), path, loaded.line);
+        let item = |loaded: crate::yaml::LoadedObject| {
+            let mut item = Item::new(with_plain_numbers(loaded.object), path, loaded.line);
+            item.make_annotations_texts();
+            item
+        };
         Ok(objects.into_iter().map(item).collect())
     }
 

@@ -14,7 +14,7 @@ use super::selector::{Selector, Site};
 use super::strategic::{Misfit, merge};
 use super::{Refusal, refuse};
 use crate::model::{Diagnostic, Object};
-use crate::yaml::{Dialect, LoadedObject, load, load_resources, objects_of};
+use crate::yaml::{Dialect, LoadedObject, load, load_patches, objects_of};
 
 /// Applies `patchesStrategicMerge`: each entry is a patch if it parses as objects, else the path of one.
 pub(super) fn apply_strategic(
@@ -127,7 +127,7 @@ fn operations(site: &Site<'_>, path: &str, text: &str) -> Result<Option<Vec<Oper
 }
 
 fn objects(path: &str, text: &str) -> Result<Vec<LoadedObject>, Refusal> {
-    objects_of(path, load_resources(path, text)?.documents)
+    objects_of(path, load_patches(path, text)?.documents)
 }
 
 fn apply_objects(
@@ -259,6 +259,7 @@ fn patch_item(site: &Site<'_>, item: &mut Item, patch: &Object, allowed: Allowed
         Some(namespace) => metadata.insert("namespace".to_owned(), namespace),
         None => metadata.shift_remove("namespace"),
     };
+    item.make_annotations_texts();
     item.drop_empty_annotations();
     Ok(Fate::Kept)
 }
@@ -271,6 +272,7 @@ fn apply_operations(site: &Site<'_>, item: &mut Item, operations: &[Operation]) 
     match applied {
         Ok(()) => {
             item.object = object;
+            item.make_annotations_texts();
             item.drop_empty_annotations();
             Ok(())
         }

@@ -39,6 +39,17 @@ pub(super) enum Tags {
     Refused,
 }
 
+/// What becomes of annotations of an object that are no texts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Annotations {
+    /// They are read as every other value.
+    AsOthers,
+    /// They are the text that stands there.
+    Texts,
+    /// They are the text that stands there, or null.
+    TextsAndNulls,
+}
+
 /// Makes values of trees and collects what is wrong with them.
 pub(super) struct Builder<'a> {
     pub(super) file: &'a str,
@@ -46,6 +57,7 @@ pub(super) struct Builder<'a> {
     pub(super) dialect: Dialect,
     pub(super) compare: Compare,
     pub(super) tags: Tags,
+    pub(super) annotations: Annotations,
     pub(super) findings: Vec<Diagnostic>,
     /// Keys from the root to the node at hand.
     path: Vec<String>,
@@ -56,7 +68,8 @@ type Built = (Value, Lines);
 
 impl<'a> Builder<'a> {
     pub(super) fn new(file: &'a str, tree: &'a Tree, dialect: Dialect, compare: Compare, tags: Tags) -> Self {
-        Self { file, tree, dialect, compare, tags, findings: Vec::new(), path: Vec::new() }
+        let annotations = Annotations::AsOthers;
+        Self { file, tree, dialect, compare, tags, annotations, findings: Vec::new(), path: Vec::new() }
     }
 
     /// Returns the value of a node. Recursion is bounded, because the tree refuses deep nesting with aliases expanded.
@@ -64,7 +77,11 @@ impl<'a> Builder<'a> {
         let node = self.tree.node(index);
         match &node.content {
             Content::Alias(target) => self.value(*target),
-            Content::Scalar(text) => (self.scalar(node, text), Lines::leaf(node.start.line)),
+            Content::Scalar(text) => {
+                let value = self.scalar(node, text);
+                let value = if self.is_text(node, &value) { Value::from(text.as_str()) } else { value };
+                (value, Lines::leaf(node.start.line))
+            }
             Content::List(items) => {
                 self.check_collection_tag(node, "seq");
                 let mut values = Vec::with_capacity(items.len());
@@ -83,6 +100,17 @@ impl<'a> Builder<'a> {
                 self.map(node, pairs)
             }
         }
+    }
+
+    /// Returns whether a scalar is an annotation and as such the text that stands there.
+    fn is_text(&self, node: &Node, value: &Value) -> bool {
+        let is_annotation = || matches!(self.path.as_slice(), [a, b, _] if a == "metadata" && b == "annotations");
+        node.style == Style::Plain
+            && match self.annotations {
+                Annotations::AsOthers => false,
+                Annotations::Texts => is_annotation(),
+                Annotations::TextsAndNulls => !value.is_null() && is_annotation(),
+            }
     }
 
     fn map(&mut self, node: &Node, pairs: &[(usize, usize)]) -> Built {

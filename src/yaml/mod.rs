@@ -30,7 +30,7 @@ use serde_json::Value;
 use crate::base::limits::{MAX_FILE_BYTES, MAX_MANIFEST_BYTES, MAX_YAML_DEPTH};
 use crate::model::Diagnostic;
 
-use build::{Builder, Compare, Tags};
+use build::{Annotations, Builder, Compare, Tags};
 
 pub use emit::{write_sorted, write_sorted_map};
 pub use lines::Lines;
@@ -81,13 +81,20 @@ pub struct Loaded {
 /// Reads all documents of a file; empty ones are left out.
 pub fn load(file: &str, text: &str, dialect: Dialect) -> Result<Loaded, Vec<Diagnostic>> {
     let source = Source { file, text, max_bytes: MAX_FILE_BYTES, max_depth: MAX_YAML_DEPTH };
-    read(&source, dialect, Compare::One, Tags::Dropped)
+    read(&source, dialect, Compare::One, Tags::Dropped, Annotations::AsOthers)
 }
 
 /// Reads all documents of a resource file as `kustomize build` does, and warns of scalars that kubectl reads differently.
+/// Annotations are texts as they are written, whatever they look like.
 pub fn load_resources(file: &str, text: &str) -> Result<Loaded, Vec<Diagnostic>> {
     let source = Source { file, text, max_bytes: MAX_FILE_BYTES, max_depth: MAX_YAML_DEPTH };
-    read(&source, Dialect::Gomplate, Compare::Both, Tags::Dropped)
+    read(&source, Dialect::Gomplate, Compare::Both, Tags::Dropped, Annotations::Texts)
+}
+
+/// Reads a file of strategic patches as `load_resources` reads resources; a null deletes an annotation.
+pub fn load_patches(file: &str, text: &str) -> Result<Loaded, Vec<Diagnostic>> {
+    let source = Source { file, text, max_bytes: MAX_FILE_BYTES, max_depth: MAX_YAML_DEPTH };
+    read(&source, Dialect::Gomplate, Compare::Both, Tags::Dropped, Annotations::TextsAndNulls)
 }
 
 /// Reads the one document of a manifest, config file or kustomization. Nothing when the file is empty; a second document
@@ -96,7 +103,7 @@ pub fn load_resources(file: &str, text: &str) -> Result<Loaded, Vec<Diagnostic>>
 /// Warnings are dropped: duplicate keys are errors in our own files, and dates are the reader's business.
 pub fn load_one(file: &str, text: &str, dialect: Dialect) -> Result<Option<Document>, Vec<Diagnostic>> {
     let source = Source { file, text, max_bytes: MAX_MANIFEST_BYTES, max_depth: MAX_MANIFEST_DEPTH };
-    let loaded = read(&source, dialect, Compare::One, Tags::Refused)?;
+    let loaded = read(&source, dialect, Compare::One, Tags::Refused, Annotations::AsOthers)?;
     let mut documents = loaded.documents.into_iter();
     let first = documents.next();
     match documents.next() {
@@ -139,7 +146,13 @@ struct Source<'a> {
     max_depth: usize,
 }
 
-fn read(source: &Source<'_>, dialect: Dialect, compare: Compare, tags: Tags) -> Result<Loaded, Vec<Diagnostic>> {
+fn read(
+    source: &Source<'_>,
+    dialect: Dialect,
+    compare: Compare,
+    tags: Tags,
+    annotations: Annotations,
+) -> Result<Loaded, Vec<Diagnostic>> {
     let Source { file, text, max_bytes, max_depth } = *source;
     if text.len() > max_bytes {
         let message = format!("the file is refused: {} bytes, at most {max_bytes} are read", text.len());
@@ -148,6 +161,7 @@ fn read(source: &Source<'_>, dialect: Dialect, compare: Compare, tags: Tags) -> 
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let tree = tree::parse(file, text, max_depth).map_err(|finding| vec![*finding])?;
     let mut builder = Builder::new(file, &tree, dialect, compare, tags);
+    builder.annotations = annotations;
     let mut documents = Vec::new();
     for root in &tree.roots {
         let (value, lines) = builder.value(*root);
