@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::error::{CommandError, ExitCode};
 use super::json::text;
 use super::merge_batch;
+use super::merge_file::Sides;
 use super::session::Session;
 use crate::template::{self, Context};
 use crate::yaml::{self, Dialect};
@@ -49,15 +50,8 @@ pub(super) enum DebugVerb {
     /// Merges three folders.
     #[command(after_long_help = MERGE_TREE_HELP)]
     MergeTree {
-        /// What both sides started from.
-        #[arg(value_name = "BASE")]
-        base: PathBuf,
-        /// Our side.
-        #[arg(value_name = "OURS")]
-        ours: PathBuf,
-        /// Their side.
-        #[arg(value_name = "THEIRS")]
-        theirs: PathBuf,
+        #[command(flatten)]
+        sides: Sides,
         /// Folder for the result; it must not exist.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
@@ -69,7 +63,7 @@ pub(super) fn run(session: &mut Session<'_>, verb: &DebugVerb) -> Result<ExitCod
     match verb {
         DebugVerb::RenderBatch => render_batch(session),
         DebugVerb::MergeBatch => Ok(merge_batch::batch(session)),
-        DebugVerb::MergeTree { base, ours, theirs, out } => merge_batch::trees(session, [base, ours, theirs], out),
+        DebugVerb::MergeTree { sides, out } => merge_batch::trees(session, sides, out),
     }
 }
 

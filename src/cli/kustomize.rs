@@ -33,7 +33,10 @@ pub(super) enum KustomizeVerb {
 pub(super) fn run(session: &mut Session<'_>, verb: KustomizeVerb) -> Result<ExitCode, CommandError> {
     let KustomizeVerb::Build { folder } = verb;
     let what = format!("build {}", folder.display());
-    let files = read_folder(&session.environment.path(&folder), &what)?;
+    let (files, left_out) = read_folder(&session.environment.path(&folder), &what)?;
+    for finding in left_out {
+        session.note(&format!("left out: {finding}"));
+    }
     let built = kustomize::build(&files, "")
         .map_err(|diagnostics| CommandError::of_diagnostics(what, &diagnostics, "correct the file"))?;
     for finding in &built.diagnostics {

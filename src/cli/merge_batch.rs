@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::error::{CommandError, ExitCode};
 use super::folder::{read_folder, write_folder};
+use super::merge_file::Sides;
 use super::session::Session;
 use crate::base::RepoPath;
 use crate::merge::{self, Rules, Three};
@@ -59,11 +60,14 @@ fn answer(line: &str) -> Result<Value, String> {
 }
 
 /// Merges three folders into a new one.
-pub(super) fn trees(session: &mut Session<'_>, folders: [&PathBuf; 3], out: &Path) -> Result<ExitCode, CommandError> {
+pub(super) fn trees(session: &mut Session<'_>, sides: &Sides, out: &Path) -> Result<ExitCode, CommandError> {
     let what = "merge three folders";
     let read = |folder: &PathBuf| read_folder(&session.environment.path(folder), what);
-    let [base, ours, theirs] = folders;
-    let (base, ours, theirs) = (read(base)?, read(ours)?, read(theirs)?);
+    let Sides { base, ours, theirs } = sides;
+    let ((base, left_out), (ours, mine), (theirs, upstream)) = (read(base)?, read(ours)?, read(theirs)?);
+    for finding in left_out.iter().chain(&mine).chain(&upstream) {
+        session.note(&format!("left out: {finding}"));
+    }
     let texts: Vec<&str> =
         [&base, &ours, &theirs].into_iter().flat_map(FileTree::iter).filter_map(|(_, file)| file.as_text()).collect();
     let rules = Rules { templates: merge::templates_in(&texts), ..Rules::default() };

@@ -26,19 +26,26 @@ const HELP: &str = "Examples:
 Exit codes:
   0 merged   1 conflicts are marked   129 nothing was written";
 
+// The three sides of a merge. A documentation comment would become the help of each command that takes them.
+#[derive(Args, Debug)]
+pub(super) struct Sides {
+    /// What both sides started from.
+    #[arg(value_name = "BASE")]
+    pub(super) base: PathBuf,
+    /// Our side; `merge-file` writes the result over it.
+    #[arg(value_name = "OURS")]
+    pub(super) ours: PathBuf,
+    /// Their side.
+    #[arg(value_name = "THEIRS")]
+    pub(super) theirs: PathBuf,
+}
+
 /// What `wild merge-file` was given.
 #[derive(Args, Debug)]
 #[command(after_long_help = HELP)]
 pub(super) struct MergeFile {
-    /// The version that both sides started from.
-    #[arg(value_name = "BASE")]
-    base: PathBuf,
-    /// Our version; the result overwrites it.
-    #[arg(value_name = "OURS")]
-    ours: PathBuf,
-    /// Their version.
-    #[arg(value_name = "THEIRS")]
-    theirs: PathBuf,
+    #[command(flatten)]
+    sides: Sides,
     /// Path of the file in the repository, which says what kind of file it is; without it the path of ours does.
     #[arg(value_name = "PATH")]
     path: Option<String>,
@@ -84,18 +91,21 @@ enum Side {
 
 /// Merges the three files.
 pub(super) fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Result<ExitCode, CommandError> {
-    let what = format!("merge {}", arguments.ours.display());
+    let what = format!("merge {}", arguments.sides.ours.display());
     let refuse = |because: String| {
         CommandError::new(what.clone(), because, "git merge-file").with_code(ExitCode::NothingWritten)
     };
     let read = |path: &Path| read(&session.environment.path(path)).map_err(&refuse);
-    let sides = [read(&arguments.base)?, read(&arguments.ours)?, read(&arguments.theirs)?];
+    let sides = [read(&arguments.sides.base)?, read(&arguments.sides.ours)?, read(&arguments.sides.theirs)?];
     let [Ok(base), Ok(ours), Ok(theirs)] = sides.map(String::from_utf8) else {
         // As git does it: ours stays, and a person decides.
-        session.note(&format!("{}: both sides changed it, and it is no text; yours stays", arguments.ours.display()));
+        session.note(&format!(
+            "{}: both sides changed it, and it is no text; yours stays",
+            arguments.sides.ours.display()
+        ));
         return Ok(ExitCode::Answer);
     };
-    let named = arguments.path.clone().unwrap_or_else(|| arguments.ours.display().to_string());
+    let named = arguments.path.clone().unwrap_or_else(|| arguments.sides.ours.display().to_string());
     let path = RepoPath::parse(named.trim_start_matches(['/', '.'])).map_err(|error| refuse(error.to_string()))?;
     let prefer = match arguments.take {
         None => Prefer::Neither,
@@ -114,7 +124,8 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Result<Ex
     } else if arguments.stdout {
         session.out.data(&text);
     } else {
-        std::fs::write(session.environment.path(&arguments.ours), &text).map_err(|error| refuse(error.to_string()))?;
+        std::fs::write(session.environment.path(&arguments.sides.ours), &text)
+            .map_err(|error| refuse(error.to_string()))?;
         for notice in &merged.notices {
             session.note(&notice.to_string());
         }
@@ -134,8 +145,8 @@ fn marked(merged: &FileMerge, arguments: &MergeFile) -> String {
         let own = || if arguments.path.is_some() { word.to_owned() } else { path.display().to_string() };
         given.cloned().unwrap_or_else(own)
     };
-    let base = name(0, &arguments.base, "base");
-    let (ours, theirs) = (name(1, &arguments.ours, "mine"), name(2, &arguments.theirs, "upstream"));
+    let base = name(0, &arguments.sides.base, "base");
+    let (ours, theirs) = (name(1, &arguments.sides.ours, "mine"), name(2, &arguments.sides.theirs, "upstream"));
     let labels = MarkerLabels { base: &base, ours: &ours, theirs: &theirs, size: arguments.marker_size };
     merged.with_markers(style, labels)
 }

@@ -49,9 +49,12 @@ pub fn examine(
     let reads = reads(&app, &package, &resolved);
     let input = LintInput { package: &package, parts: &parts, reads: &reads, others };
     let mut findings = lint(&input);
-    let ids: BTreeSet<String> = findings.iter().map(|finding| finding.id.clone()).collect();
+    let said: BTreeSet<(String, String)> =
+        findings.iter().map(|finding| (finding.id.clone(), finding.file.clone())).collect();
     let of_build = in_package(&app, generated.diagnostics.clone());
-    findings.extend(of_build.iter().map(judged).filter(|finding| !ids.contains(&finding.id)));
+    // Rules and build may see the same defect of a file, each in its own words.
+    let is_new = |finding: &Diagnostic| !said.contains(&(finding.id.clone(), finding.file.clone()));
+    findings.extend(of_build.iter().map(judged).filter(is_new));
     Examined { findings: sorted(findings), generated: Some(generated) }
 }
 

@@ -44,9 +44,16 @@ pub(in crate::cli) struct Lint {
 pub(super) fn run(session: &mut Session<'_>, arguments: &Lint) -> Result<ExitCode, CommandError> {
     let what = "examine packages";
     let config = read_config(session, arguments.config.as_deref(), what)?;
-    let mut findings = Vec::new();
+    let (mut findings, mut unread) = (Vec::new(), Vec::new());
     for folder in &arguments.folders {
-        let source = Source::read(session, folder, what)?;
+        let source = match Source::read(session, folder, what) {
+            Ok(source) => source,
+            // The others are examined nevertheless.
+            Err(error) => {
+                unread.push(error);
+                continue;
+            }
+        };
         let shown = folder.display().to_string();
         let shown = shown.trim_end_matches('/');
         let examined = source.examine(config.as_ref());
@@ -64,6 +71,10 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &Lint) -> Result<ExitCod
     } else {
         let value = json!({"findings": findings.iter().map(|(path, finding)| item(path, finding)).collect::<Vec<_>>()});
         session.print(Document { kind: "FindingList", value, items: Some(("findings", "finding")) }, people);
+    }
+    let mut unread = unread.into_iter();
+    if let Some(first) = unread.next() {
+        return Err(CommandError { findings: unread.map(|error| error.because).collect(), ..first });
     }
     if findings.is_empty() {
         session.note("Nothing was found.");

@@ -14,12 +14,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 use super::error::{CommandError, ExitCode};
 use super::folder::read_folder;
 use super::session::Session;
 use crate::compile::{self, Examined};
-use crate::model::{Config, FileTree, PackageName};
+use crate::model::{Config, Diagnostic, FileTree, PackageName};
 use crate::package::{self, PackageManifest};
 use crate::yaml::{self, Dialect};
 
@@ -70,6 +71,8 @@ struct Source {
     name: PackageName,
     root: PathBuf,
     files: FileTree,
+    /// What stands in the folder and in no package.
+    refused: Vec<Diagnostic>,
 }
 
 impl Source {
@@ -78,14 +81,23 @@ impl Source {
         // A path such as `.` has no name of its own.
         let real = root.canonicalize().unwrap_or_else(|_| root.clone());
         let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let name = PackageName::parse(name)
-            .map_err(|error| CommandError::new(what, error.to_string(), "name the folder as the package"))?;
-        Ok(Self { name, files: read_folder(&root, what)?, root: real })
+        let name = PackageName::parse(name).map_err(|error| {
+            let finding = Diagnostic::error("P003", &folder.display().to_string(), 0, error.to_string());
+            CommandError::of_diagnostics(what, &[finding], "name the folder as the package")
+        })?;
+        let (files, refused) = read_folder(&root, what)?;
+        Ok(Self { name, files, refused, root: real })
     }
 
     /// Examines it; packages in the folders beside it are what it may require.
     fn examine(&self, config: Option<&Config>) -> Examined {
-        compile::examine(&self.name, &self.files, config, &self.others())
+        let mut examined = compile::examine(&self.name, &self.files, config, &self.others());
+        if !self.refused.is_empty() {
+            // Without these files it would be another package.
+            examined.generated = None;
+            examined.findings = self.refused.iter().cloned().chain(examined.findings).collect();
+        }
+        examined
     }
 
     fn others(&self) -> BTreeMap<String, PackageManifest> {
@@ -108,8 +120,13 @@ fn read_config(session: &Session<'_>, path: Option<&Path>, what: &str) -> Result
         .map_err(|error| CommandError::new(what, format!("{shown}: {error}"), "name a file that can be read"))?;
     let document = yaml::load_one(&shown, &text, Dialect::Gomplate)
         .map_err(|findings| CommandError::of_diagnostics(what, &findings, "correct the file"))?;
-    let map = document.and_then(|document| document.value.as_object().cloned());
-    Ok(Some(Config(map.unwrap_or_default())))
+    match document.map(|document| document.value) {
+        None | Some(Value::Null) => Ok(Some(Config::default())),
+        Some(Value::Object(map)) => Ok(Some(Config(map))),
+        Some(_) => {
+            Err(CommandError::new(what, format!("{shown} is no map of sections"), "give it the form of config.yaml"))
+        }
+    }
 }
 
 #[cfg(test)]

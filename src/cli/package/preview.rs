@@ -8,6 +8,7 @@ use super::{Folder, Source, read_config};
 use crate::cli::error::{CommandError, ExitCode};
 use crate::cli::session::Session;
 use crate::kustomize::{self, Built};
+use crate::model::Severity;
 
 pub(super) const HELP: &str = "Examples:
   wild package preview ./quillblog
@@ -32,6 +33,9 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &Preview) -> Result<Exit
     let Some(generated) = examined.generated else {
         return Err(CommandError::of_diagnostics(what, &examined.findings, "correct the file"));
     };
+    for finding in generated.diagnostics.iter().filter(|finding| finding.severity != Severity::Info) {
+        session.note(&finding.to_string());
+    }
     let built = Built { objects: generated.objects, diagnostics: Vec::new() };
     session.out.data(&kustomize::render(&built));
     Ok(ExitCode::Done)

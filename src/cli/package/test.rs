@@ -87,7 +87,7 @@ fn tests_in(folder: &Path, what: &str) -> Result<Vec<PathBuf>, CommandError> {
         CommandError::new(what, format!("{}: {error}", folder.display()), "write a test; wild package test --help")
     })?;
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml"));
     paths.sort();
     Ok(paths)
 }
