@@ -4,6 +4,7 @@
 //! Not here: the cases, which stand in one file per request.
 
 mod adding;
+mod adopting;
 mod bending;
 mod changing;
 mod ending;

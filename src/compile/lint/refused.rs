@@ -87,7 +87,6 @@ fn bad_templates_are_refused_with_their_place() {
         ("an unknown function", "{{ toUpperCase .dbHost }}", "T112"),
         ("a function of another tool", "{{ .dbHost | nindent 4 }}", "T112"),
         ("the environment", "{{ .Env.HOME }}", "T210"),
-        ("the environment as a function", "{{ getenv \"HOME\" }}", "T210"),
         ("a file of the machine", "{{ file.Read \"/etc/passwd\" }}", "T210"),
         ("the network", "{{ (ds \"http://x.example.org\") }}", "T210"),
         ("the clock", "{{ time.Now }}", "T210"),
@@ -104,7 +103,6 @@ fn bad_templates_are_refused_with_their_place() {
         ),
         ("100 MB of output", "{{ range 100 }}{{ strings.Repeat 1000000 \"a\" }}{{ end }}", "T104"),
         ("a text that doubles", "{{ $x := \"a\" }}{{ range 40 }}{{ $x = print $x $x }}{{ end }}", "T105"),
-        ("a pattern that backtracks elsewhere", "{{ regexp.Match \"(a+)+$\" .dbHots }}", "T201"),
         ("a text as a list", "{{ range .image }}{{ end }}", "T206"),
         ("a value of the wrong type", "{{ conv.ToInt .image }}", "T205"),
     ] {

@@ -4,16 +4,15 @@
 
 use super::{World, app, blog, refused, set, summary, take, update};
 use crate::base::Timestamp;
-use crate::compile::edit::app_files;
-use crate::compile::{PastMerge, record_of, take_in};
+use crate::compile::{PastMerge, take_in};
 use crate::merge::{conflicts_path, merge_text};
 use crate::model::{CommitId, Decision, FileTree, Request, Take};
 
-const DEPLOYMENT: &str = "apps/blog/deployment.yaml";
+pub(super) const DEPLOYMENT: &str = "apps/blog/deployment.yaml";
 const LIMIT: &str = "spec.template.spec.containers[name=blog].resources.limits.memory";
 
 /// Upstream gives the app two gibibytes, or as many as are said, and another restart policy.
-fn grown(version: &str, memory: &str) -> FileTree {
+pub(super) fn grown(version: &str, memory: &str) -> FileTree {
     blog(version, |name, text| match name {
         "deployment.yaml" => text
             .replace("restartPolicy: Always", "restartPolicy: OnFailure")
@@ -294,67 +293,4 @@ fn old_merges_teach_what_was_chosen() {
     assert_eq!(takes(&world.remembered), takes(&known));
     let proposal = world.act(&Request::Learn { app: app("blog") }).unwrap();
     assert_eq!(proposal.summary, ["1 merge read, 0 new decisions remembered"]);
-}
-
-#[test]
-fn an_ejected_app_keeps_its_files_and_loses_its_package() {
-    let mut world = World::with_blog();
-    world.push(DEPLOYMENT, |text| text.replace("replicas: 1", "replicas: 3"));
-    let own = |files: &FileTree| -> Vec<String> {
-        app_files(files, &app("blog"))
-            .paths()
-            .map(ToString::to_string)
-            .filter(|path| !path.contains(".package"))
-            .collect()
-    };
-    let before = own(world.head());
-    let proposal = world.act(&Request::Eject { app: app("blog") }).unwrap();
-    assert_eq!(proposal.main.as_ref().unwrap().subject, "feat(blog): eject from blog 1.0");
-    assert_eq!(proposal.generations, crate::compile::Fate::Drop);
-    assert_eq!(app_files(world.head(), &app("blog")).paths().map(ToString::to_string).collect::<Vec<_>>(), before);
-    assert!(world.text(DEPLOYMENT).contains("replicas: 3"));
-    assert_eq!(record_of(world.head(), &app("blog")).unwrap(), None);
-    world.chains.remove("blog");
-    world.publish("blog", grown("1.1", "2Gi"));
-    refused(
-        world.act(&update(None)),
-        "user: update blog: it is an app of your own, which no package stands behind; wild app show blog",
-    );
-}
-
-#[test]
-fn an_app_that_is_kept_by_hand_is_adopted_at_the_version_it_comes_nearest_to() {
-    let mut world = World::with_blog();
-    world.publish("blog", grown("1.1", "2Gi"));
-    world.act(&update(None)).unwrap();
-    world.push(DEPLOYMENT, |text| text.replace("replicas: 1", "replicas: 3"));
-    world.publish("blog", grown("1.2", "3Gi"));
-    world.act(&Request::Eject { app: app("blog") }).unwrap();
-    world.chains.remove("blog");
-    let before = app_files(world.head(), &app("blog"));
-    let request = Request::Adopt { app: app("blog"), package: None };
-    let proposal = world.act(&request).unwrap();
-    assert_eq!(summary(&proposal), ["generation blog: blog 1.1", "main feat(blog): adopt as blog 1.1 Generation"]);
-    let told = "blog stands on 1.1 at 0000000, from which it differs in 2 of ";
-    assert!(
-        proposal.summary[0].starts_with(told) && proposal.summary[0].contains("; next is 1."),
-        "{:?}",
-        proposal.summary
-    );
-    for (path, file) in before.iter() {
-        assert_eq!(world.head().get(path.as_str()), Some(file), "{path}");
-    }
-    world.act(&update(None)).unwrap();
-    let text = world.text(DEPLOYMENT);
-    assert!(text.contains("replicas: 3") && text.contains("memory: 3Gi"), "{text}");
-    refused(world.act(&request), "user: adopt blog: it is made from a package already; wild app show blog");
-}
-
-#[test]
-fn an_app_that_no_version_comes_near_to_is_not_adopted() {
-    let mut world = World::new();
-    world.push("apps/blog/kustomization.yaml", |_| "resources: [a.yaml]\n".to_owned());
-    world.push("apps/blog/a.yaml", |_| "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n".to_owned());
-    let refusal = world.act(&Request::Adopt { app: app("blog"), package: None }).unwrap_err();
-    assert!(refusal.explanation().because.starts_with("the nearest version, 1.0 at 0000000, differs in "), "{refusal}");
 }
