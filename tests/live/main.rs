@@ -17,6 +17,7 @@ mod cluster;
 #[path = "../it/commits.rs"]
 mod commits;
 mod directory;
+mod drawn;
 mod faults;
 mod finish;
 mod forge;
