@@ -29,10 +29,12 @@ const LIST_DEADLINE: Duration = Duration::from_secs(30);
 const PAGE_SIZE: usize = 500;
 /// Pages of one list; ends a server that always gives a further one.
 const MAX_PAGES: usize = 1_000;
-/// First wait before a stream that failed is opened again; doubled up to the next constant.
-const FIRST_RETRY: Duration = Duration::from_millis(800);
-/// Longest wait before a stream that failed is opened again.
-const RETRY_LIMIT: Duration = Duration::from_secs(30);
+/// Least time between two openings of one watch whose streams end early; doubled each time up to the next constant.
+const FIRST_STEP: Duration = Duration::from_millis(800);
+/// Longest time between two openings of one watch whose streams end early.
+const STEP_LIMIT: Duration = Duration::from_secs(30);
+/// A stream that lived so long did not end early, whoever ended it.
+const LONG_LIFE: Duration = Duration::from_secs(60);
 /// Longest line of a stream, in bytes: an object of 1.5 MiB and its frame.
 const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
 
@@ -77,33 +79,41 @@ async fn keep_open(cluster: Weak<Inner>, kind: Kind, stop: tokio_util::sync::Can
         list_first: false,
         listed_at: Instant::now(),
     };
-    let mut wait = FIRST_RETRY;
+    let mut step = Step(FIRST_STEP);
     loop {
         let Some(inner) = cluster.upgrade() else { return };
-        let ended = tokio::select! {
+        let opened = Instant::now();
+        tokio::select! {
             () = stop.cancelled() => return,
-            () = inner.judged_anew.notified() => Ended::Closed,
-            ended = state.run(&inner) => ended,
-        };
+            () = inner.judged_anew.notified() => continue,
+            () = state.run(&inner) => {}
+        }
+        let pause = step.pause(opened.elapsed(), inner.patience.stream);
         drop(inner);
-        match ended {
-            Ended::Closed => wait = FIRST_RETRY,
-            Ended::Failed => {
-                tokio::select! {
-                    () = stop.cancelled() => return,
-                    () = tokio::time::sleep(wait) => wait = (wait * 2).min(RETRY_LIMIT),
-                }
-            }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
         }
     }
 }
 
-/// How a stream ended.
-enum Ended {
-    /// As streams do, after something arrived on it.
-    Closed,
-    /// With an error, or at once.
-    Failed,
+/// The least time between two openings of one watch.
+struct Step(Duration);
+
+impl Step {
+    /// Returns how long to wait after a stream that lived so long, of a watch whose streams are to last a time.
+    ///
+    /// Whether anything came on it says nothing: a quiet kind has no news, and a stream that tells its list and ends, or an error, tells
+    /// the same when it is opened at once.
+    fn pause(&mut self, lived: Duration, lasts: Duration) -> Duration {
+        if lived >= lasts.min(LONG_LIFE) {
+            self.0 = FIRST_STEP;
+            return Duration::ZERO;
+        }
+        let pause = self.0.saturating_sub(lived);
+        self.0 = (self.0 * 2).min(STEP_LIMIT);
+        pause
+    }
 }
 
 /// One watch and where it stands.
@@ -119,41 +129,31 @@ struct Stream {
 }
 
 impl Stream {
-    async fn run(&mut self, inner: &Inner) -> Ended {
-        match self.attempt(inner).await {
-            Ok(heard) => {
-                if heard {
-                    Ended::Closed
-                } else {
-                    Ended::Failed
+    /// Follows one stream to its end and notes what that says of the cluster.
+    async fn run(&mut self, inner: &Inner) {
+        let Err(refusal) = self.attempt(inner).await else { return };
+        match refusal.kind {
+            RefusalKind::UnknownKind | RefusalKind::NotFound => {
+                inner.cache().unknown(&self.kind.group, &self.kind.kind);
+                inner.synced.notify_waiters();
+            }
+            RefusalKind::Forbidden | RefusalKind::Unserved => {
+                let new = inner.cache().refused(&self.kind.group, &self.kind.kind);
+                inner.synced.notify_waiters();
+                if new {
+                    tracing::warn!(kind = self.kind.kind, error = %refusal, "a kind cannot be watched");
                 }
             }
-            Err(refusal) => {
-                match refusal.kind {
-                    RefusalKind::UnknownKind | RefusalKind::NotFound => {
-                        inner.cache().unknown(&self.kind.group, &self.kind.kind);
-                        inner.synced.notify_waiters();
-                    }
-                    RefusalKind::Forbidden | RefusalKind::Unserved => {
-                        let new = inner.cache().refused(&self.kind.group, &self.kind.kind);
-                        inner.synced.notify_waiters();
-                        if new {
-                            tracing::warn!(kind = self.kind.kind, error = %refusal, "a kind cannot be watched");
-                        }
-                    }
-                    RefusalKind::Invalid(_) if self.version.is_none() => self.list_first = true,
-                    _ => {
-                        inner.note(Some(&refusal));
-                        tracing::debug!(kind = self.kind.kind, error = %refusal, "a watch ended");
-                    }
-                }
-                Ended::Failed
+            RefusalKind::Invalid(_) if self.version.is_none() => self.list_first = true,
+            _ => {
+                inner.note(Some(&refusal));
+                tracing::debug!(kind = self.kind.kind, error = %refusal, "a watch ended");
             }
         }
     }
 
-    /// Opens the stream and reads it to its end; returns whether anything arrived.
-    async fn attempt(&mut self, inner: &Inner) -> Result<bool, Refusal> {
+    /// Opens the stream and reads it to its end.
+    async fn attempt(&mut self, inner: &Inner) -> Result<(), Refusal> {
         let path = inner.list_path(&self.kind).await?;
         let judged = inner.cache().judged(&self.kind.group, &self.kind.kind);
         if self.judged != judged || self.listed_at.elapsed() >= inner.patience.relist_of(&self.kind.kind) {
@@ -168,18 +168,16 @@ impl Stream {
             self.list(inner, &path).await?;
         }
         let mut lines = Box::pin(self.connect(inner, &path).await?);
-        let mut heard = false;
         while let Some(line) = next_line(&mut lines, &self.kind, inner.patience.idle).await? {
             if line.is_empty() {
                 continue;
             }
-            heard = true;
             inner.note(None);
             if !self.frame(inner, &line)? {
-                return Ok(heard);
+                break;
             }
         }
-        Ok(heard)
+        Ok(())
     }
 
     async fn connect(&self, inner: &Inner, path: &str) -> Result<impl AsyncBufRead + use<>, Refusal> {
@@ -337,5 +335,46 @@ async fn next_line(
         Ok(Ok(_)) => String::from_utf8(line)
             .map(|text| Some(text.trim_end().to_owned()))
             .map_err(|_| attempt("a frame is not UTF-8")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: Duration = Duration::from_secs(290);
+
+    fn check(lives: &[u64], lasts: Duration, pauses: &[u64]) {
+        let mut step = Step(FIRST_STEP);
+        let got: Vec<u128> =
+            lives.iter().map(|life| step.pause(Duration::from_millis(*life), lasts).as_millis()).collect();
+        assert_eq!(got, pauses.iter().map(|pause| u128::from(*pause)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_stream_that_lasted_its_time_is_opened_again_at_once_however_quiet_it_was() {
+        check(&[2_000, 2_000, 2_001], Duration::from_secs(2), &[0, 0, 0]);
+        check(&[290_000, 290_000], STREAM, &[0, 0]);
+    }
+
+    #[test]
+    fn a_stream_that_a_proxy_ends_each_minute_is_opened_again_at_once() {
+        check(&[60_000, 60_000, 60_000], STREAM, &[0, 0, 0]);
+    }
+
+    #[test]
+    fn a_stream_that_ends_at_once_is_opened_ever_less_often() {
+        let pauses = [800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000];
+        check(&[0; 8], STREAM, &pauses);
+    }
+
+    #[test]
+    fn what_a_stream_lived_counts_as_waited() {
+        check(&[500, 500, 10_000, 0], STREAM, &[300, 1_100, 0, 6_400]);
+    }
+
+    #[test]
+    fn a_long_life_ends_the_waiting() {
+        check(&[0, 0, 0, 60_000, 0], STREAM, &[800, 1_600, 3_200, 0, 800]);
     }
 }
