@@ -30,6 +30,9 @@ mod oracle;
 mod order;
 mod ownership;
 mod parts;
+#[path = "../it/proxy.rs"]
+#[expect(dead_code, reason = "some of it is for the sandbox alone")]
+mod proxy;
 mod random;
 mod scripts;
 #[path = "../it/scripts_api/mod.rs"]
@@ -37,6 +40,7 @@ mod scripts_api;
 mod starter;
 mod statuses;
 mod story;
+mod weather;
 #[path = "../it/world.rs"]
 #[expect(
     dead_code,
