@@ -14,8 +14,8 @@ use crate::model::{
     AppName, CommitId, Diagnostic, FileTree, InstanceId, Inventory, ObjectId, OwnEntry, RecordState, SecretPayloads,
     Secrets, Settings,
 };
-use crate::plan::apply_set;
 use crate::plan::{Ask, Desired, Fight, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState};
+use crate::plan::{apply_set, hook};
 use crate::target::{Kind, Reachability, Refusal, Target};
 
 pub use desired::secret_needs;
@@ -40,7 +40,7 @@ pub struct Observation<'a> {
     pub app: &'a AppName,
     /// The commit that is wanted.
     pub commit: &'a CommitId,
-    /// `apps/<app>/**` of that commit, by repository path.
+    /// `apps/<app>/**` of that commit, or of the one before it that removed the app, by repository path.
     pub files: &'a FileTree,
     /// Whether the app is in that commit, and if not, why.
     pub presence: Presence,
@@ -87,7 +87,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         namespace: built.namespace,
         commit: (*commit).clone(),
         presence: *presence,
-        desired: built.desired,
+        desired: of_presence(built.desired, *presence),
         inventory: inventory.clone(),
         live: Default::default(),
         existing: Default::default(),
@@ -114,6 +114,17 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         note_unreachable(&mut snapshot, observation.target, &refusal);
     }
     Observed { snapshot, payloads: built.payloads }
+}
+
+/// Leaves of what an app wanted before it was removed what is still of use.
+fn of_presence(desired: Desired, presence: Presence) -> Desired {
+    match (desired, presence) {
+        (Desired::Objects(mut objects), Presence::RemovedKeepingData | Presence::RemovedWithData) => {
+            objects.retain(|desired| hook::is_of_farewell(&desired.object));
+            Desired::Objects(objects)
+        }
+        (desired, _) => desired,
+    }
 }
 
 /// Returns what the settings say about an app.

@@ -520,7 +520,10 @@ async fn look(
         instance: &instance.id,
         app,
         commit: &sight.overview.head,
-        files: &sight.files,
+        files: match sight.presence {
+            Presence::Kept | Presence::Added | Presence::Vanished => &sight.files,
+            Presence::RemovedKeepingData | Presence::RemovedWithData => &sight.last,
+        },
         presence: sight.presence,
         settings: &sight.settings,
         secrets: &secrets,

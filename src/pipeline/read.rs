@@ -119,7 +119,7 @@ pub(super) async fn read(
     sources.update = update(instance, app, &head).await?;
     decided(instance, app, (sources, read.bent.as_ref()), request).await?;
     if matches!(request, Some(Request::Delete { .. })) && !overview.apps.contains_key(app) {
-        sources.removed = fate(removed(instance, app, &head).await?);
+        sources.removed = fate(removed(instance, app, &head).await?.0);
     }
     if let Some(Request::Rollback { to, .. }) = request {
         let record = compile::record_path(app);
@@ -338,6 +338,8 @@ pub(super) struct Sight {
     pub(super) settings: Arc<Settings>,
     /// Whether the app is there.
     pub(super) presence: Presence,
+    /// Of an app that was removed, what `files` was before.
+    pub(super) last: FileTree,
 }
 
 /// Reads back from a commit what is to be applied of one app. What the read step found there is not read again.
@@ -353,16 +355,22 @@ pub(super) async fn desired(
         false => own(instance, app, &overview).await?,
     };
     let settings = overview.settings()?;
-    let presence = if overview.apps.contains_key(app) {
+    let (presence, before) = if overview.apps.contains_key(app) {
         // A record that does not read must not undeploy the app, so only a clear word counts.
         match compile::record_of(&files, app) {
-            Ok(Some(record)) if !record.deployed => Presence::Added,
-            _ => Presence::Kept,
+            Ok(Some(record)) if !record.deployed => (Presence::Added, None),
+            _ => (Presence::Kept, None),
         }
     } else {
         removed(instance, app, commit).await?
     };
-    Ok(Sight { files, overview, settings, presence })
+    let last = match &before {
+        Some(before) => {
+            instance.repository.read_tree(before, &[&format!("apps/{app}"), &compile::record_path(app)]).await?
+        }
+        None => FileTree::new(),
+    };
+    Ok(Sight { files, overview, settings, presence, last })
 }
 
 /// Reads the files of an app and its record.
@@ -375,17 +383,18 @@ async fn own(instance: &Instance, app: &AppName, overview: &Overview) -> Result<
     Ok(files)
 }
 
-/// Returns whether the commit that removed an app's directory says that this was meant.
-async fn removed(instance: &Instance, app: &AppName, commit: &CommitId) -> Result<Presence, Error> {
+/// Returns whether the commit that removed an app's directory says that this was meant, and then the commit before it.
+async fn removed(instance: &Instance, app: &AppName, commit: &CommitId) -> Result<(Presence, Option<CommitId>), Error> {
     let log = instance.repository.first_parent_log(commit, MAX_REMOVAL_WALK, &[&format!("apps/{app}")]).await?;
-    let Some(last) = log.first() else { return Ok(Presence::Vanished) };
+    let Some(last) = log.first() else { return Ok((Presence::Vanished, None)) };
     if last.trailer("Wild-Delete") != Some(app.as_str()) {
-        return Ok(Presence::Vanished);
+        return Ok((Presence::Vanished, None));
     }
-    Ok(match last.trailer("Wild-Delete-Data") {
+    let presence = match last.trailer("Wild-Delete-Data") {
         Some("delete") => Presence::RemovedWithData,
         _ => Presence::RemovedKeepingData,
-    })
+    };
+    Ok((presence, last.parents.first().cloned()))
 }
 
 /// Returns what was said about the data of an app that was removed.

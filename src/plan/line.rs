@@ -5,17 +5,18 @@
 use std::collections::BTreeSet;
 
 use super::action::{Blocked, Plan, WakeOn};
+use super::hook::{Ended, Moment, Run};
 use super::prune::{Fate, Victim};
 use super::remove::Farewell;
 use super::snapshot::{Desired, Presence, Snapshot};
 use super::wanted::{self, Wanted};
 use super::write::{Brings, Decision, Write};
 use super::{
-    budget, grant, kind, namespace, order, prune, reach, remove, requirement, secret, source, suspend, waves, wellness,
-    write, yields,
+    budget, grant, hook, kind, namespace, order, prune, reach, remove, requirement, secret, source, suspend, waves,
+    wellness, write, yields,
 };
 use crate::health::{Health, HealthState};
-use crate::model::{DataFate, ObjectId};
+use crate::model::{DataFate, Object, ObjectId};
 
 /// Returns what to do for one app. The same snapshot always gives the same plan.
 pub fn plan(snapshot: &Snapshot) -> Plan {
@@ -43,22 +44,29 @@ fn keep(snapshot: &Snapshot, plan: &mut Plan) {
         namespace::recover(snapshot, plan);
         return block(plan, stop);
     }
-    let wanted = wanted(snapshot);
+    let (mut wanted, rescues) = wanted(snapshot);
+    let ids: BTreeSet<ObjectId> = wanted.iter().chain(&rescues).map(|wanted| wanted.id.clone()).collect();
+    plan.recovered.extend(hook::pass_over(snapshot, &mut wanted));
     plan.notes.extend(other_hooks(snapshot));
-    let mut writes = decide(snapshot, &wanted, plan);
-    let ids: BTreeSet<ObjectId> = wanted.iter().map(|wanted| wanted.id.clone()).collect();
+    let mut spent = Vec::new();
+    let mut writes = decide(snapshot, &wanted, plan, &mut spent);
     let victims = sort_out(prune::prune(snapshot, &ids), plan);
     hold_news(snapshot, &mut writes, &victims, plan);
     order::hold_dependents(&mut writes, &mut plan.blocked);
     waves::hold(snapshot, &wanted, &mut writes, plan);
     let is_complete = plan.blocked.is_empty() && plan.later.is_empty();
+    plan.health = wellness::of_wanted(snapshot, wanted.iter());
+    writes.extend(rescue(snapshot, &rescues, plan, &mut spent));
     plan.actions = order::applies(writes);
     delete(snapshot, victims, is_complete, plan);
-    plan.health = wellness::of_wanted(snapshot, wanted.iter());
-    plan.jobs.extend(wanted.iter().filter(|wanted| wellness::has_run(snapshot, wanted)).map(|wanted| {
-        let hash = wanted.hash.clone();
-        (wanted.id.clone(), Some(hash))
-    }));
+    let spent = spent.into_iter().map(|victim| (victim, order::delete(), "its run is over".to_owned())).collect();
+    plan.actions.extend(order::farewells(plan.actions.len(), spent));
+    plan.jobs.extend(wanted.iter().chain(&rescues).filter(|wanted| wellness::has_run(snapshot, wanted)).map(
+        |wanted| {
+            let hash = wanted.hash.clone();
+            (wanted.id.clone(), Some(hash))
+        },
+    ));
     if plan.health.state != HealthState::Healthy {
         plan.wake_on.push(WakeOn::Health);
     }
@@ -71,20 +79,27 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
         plan.blocked.push(blocked);
         return plan.wake_on.extend(wake_on);
     }
+    let hooks = hook::of_farewell(snapshot);
+    let last: BTreeSet<ObjectId> = hooks.iter().map(|hook| hook.id.clone()).collect();
+    let removal = remove::remove(snapshot, data, &last);
+    // Taking our marks off is part of the farewell that a person agrees to.
+    plan.digest = budget::digest(&removal.victims());
+    if run_last_hooks(snapshot, &hooks, removal.is_anything_left, plan) {
+        return;
+    }
     let mut released = Vec::new();
     let mut fates = Vec::new();
-    for (id, farewell) in remove::remove(snapshot, data) {
+    for (id, farewell) in removal.farewells {
         match farewell {
             Farewell::Fate(fate) => fates.push((id, fate)),
             Farewell::Release(victim) => released.push(victim),
+            Farewell::Wait if last.contains(&id) => {}
             Farewell::Wait => plan.notes.push(format!("{} waits until what needs it is gone", id.short())),
         }
     }
     let victims = sort_out(fates, plan);
     plan.notes.extend(victims.iter().filter_map(|victim| cascade(&victim.id)));
-    // Taking our marks off is part of the farewell that a person agrees to.
     let all: Vec<Victim> = victims.iter().chain(&released).cloned().collect();
-    plan.digest = budget::digest(&all);
     if let Some(blocked) = budget::exceeded(snapshot, &all) {
         return block(plan, (blocked, WakeOn::Revision));
     }
@@ -97,33 +112,105 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
     }
 }
 
+/// Runs the hooks that come before the rest of a farewell; returns whether that waits for them. A person who names the deletions lets them go on
+/// all the same.
+fn run_last_hooks(snapshot: &Snapshot, hooks: &[Wanted], is_anything_left: bool, plan: &mut Plan) -> bool {
+    if is_anything_left {
+        plan.recovered.extend(hook::to_come(snapshot, hooks));
+    }
+    let moment = if is_anything_left { Moment::PreDelete } else { Moment::PostDelete };
+    let due = hook::due(snapshot, hooks, moment);
+    let is_approved = !plan.digest.is_empty() && snapshot.ask.approve.as_deref() == Some(plan.digest.as_str());
+    if due.is_empty() || is_approved {
+        return false;
+    }
+    let mut writes = Vec::new();
+    for hook in due {
+        if let Some(failed) = hook::failed(snapshot, hook) {
+            let hint = format!("wild app deploy {} --prune --plan {}", snapshot.app, plan.digest);
+            block(plan, (Blocked { hint, ..failed }, WakeOn::Revision));
+        } else if hook::run(snapshot, hook) == Run::Runs {
+            let blocked = Blocked {
+                object: Some(hook.id.clone()),
+                reason: "HookRunning".into(),
+                message: format!("the rest waits until {} has ended", hook.id.short()),
+                hint: String::new(),
+            };
+            block(plan, (blocked, WakeOn::Health));
+        } else if let Some(refused) = hook.refused.clone() {
+            block(plan, (refused, WakeOn::Revision));
+        } else if let Decision::Write(write) = write::decide(snapshot, hook).0 {
+            writes.push((hook.clone(), write));
+        }
+    }
+    plan.actions = order::applies(writes);
+    plan.wake_on.push(WakeOn::Health);
+    true
+}
+
 /// Returns what else goes with an object.
 fn cascade(id: &ObjectId) -> Option<String> {
     let is_definition = id.kind == "CustomResourceDefinition";
     is_definition.then(|| format!("{} takes every object of its kind with it", id.short()))
 }
 
-/// Returns the objects that the app wants, its namespace among them.
-fn wanted(snapshot: &Snapshot) -> Vec<Wanted> {
-    let Desired::Objects(objects) = &snapshot.desired else { return Vec::new() };
+/// Returns the objects that the app wants, its namespace among them, and its hooks for when it fails.
+fn wanted(snapshot: &Snapshot) -> (Vec<Wanted>, Vec<Wanted>) {
+    let Desired::Objects(objects) = &snapshot.desired else { return (Vec::new(), Vec::new()) };
     let own = namespace::id(&snapshot.namespace);
     let derived = (!objects.iter().any(|it| it.object.id() == own)).then(|| namespace::derived(&snapshot.namespace));
-    let applied = objects.iter().filter(|desired| !wanted::is_other_hook(&desired.object));
-    let wanted = derived.iter().chain(applied).map(|desired| Wanted::new(snapshot, desired)).collect();
-    waves::pull_forward(wanted::bind_hooks(wanted))
+    let applied = objects.iter().filter(|desired| !hook::is_of_other_moment(&desired.object));
+    let mut wanted: Vec<Wanted> = derived.iter().chain(applied).map(|desired| Wanted::new(snapshot, desired)).collect();
+    let mut rescues = hook::of_moment(snapshot, |moment| moment == Moment::OnFailure);
+    wanted::bind_hooks(&mut wanted, &mut rescues);
+    (waves::pull_forward(wanted), rescues)
+}
+
+/// Returns the runs of hooks that a failed app brings, each once for a state of the app.
+fn rescue(snapshot: &Snapshot, rescues: &[Wanted], plan: &mut Plan, spent: &mut Vec<Victim>) -> Vec<(Wanted, Write)> {
+    let hook_failed = plan.blocked.iter().any(|blocked| blocked.reason == "HookFailed");
+    let is_failed = hook_failed || plan.health.state == HealthState::Degraded;
+    let mut writes = Vec::new();
+    for rescue in rescues {
+        if let Some(refused) = rescue.refused.clone() {
+            block(plan, (refused, WakeOn::Revision));
+        } else if let Some(ended) = hook::ended(snapshot, rescue) {
+            settle(ended, rescue, plan, spent);
+        } else if is_failed
+            && hook::run(snapshot, rescue) == Run::NotYet
+            && let Decision::Write(write) = write::decide(snapshot, rescue).0
+        {
+            writes.push((rescue.clone(), write));
+        }
+    }
+    writes
+}
+
+/// Notes what becomes of the Job of a hook that is over.
+fn settle(ended: Ended, hook: &Wanted, plan: &mut Plan, spent: &mut Vec<Victim>) {
+    match ended {
+        Ended::Left => plan.unchanged.push(hook.id.clone()),
+        Ended::Spent(victim) => spent.push(victim),
+        Ended::Leaving => {
+            plan.wake_on.push(WakeOn::Gone(hook.id.clone()));
+            plan.leaving.push(hook.id.clone());
+        }
+        Ended::Gone(record) => plan.recovered.push(record),
+    }
 }
 
 /// Names the hooks of moments that are no deployment: they are not applied with the app.
 fn other_hooks(snapshot: &Snapshot) -> Vec<String> {
     let Desired::Objects(objects) = &snapshot.desired else { return Vec::new() };
-    let hooks = objects.iter().filter(|desired| wanted::is_other_hook(&desired.object));
+    let is_other = |object: &Object| hook::is_of_other_moment(object) && Moment::of(object) != Some(Moment::OnFailure);
+    let hooks = objects.iter().filter(|desired| is_other(&desired.object));
     hooks
         .map(|desired| format!("{} is a hook of another moment and is not run now", desired.object.id().short()))
         .collect()
 }
 
 /// Decides about each wanted object; returns what is to be written.
-fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan) -> Vec<(Wanted, Write)> {
+fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan, spent: &mut Vec<Victim>) -> Vec<(Wanted, Write)> {
     let mut writes = Vec::new();
     for wanted in wanted {
         plan.notes.extend(wanted.note.clone());
@@ -131,6 +218,13 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan) -> Vec<(Wante
         let refused = wanted.refused.clone().or_else(|| grant::missing(snapshot, &wanted.id));
         if let Some(blocked) = refused {
             block(plan, (blocked, WakeOn::Revision));
+            continue;
+        }
+        if let Some(failed) = hook::failed(snapshot, wanted).filter(|_| wanted.is_hook()) {
+            block(plan, (failed, WakeOn::Revision));
+        }
+        if let Some(ended) = hook::ended(snapshot, wanted).filter(|_| wanted.is_hook()) {
+            settle(ended, wanted, plan, spent);
             continue;
         }
         let (decision, drift) = write::decide(snapshot, wanted);

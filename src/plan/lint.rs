@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::action::{Action, Plan, Verb};
 use super::snapshot::{Desired, NamespaceState, Presence, Snapshot, TargetState};
-use super::{budget, hash, kind, marks, namespace};
+use super::{budget, hash, hook, kind, marks, namespace};
 use crate::model::{Object, ObjectId};
 
 /// Returns what a plan does that it must not; nothing for a sound plan.
@@ -47,11 +47,12 @@ fn apply(snapshot: &Snapshot, action: &Action, payload: &Object) -> Vec<&'static
     rule(payload.at(&["metadata", "uid"]).is_none(), "its payload has a uid");
     rule(payload.at(&["metadata", "resourceVersion"]).is_none(), "its payload has a version");
     rule(payload.at(&["metadata", "managedFields"]).is_none(), "its payload has managed fields");
-    rule(snapshot.presence == Presence::Kept, "the app is not kept");
+    rule(snapshot.presence == Presence::Kept || is_of_farewell(snapshot, &action.object), "the app is not kept");
     rule(snapshot.target == TargetState::Reachable, "the target does not answer");
     let terminating = matches!(snapshot.namespace_state, NamespaceState::Terminating { .. });
     rule(!terminating, "the namespace is being deleted");
-    rule(is_wanted(snapshot, &action.object), "no revision holds it");
+    let is_held = is_wanted(snapshot, &action.object) || is_of_farewell(snapshot, &action.object);
+    rule(is_held, "no revision holds it");
     found
 }
 
@@ -68,10 +69,14 @@ fn free(snapshot: &Snapshot, action: &Action, finalizers: &[String]) -> Vec<&'st
 
 fn delete(snapshot: &Snapshot, plan: &Plan, action: &Action) -> Vec<&'static str> {
     let mut found = farewell(snapshot, action);
+    if is_spent(snapshot, &action.object) {
+        return found;
+    }
     let mut rule = |holds: bool, text: &'static str| found.extend((!holds).then_some(text));
     let kind = action.object.kind.as_str();
     let approved = snapshot.ask.approve.as_deref() == Some(plan.digest.as_str());
-    let deletes = plan.actions.iter().filter(|action| matches!(action.verb, Verb::Delete { .. })).count();
+    let is_prune = |action: &&Action| matches!(action.verb, Verb::Delete { .. }) && !is_spent(snapshot, &action.object);
+    let deletes = plan.actions.iter().filter(is_prune).count();
     rule(!plan.digest.is_empty(), "the deletions have no name");
     rule(!is_wanted(snapshot, &action.object), "the revision wants it");
     match snapshot.presence {
@@ -117,6 +122,18 @@ fn is_wanted(snapshot: &Snapshot, id: &ObjectId) -> bool {
     let Desired::Objects(objects) = &snapshot.desired else { return false };
     snapshot.presence == Presence::Kept
         && (objects.iter().any(|it| it.object.id() == *id) || *id == super::namespace::id(&snapshot.namespace))
+}
+
+/// Returns whether an object is a hook of the end of an app of which a commit says that it ends.
+fn is_of_farewell(snapshot: &Snapshot, id: &ObjectId) -> bool {
+    hook::of_farewell(snapshot).iter().any(|hook| hook.id == *id)
+}
+
+/// Returns whether an object is the Job of a hook that may go although the revision wants it.
+fn is_spent(snapshot: &Snapshot, id: &ObjectId) -> bool {
+    let Desired::Objects(objects) = &snapshot.desired else { return false };
+    snapshot.presence == Presence::Kept
+        && objects.iter().any(|desired| desired.object.id() == *id && hook::may_go(&desired.object))
 }
 
 /// Checks that each object has one fate.

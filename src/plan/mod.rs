@@ -14,6 +14,7 @@ pub mod fields;
 mod fight;
 mod grant;
 pub mod hash;
+pub mod hook;
 pub mod kind;
 mod line;
 mod lint;

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::action::Blocked;
+use super::hook;
 use super::kind;
 use super::marks::{AUTHOR_KEYS, PART_OF, PREFIX};
 use super::snapshot::DesiredObject;
@@ -39,6 +40,9 @@ pub(super) fn refused(desired: &DesiredObject) -> Option<Blocked> {
     }
     if wanted::wave(object).is_none() {
         return refuse("InvalidObject", "has a wave that is no whole number from -100 to 100".into());
+    }
+    if let Some(mistake) = hook::mistake(object) {
+        return refuse("InvalidObject", mistake);
     }
     let bytes = encoded_bytes(&object.to_value());
     if bytes > MAX_OBJECT_BYTES {

@@ -3,6 +3,8 @@
 //! Volumes and the namespace stay unless data is deleted too. Custom resources go first, and only when they are gone the
 //! workloads that serve their finalizers. Not here: who may ask for it (the commit says so, `budget` asks if it does not).
 
+use std::collections::BTreeSet;
+
 use super::action::{Blocked, WakeOn};
 use super::kind::{self, STAGE_ADMISSION, STAGE_CUSTOM};
 use super::namespace;
@@ -21,8 +23,27 @@ pub(super) enum Farewell {
     Wait,
 }
 
-/// Returns what becomes of each object, in order of identity.
-pub(super) fn remove(snapshot: &Snapshot, data: DataFate) -> Vec<(ObjectId, Farewell)> {
+/// What becomes of an app that goes.
+pub(super) struct Removal {
+    /// What becomes of each object, in order of identity.
+    pub(super) farewells: Vec<(ObjectId, Farewell)>,
+    /// Whether anything but its namespace and its last hooks is still to go.
+    pub(super) is_anything_left: bool,
+}
+
+impl Removal {
+    /// Returns what is deleted or loses our marks now, which a person agrees to.
+    pub(super) fn victims(&self) -> Vec<Victim> {
+        let victim = |(_, farewell): &(ObjectId, Farewell)| match farewell {
+            Farewell::Fate(Fate::Delete(victim)) | Farewell::Release(victim) => Some(victim.clone()),
+            Farewell::Fate(Fate::Leaving | Fate::Forget(_) | Fate::Keep(_) | Fate::Block(..)) | Farewell::Wait => None,
+        };
+        self.farewells.iter().filter_map(victim).collect()
+    }
+}
+
+/// Returns what becomes of each object; the last hooks go after all others, and the namespace after them.
+pub(super) fn remove(snapshot: &Snapshot, data: DataFate, last: &BTreeSet<ObjectId>) -> Removal {
     let fates: Vec<(&Record, Farewell)> =
         snapshot.inventory.records().map(|record| (record, farewell(snapshot, record, data))).collect();
     let is_open = |farewell: &Farewell| match farewell {
@@ -30,16 +51,21 @@ pub(super) fn remove(snapshot: &Snapshot, data: DataFate) -> Vec<(ObjectId, Fare
         Farewell::Fate(Fate::Forget(_) | Fate::Keep(_)) | Farewell::Release(_) | Farewell::Wait => false,
     };
     let guests = fates.iter().any(|(record, it)| goes_first(&record.id) && is_open(it));
-    let others = fates.iter().any(|(record, it)| record.id != namespace::id(&snapshot.namespace) && is_open(it));
-    fates
+    let own = namespace::id(&snapshot.namespace);
+    let is_last = |record: &Record| last.contains(&record.id);
+    let others = fates.iter().any(|(record, it)| record.id != own && !is_last(record) && is_open(it));
+    let hooks = fates.iter().any(|(record, it)| is_last(record) && is_open(it));
+    let farewells = fates
         .into_iter()
         .map(|(record, farewell)| {
-            let is_namespace = record.id == namespace::id(&snapshot.namespace);
-            let waits = (guests && !goes_first(&record.id)) || (others && is_namespace);
+            let is_namespace = record.id == own;
+            let waits = (guests && !goes_first(&record.id)) || ((others || hooks) && is_namespace);
             let is_delete = matches!(farewell, Farewell::Fate(Fate::Delete(_)));
-            (record.id.clone(), if waits && is_delete { Farewell::Wait } else { farewell })
+            let waits = (waits && is_delete) || (others && is_last(record));
+            (record.id.clone(), if waits { Farewell::Wait } else { farewell })
         })
-        .collect()
+        .collect();
+    Removal { farewells, is_anything_left: others }
 }
 
 /// Returns the apps that still need this one, as a reason not to remove it.

@@ -2,6 +2,7 @@
 
 mod deletion;
 mod drift;
+mod hooks;
 mod laws;
 mod ownership;
 mod recorded;

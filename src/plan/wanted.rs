@@ -2,8 +2,11 @@
 //!
 //! Not here: whether it is written (`write`).
 
+use serde_json::Value;
+
 use super::action::Blocked;
 use super::hash;
+use super::hook::{self, Moment};
 use super::kind;
 use super::marks::{self, Origin};
 use super::namespace;
@@ -15,8 +18,6 @@ use crate::model::{Object, ObjectId};
 
 /// Annotation by which an author orders objects.
 const WAVE: &str = "rewild.dev/wave";
-/// Annotation by which an author makes a Job a hook.
-const HOOK: &str = "rewild.dev/hook";
 /// Annotation by which an author leaves an object out of the app's health.
 const HEALTH: &str = "rewild.dev/health";
 /// Largest wave and, negated, the smallest.
@@ -59,6 +60,7 @@ impl Wanted {
         let stage = kind::stage(&id.group, &id.kind);
         let yields = Yields::of(&desired.object, &snapshot.policy.ignore, snapshot.now);
         let (hash, refused) = (desired.hash.clone(), refusal::refused(desired));
+        bound_run(&mut payload, &id);
         Self { id, payload, hash, source, wave, stage, yields, refused, note }
     }
 
@@ -74,7 +76,7 @@ impl Wanted {
 
     /// Returns whether it is a Job that runs around a deployment.
     pub(super) fn is_hook(&self) -> bool {
-        self.is_job() && self.payload.annotation(HOOK).is_some()
+        self.is_job() && self.payload.annotation(hook::HOOK).is_some()
     }
 
     /// Lets a hook run again with every change of its app and with nothing else: its hash says of which state of the app it is.
@@ -87,7 +89,7 @@ impl Wanted {
 
     /// Returns whether its author gave it a place in the order.
     pub(super) fn has_own_place(&self) -> bool {
-        [WAVE, HOOK].iter().any(|key| self.payload.annotation(key).is_some())
+        [WAVE, hook::HOOK].iter().any(|key| self.payload.annotation(key).is_some())
     }
 
     /// Returns whether its health counts for the app.
@@ -96,33 +98,36 @@ impl Wanted {
     }
 }
 
-/// Makes the hooks of an app hooks of this very state of it.
-pub(super) fn bind_hooks(mut wanted: Vec<Wanted>) -> Vec<Wanted> {
+/// Bounds how long the Job of a hook runs: its app waits for it.
+fn bound_run(payload: &mut Object, id: &ObjectId) {
+    let seconds = hook::deadline(payload);
+    let is_hook = kind::is_job(id) && payload.annotation(hook::HOOK).is_some();
+    if let Some(spec) = payload.0.get_mut("spec").and_then(Value::as_object_mut).filter(|_| is_hook) {
+        spec.insert("activeDeadlineSeconds".into(), seconds.into());
+    }
+}
+
+/// Makes hooks of an app, among what is wanted or beside it, hooks of this very state of it.
+pub(super) fn bind_hooks(wanted: &mut [Wanted], beside: &mut [Wanted]) {
     let mut encoder = Encoder::new();
     for Wanted { id, hash, .. } in wanted.iter().filter(|one| !one.is_hook()) {
         encoder.text(&id.group).text(&id.kind).text(&id.namespace).text(&id.name).text(hash);
     }
     let app = encoder.digest();
-    wanted.iter_mut().filter(|one| one.is_hook()).for_each(|hook| hook.bind_to(&app));
-    wanted
-}
-
-/// Returns whether an object is a hook of a moment that is not a deployment, so that it is not applied with the app.
-pub(super) fn is_other_hook(object: &Object) -> bool {
-    object.annotation(HOOK).is_some_and(|hook| hook_wave(hook).is_none())
+    wanted.iter_mut().chain(beside).filter(|one| one.is_hook()).for_each(|hook| hook.bind_to(&app));
 }
 
 /// Returns the wave of an object: that of its hook, or the one that its author gave it.
 fn place(object: &Object) -> i32 {
-    object.annotation(HOOK).and_then(hook_wave).or_else(|| wave(object)).unwrap_or(0)
+    Moment::of(object).and_then(hook_wave).or_else(|| wave(object)).unwrap_or(0)
 }
 
-/// Returns the wave of a hook around a deployment.
-fn hook_wave(hook: &str) -> Option<i32> {
-    match hook {
-        "pre-deploy" | "pre-update" => Some(FIRST_WAVE),
-        "post-deploy" | "post-update" => Some(AFTER_WAVE),
-        _ => None,
+/// Returns the wave of a hook that its moment places.
+fn hook_wave(moment: Moment) -> Option<i32> {
+    match moment {
+        Moment::Before { .. } => Some(FIRST_WAVE),
+        Moment::After { .. } | Moment::OnFailure => Some(AFTER_WAVE),
+        Moment::PreDelete | Moment::PostDelete | Moment::Doctor => None,
     }
 }
 

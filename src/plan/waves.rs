@@ -40,7 +40,7 @@ pub(super) fn hold(snapshot: &Snapshot, wanted: &[Wanted], writes: &mut Vec<(Wan
         let is_well = || {
             !wanted.counts_for_health()
                 || matches!(
-                    wellness::of_object(snapshot, &wanted.id).state,
+                    wellness::of_wanted_object(snapshot, wanted).state,
                     HealthState::Healthy | HealthState::Suspended
                 )
         };

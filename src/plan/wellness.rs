@@ -2,6 +2,7 @@
 //!
 //! Not here: the health of one live object (`health`).
 
+use super::hook::{self, Run};
 use super::kind;
 use super::snapshot::{Freshness, Snapshot};
 use super::wanted::Wanted;
@@ -12,9 +13,19 @@ use crate::model::{ObjectId, Record, RecordState};
 pub(super) fn of_wanted<'a>(snapshot: &Snapshot, wanted: impl Iterator<Item = &'a Wanted>) -> Health {
     let seen: Vec<(ObjectId, Health)> = wanted
         .filter(|wanted| wanted.counts_for_health() && !is_somebody_elses(snapshot, wanted))
-        .map(|wanted| (wanted.id.clone(), of_object(snapshot, &wanted.id)))
+        .map(|wanted| (wanted.id.clone(), of_wanted_object(snapshot, wanted)))
         .collect();
     health::of_app(seen.iter().map(|(id, health)| (id, health)))
+}
+
+/// Returns the health of one wanted object: that of a hook is what came of its run, even if its Job went because of that.
+pub(super) fn of_wanted_object(snapshot: &Snapshot, wanted: &Wanted) -> Health {
+    let run = if wanted.is_hook() { hook::run(snapshot, wanted) } else { Run::NotYet };
+    match run {
+        Run::Succeeded => Health::healthy(),
+        Run::Failed(why) => Health::degraded(why),
+        Run::NotYet | Run::Runs => of_object(snapshot, &wanted.id),
+    }
 }
 
 /// Returns the health of an app from what we remember, where nothing is known about what is wanted.
@@ -51,7 +62,7 @@ pub(super) fn has_run(snapshot: &Snapshot, wanted: &Wanted) -> bool {
     let is_applied = |record: &Record| record.state == RecordState::Applied && record.hash == wanted.hash;
     wanted.is_job()
         && snapshot.inventory.get(&wanted.id).is_some_and(is_applied)
-        && of_object(snapshot, &wanted.id).state == HealthState::Healthy
+        && of_wanted_object(snapshot, wanted).state == HealthState::Healthy
 }
 
 /// Judges an object that we wrote and that is not there: a job may be gone after its run.

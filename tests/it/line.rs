@@ -7,6 +7,7 @@ mod finish;
 mod growth;
 mod hands;
 mod health;
+mod hooks;
 mod order;
 mod presence;
 mod restart;

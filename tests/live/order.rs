@@ -172,11 +172,44 @@ async fn jobs(plane: &Plane) {
     plain.world.stop().await;
 }
 
+/// Hooks of the end of an app: one before the first object goes, one when all are gone, both run by the real controller.
+async fn last_hooks(plane: &Plane) {
+    let plain = Plain::start(plane, "k3f7q2mfff", "lasthooks").await;
+    // A finalizer keeps each Job until it was looked at.
+    let hook = |name: &str, moment: &str| {
+        job(&format!("rewild.dev/hook: {moment}"), "1")
+            .replace("name: migrate,", &format!("name: {name}, finalizers: [example.org/seen],"))
+    };
+    let config = config("config", "", "1");
+    let (export, sweep) = (hook("export", "pre-delete"), hook("sweep", "post-delete"));
+    plain.push(&[("config.yaml", &config), ("export.yaml", &export), ("sweep.yaml", &sweep)]).await;
+    plain.healthy().await;
+    let live = async |name: &str| plain.live("apis/batch/v1", "jobs", name).await;
+    let config = async || plain.live("api/v1", "configmaps", "config").await;
+    assert!(live("export").await.is_null() && live("sweep").await.is_null() && !config().await.is_null());
+    let files = ["kustomization.yaml", "config.yaml", "export.yaml", "sweep.yaml"];
+    let files = files.map(|file| format!("apps/lasthooks/{file}"));
+    let gone: Vec<(&str, Option<&str>)> = files.iter().map(|file| (file.as_str(), None)).collect();
+    plain.world.push("gone\n\nWild-Delete: lasthooks\nWild-Delete-Data: delete", &gone).await;
+    plain.world.until("the config goes", async || config().await.is_null()).await;
+    assert_eq!(live("export").await["status"]["succeeded"], json!(1), "it went before its hook had ended");
+    plain.world.until("the last hook runs", async || !live("sweep").await.is_null()).await;
+    plain.world.until("the last hook has run", async || live("sweep").await["status"]["succeeded"] == json!(1)).await;
+    for name in ["export", "sweep"] {
+        let path = format!("/apis/batch/v1/namespaces/lasthooks/jobs/{name}");
+        plain.world.until("its job goes", async || !live(name).await["metadata"]["deletionTimestamp"].is_null()).await;
+        plain.world.patch(&path, json!({"metadata": {"finalizers": null}})).await;
+    }
+    let is_gone = async || plain.world.get("/api/v1/namespaces/lasthooks").await.is_none();
+    plain.world.until("the namespace is gone", is_gone).await;
+    plain.world.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn real_controllers_are_waited_for_left_alone_and_followed() {
     let Some(plane) = ControlPlane::start(Shape::Full) else { return };
     let plane = Plane(Arc::new(plane));
-    tokio::join!(waves(&plane), autoscaler(&plane), recreation(&plane), jobs(&plane));
+    tokio::join!(waves(&plane), autoscaler(&plane), recreation(&plane), jobs(&plane), last_hooks(&plane));
 }
 
 #[tokio::test(flavor = "multi_thread")]
