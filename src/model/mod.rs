@@ -36,8 +36,8 @@ pub use revision::{Author, CommitId, CommitIdError, Revision};
 pub use secrets::{NewSecret, Purpose, SecretPayloads, SecretValue, Secrets};
 pub use settings::{
     AdoptPolicy, AppSettings, AppUpdateSettings, ClusterSettings, DeletionBudget, DeletionPolicy, DriftPolicy, Grants,
-    HealthRule, HealthTest, IgnoreRule, ReconcileSettings, RecoveryMode, RecoverySettings, SETTINGS_PATH,
-    SETTINGS_VERSION, Settings, StatusSettings, Suspension, UpdatePolicy, UpdateSettings, Upstream,
+    HealthRule, HealthTest, IgnoreRule, InstanceBudget, ReconcileSettings, RecoveryMode, RecoverySettings,
+    SETTINGS_PATH, SETTINGS_VERSION, Settings, StatusSettings, Suspension, UpdatePolicy, UpdateSettings, Upstream,
 };
 pub use tree::{File, FileMode, FileTree};
 pub use trigger::{Reason, Trigger};

@@ -126,6 +126,18 @@ pub enum AdoptPolicy {
 pub struct DeletionPolicy {
     /// Objects of one app.
     pub app: DeletionBudget,
+    /// Objects of all apps in one revision.
+    pub instance: InstanceBudget,
+}
+
+/// A budget of all apps together: the larger of a count and a share.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default)]
+pub struct InstanceBudget {
+    /// Objects that may go in any case.
+    pub min: usize,
+    /// Share of all objects that may go, in percent.
+    pub percent: usize,
 }
 
 /// A budget: the larger of a count and a share.
@@ -311,6 +323,12 @@ impl Default for ReconcileSettings {
 impl Default for DeletionBudget {
     fn default() -> Self {
         Self { min: 5, percent: 20 }
+    }
+}
+
+impl Default for InstanceBudget {
+    fn default() -> Self {
+        Self { min: 20, percent: 5 }
     }
 }
 

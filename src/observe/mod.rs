@@ -100,6 +100,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         dependents: observation.dependents.clone(),
         missing_secrets: built.missing_secrets,
         secret_grants: built.secret_grants,
+        elsewhere: Default::default(),
         fights: observation.fights.clone(),
         target: TargetState::Reachable,
         policy: policy_of(settings, app),
@@ -136,6 +137,7 @@ pub fn policy_of(settings: &Settings, app: &AppName) -> Policy {
         health: settings.health.clone(),
         adopt: settings.adopt,
         deletion: settings.deletion.app.clone(),
+        deletion_of_all: settings.deletion.instance.clone(),
         recovery: settings.recovery,
         grants: settings.grants_of(app.as_str()),
     }

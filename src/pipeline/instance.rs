@@ -52,6 +52,8 @@ pub struct Instance {
     pub(super) opened: Timestamp,
     /// One commit at a time for the whole repository.
     pub(super) commits: tokio::sync::Mutex<()>,
+    /// Held while a plan with deletions is made, so that two do not count on the same budget.
+    pub(super) deletions: tokio::sync::Mutex<()>,
     /// The newest overview that was read.
     pub(super) overview: tokio::sync::Mutex<Option<Arc<Overview>>>,
     /// What turns states of apps into statuses, one at a time.
@@ -127,7 +129,6 @@ impl Instance {
         let bus = Bus::new(id.clone(), store.clone());
         let committer = Author { name: "wild".to_owned(), email: "wild@localhost".to_owned() };
         let hash_key = own.hash_key()?;
-        let commits = tokio::sync::Mutex::new(());
         store.take_over_running(&id, clock()).await?;
         Ok(Self {
             name,
@@ -143,7 +144,8 @@ impl Instance {
             committer,
             clock,
             opened: clock(),
-            commits,
+            commits: tokio::sync::Mutex::default(),
+            deletions: tokio::sync::Mutex::default(),
             overview: tokio::sync::Mutex::default(),
             verdicts: Verdicts::default(),
             fights: Mutex::default(),

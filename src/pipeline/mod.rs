@@ -5,6 +5,7 @@
 //! steps and those with effects. Not here: when a pass begins (`daemon`).
 
 mod ancestry;
+mod budget;
 mod commit;
 mod fault;
 mod files;
@@ -295,8 +296,8 @@ pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Reques
         Some(target) => {
             let ask = ask_of(request);
             let sight = read::desired(instance, app, &committed.head, &read).await?;
-            let observed = look(instance, app, &sight, target.as_ref(), ask).await?;
-            Some(plan::plan(&observed.snapshot))
+            let mut observed = look(instance, app, &sight, target.as_ref(), ask).await?;
+            Some(budget::preview(instance, &mut observed.snapshot).await?)
         }
     };
     Ok(Preview { proposal, plan })
@@ -447,9 +448,9 @@ async fn deploy(
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
     let ground = settled::Ground { secrets: instance.secrets.read()?, seen: target.seen(app.as_str()) };
     let observed = look(instance, app, &sight, target.as_ref(), ask).await?;
-    let Observed { snapshot, payloads } = observed;
+    let Observed { mut snapshot, payloads } = observed;
     fault::point("plan");
-    let mut plan = plan::plan(&snapshot);
+    let mut plan = budget::plan(instance, &mut snapshot).await?;
     if skips("plan") {
         plan.actions.clear();
     }

@@ -2,6 +2,8 @@
 //!
 //! Not here: which objects go (`prune`, `remove`).
 
+use std::collections::BTreeSet;
+
 use super::action::Blocked;
 use super::kind;
 use super::prune::Victim;
@@ -36,6 +38,13 @@ pub(super) fn exceeded(snapshot: &Snapshot, victims: &[Victim]) -> Option<Blocke
         Presence::Vanished => format!("no commit says that {} was to be deleted", snapshot.app),
         Presence::Kept if is_everything(snapshot, victims) => "it is every object of the app".into(),
         Presence::Kept if victims.len() > limit(snapshot) => format!("the limit is {}", limit(snapshot)),
+        Presence::Kept if exceeds_instance(snapshot, victims) => {
+            let (others, limit) = (snapshot.elsewhere.deleted, limit_of_all(snapshot));
+            format!("the limit for all apps in one revision is {limit}, of which others take {others}")
+        }
+        Presence::Kept if halved(snapshot, victims) > 1 => {
+            format!("{} namespaces lose half of their objects or more", halved(snapshot, victims))
+        }
         Presence::Kept | Presence::Added | Presence::RemovedKeepingData | Presence::RemovedWithData => return None,
     };
     let (count, all) = (victims.len(), snapshot.inventory.len());
@@ -52,6 +61,32 @@ pub(super) fn limit(snapshot: &Snapshot) -> usize {
     let budget = &snapshot.policy.deletion;
     let share = snapshot.inventory.len().saturating_mul(budget.percent) / 100;
     budget.min.max(share)
+}
+
+/// Returns how many objects all apps together may lose in one revision without a person.
+fn limit_of_all(snapshot: &Snapshot) -> usize {
+    let budget = &snapshot.policy.deletion_of_all;
+    let share = snapshot.elsewhere.objects.saturating_mul(budget.percent) / 100;
+    budget.min.max(share)
+}
+
+/// Returns whether all apps together would lose more than they may.
+fn exceeds_instance(snapshot: &Snapshot, victims: &[Victim]) -> bool {
+    victims.len().saturating_add(snapshot.elsewhere.deleted) > limit_of_all(snapshot)
+}
+
+/// Returns how many namespaces lose half of the app's objects in them or more.
+fn halved(snapshot: &Snapshot, victims: &[Victim]) -> usize {
+    let count = |namespace: &str| {
+        let lost = victims.iter().filter(|victim| victim.id.namespace == namespace).count();
+        (lost, snapshot.inventory.records().filter(|record| record.id.namespace == namespace).count())
+    };
+    let namespaces: BTreeSet<&str> = victims.iter().map(|victim| victim.id.namespace.as_str()).collect();
+    let is_halved = |namespace: &&&str| {
+        let (lost, all) = count(namespace);
+        lost.saturating_mul(2) >= all
+    };
+    namespaces.iter().filter(|namespace| !namespace.is_empty()).filter(is_halved).count()
 }
 
 /// Returns whether nothing that may be pruned at all would be left.

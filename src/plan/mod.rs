@@ -51,7 +51,7 @@ pub use line::plan;
 pub use lint::lint;
 pub use recreate::Recreate;
 pub use snapshot::{
-    Ask, Desired, DesiredObject, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence,
+    Ask, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence,
     RequirementState, Snapshot, TargetState,
 };
 pub use values::value_at;

@@ -12,7 +12,7 @@ use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
     AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, Grants, HealthRule, IgnoreRule,
-    InstanceId, Inventory, Object, ObjectId, RecoverySettings, Suspension,
+    InstanceBudget, InstanceId, Inventory, Object, ObjectId, RecoverySettings, Suspension,
 };
 
 /// The planner's input for one app on one target.
@@ -60,6 +60,8 @@ pub struct Snapshot {
     pub missing_secrets: Vec<String>,
     /// Keys of other apps' secrets that the app reads, as `<reference>.<key>`; each needs a grant.
     pub secret_grants: Vec<String>,
+    /// What this revision takes from other apps; filled in only where it takes something from this one.
+    pub elsewhere: Elsewhere,
     /// Objects that were put back lately.
     pub fights: BTreeMap<ObjectId, Fight>,
     /// The target as a whole.
@@ -241,6 +243,15 @@ pub struct RequirementState {
     pub waits: Option<String>,
 }
 
+/// Deletions of other apps in the same revision.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Elsewhere {
+    /// How many objects go there.
+    pub deleted: usize,
+    /// How many objects all apps have, this one among them.
+    pub objects: usize,
+}
+
 /// The target as a whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TargetState {
@@ -270,6 +281,8 @@ pub struct Policy {
     pub adopt: AdoptPolicy,
     /// About deletions.
     pub deletion: DeletionBudget,
+    /// About deletions of all apps in one revision.
+    pub deletion_of_all: InstanceBudget,
     /// About namespaces whose deletion does not end.
     pub recovery: RecoverySettings,
     /// About reaching beyond its namespace.

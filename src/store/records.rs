@@ -41,6 +41,17 @@ impl Store {
         Ok(inventories)
     }
 
+    /// Returns how many objects the inventories of all apps of an instance hold.
+    pub async fn count_records(&self, instance: &InstanceId) -> Result<usize, Error> {
+        let found = sqlx::query("SELECT COUNT(*) AS number FROM records WHERE instance = $1")
+            .bind(instance.as_str())
+            .fetch_one(&self.readers)
+            .await
+            .map_err(attempt("count the inventories"))?;
+        let number: i64 = found.try_get("number").map_err(row("records"))?;
+        usize::try_from(number).map_err(row("records"))
+    }
+
     /// Stores records: all of them are there afterwards, or none.
     pub async fn put_records(&self, instance: &InstanceId, app: &AppName, records: &[Record]) -> Result<(), Error> {
         let statements = records.iter().map(|record| put(instance, app, record)).collect::<Result<Vec<_>, _>>()?;

@@ -1,6 +1,7 @@
 //! The main line from end to end on the sandbox.
 
 mod bent;
+mod budget;
 mod chaos;
 mod drift;
 mod finish;

@@ -3,7 +3,7 @@
 use super::world::{World, claim, config, custom, definition, deployment, id, secret};
 use super::{check, check_health};
 use crate::model::{AppName, Object, RecordState};
-use crate::plan::{Freshness, Owner, Presence, TargetState, Verb, WakeOn, plan};
+use crate::plan::{Desired, Elsewhere, Freshness, Owner, Presence, TargetState, Verb, WakeOn, plan};
 
 fn configs(count: usize) -> Vec<Object> {
     (0..count).map(|number| config(&format!("c{number}"), "1")).collect()
@@ -173,6 +173,51 @@ fn many_objects_wait_for_a_person() {
 fn a_large_app_may_lose_a_fifth() {
     assert_eq!(plan(&dropping(49, 10).snapshot).actions.len(), 10);
     assert_eq!(plan(&dropping(49, 11).snapshot).actions.len(), 0);
+}
+
+#[test]
+fn what_other_apps_lose_in_the_same_revision_counts() {
+    let elsewhere = |deleted: usize, objects: usize| {
+        dropping(8, 4).with(|snapshot| snapshot.elsewhere = Elsewhere { deleted, objects })
+    };
+    assert_eq!(plan(&elsewhere(16, 100).snapshot).actions.len(), 4);
+    let world = elsewhere(17, 100);
+    let digest = plan(&world.snapshot).digest;
+    let text = format!(
+        "! DeletionNeedsApproval: 4 of 9 objects would be deleted, and the limit for all apps in one revision is 20, of which others take 17; the plan is {digest} (try: wild app deploy blog --prune --plan {digest})"
+    );
+    check(&world, &[&text, "= 5 unchanged"]);
+    // A large instance may lose a twentieth.
+    assert_eq!(plan(&elsewhere(46, 1_000).snapshot).actions.len(), 4);
+    assert_eq!(plan(&elsewhere(47, 1_000).snapshot).actions.len(), 0);
+    let approved = world.with(|snapshot| snapshot.ask.approve = Some(digest));
+    assert_eq!(plan(&approved.snapshot).actions.len(), 4);
+}
+
+#[test]
+fn half_of_two_namespaces_at_once_waits_for_a_person() {
+    let other = |name: &str| {
+        let mut object = config(name, "1");
+        object.metadata_mut().insert("namespace".into(), "shop".into());
+        object
+    };
+    let objects = [config("a", "1"), config("b", "1"), other("c"), other("d"), other("e")];
+    let dropping = |names: &[&str]| {
+        let world = World::deployed(&objects);
+        world.with(|snapshot| {
+            snapshot.policy.grants.namespaces = vec!["shop".to_owned()];
+            let Desired::Objects(objects) = &mut snapshot.desired else { return };
+            objects.retain(|desired| !names.contains(&desired.object.name()));
+        })
+    };
+    let text =
+        |names: &[&str]| plan(&dropping(names).snapshot).blocked.into_iter().map(|it| it.message).collect::<String>();
+    assert_eq!(text(&["a", "c"]), "");
+    assert!(
+        text(&["a", "c", "d"]).contains("2 namespaces lose half of their objects or more"),
+        "{}",
+        text(&["a", "c", "d"])
+    );
 }
 
 #[test]

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
-    AdoptPolicy, AppName, CommitId, DeletionBudget, DriftPolicy, Grants, InstanceId, Inventory, Object, ObjectId,
-    OwnEntry, Record, RecordState, RecoveryMode, RecoverySettings,
+    AdoptPolicy, AppName, CommitId, DeletionBudget, DriftPolicy, Grants, InstanceBudget, InstanceId, Inventory, Object,
+    ObjectId, OwnEntry, Record, RecordState, RecoveryMode, RecoverySettings,
 };
 use crate::plan::wanted::Wanted;
 use crate::plan::{
-    Ask, Desired, DesiredObject, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence,
+    Ask, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence,
     RequirementState, Snapshot, TargetState, apply_set, hash, namespace,
 };
 
@@ -171,6 +171,7 @@ impl World {
                 dependents: Vec::new(),
                 missing_secrets: Vec::new(),
                 secret_grants: Vec::new(),
+                elsewhere: Elsewhere::default(),
                 fights: BTreeMap::new(),
                 target: TargetState::Reachable,
                 policy: Policy {
@@ -180,6 +181,7 @@ impl World {
                     suspend: None,
                     adopt: AdoptPolicy::Ask,
                     deletion: DeletionBudget::default(),
+                    deletion_of_all: InstanceBudget::default(),
                     recovery: RecoverySettings { mode: RecoveryMode::Auto, after: Duration::from_secs(30) },
                     grants: Grants::default(),
                 },

@@ -1,0 +1,82 @@
+//! Deletions of one revision over all apps: each app alone may lose what it loses, all together may not.
+//!
+//! Not here: the limits of one app (`src/plan/tests/deletion.rs`).
+
+use rewild::model::{OperationState, Request};
+
+use crate::world::{World, app};
+
+const APPS: [&str; 5] = ["one", "two", "three", "four", "five"];
+/// Objects of an app, beside its namespace.
+const PARTS: usize = 8;
+/// What an app may lose at once without a person. Four apps may, as they lose no more than 20 objects together.
+const LOST: usize = 5;
+
+/// Pushes all apps, each without its first parts.
+async fn push(world: &World, without: usize) {
+    let part =
+        |number: usize| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: part-{number}}}\ndata: {{k: v}}\n");
+    let all = (without..PARTS).map(part).collect::<Vec<_>>().join("---\n");
+    let files: Vec<(String, String)> = APPS
+        .iter()
+        .flat_map(|name| {
+            let list = format!("namespace: {name}\nresources: [all.yaml]\n");
+            [(format!("apps/{name}/kustomization.yaml"), list), (format!("apps/{name}/all.yaml"), all.clone())]
+        })
+        .collect();
+    let files: Vec<(&str, Option<&str>)> =
+        files.iter().map(|(path, text)| (path.as_str(), Some(text.as_str()))).collect();
+    world.push("all apps", &files).await;
+}
+
+/// Returns how many of its parts an app still has in the cluster.
+async fn left(world: &World, name: &str) -> usize {
+    let list = world.get(&format!("/api/v1/namespaces/{name}/configmaps")).await.unwrap();
+    let items = list["items"].as_array().unwrap().clone();
+    items.iter().filter(|item| item["metadata"]["name"].as_str().unwrap().starts_with("part-")).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revision_that_takes_a_little_from_every_app_waits_for_a_person_where_all_is_too_much() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    push(&world, 0).await;
+    for name in APPS {
+        world.healthy(name).await;
+    }
+    push(&world, LOST).await;
+    let held = async |name: &str| {
+        world
+            .state(name)
+            .await
+            .filter(|state| state.reason == "DeletionNeedsApproval")
+            .map(|state| (name.to_owned(), state))
+    };
+    let all_held = async || {
+        let mut found = Vec::new();
+        for name in APPS {
+            found.extend(held(name).await);
+        }
+        found
+    };
+    world
+        .until("all but one are done", async || {
+            let mut done = 0;
+            for name in APPS {
+                done += usize::from(left(&world, name).await == PARTS - LOST);
+            }
+            done == APPS.len() - 1 && all_held().await.len() == 1
+        })
+        .await;
+    let (name, state) = all_held().await.remove(0);
+    assert!(
+        state.needs_you.contains("the limit for all apps in one revision is 20, of which others take 20"),
+        "{state:?}"
+    );
+    // Another look does not let it go.
+    world.look_again(&name).await;
+    assert_eq!(left(&world, &name).await, PARTS);
+    let digest = state.hint.rsplit(' ').next().unwrap().to_owned();
+    let asked = Request::Deploy { app: app(&name), approve: Some(digest), recreate: Vec::new() };
+    assert_eq!(world.ask(asked).await.state, OperationState::Succeeded);
+    assert_eq!(left(&world, &name).await, PARTS - LOST);
+}
