@@ -264,7 +264,12 @@ fn format_value(value: &Value, verb: char, flags: Flags, budget: &mut Budget, de
     };
     match formatted {
         Some(text) => Ok(text),
-        None => Ok(format!("%!{verb}({})", typed(value, budget)?)),
+        None if matches!(value, Value::Nil | Value::Named(_)) => Ok(format!("%!{verb}({})", typed(value, budget)?)),
+        // Width and precision count even where the verb does not fit.
+        None => {
+            let shown = format_value(value, 'v', flags, budget, depth + 1)?;
+            Ok(format!("%!{verb}({}={shown})", value.type_name()))
+        }
     }
 }
 
@@ -510,6 +515,8 @@ mod tests {
     #[test]
     fn wrong_use_is_marked_in_the_text() {
         check("%d", &[Value::text("x")], "%!d(string=x)");
+        check("%5.2f", &[Value::Int(4)], "%!f(int=   04)");
+        check("%-5d|", &[Value::text("x")], "%!d(string=x    )|");
         check("%d", &[], "%!d(MISSING)");
         check("a", &[Value::Int(1), Value::Nil], "a%!(EXTRA int=1, <nil>)");
         check("%", &[], "%!(NOVERB)");

@@ -58,10 +58,13 @@ fn parse_json(values: &[Value], budget: &mut Budget) -> Result<Value, Failure> {
     if text.trim().is_empty() {
         return Ok(Value::Nil);
     }
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
-        Failure::call(format!("the text is no JSON, line {} column {}", error.line(), error.column()))
-    })?;
-    Value::from_json(&value, None, 0)
+    match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(value) => Value::from_json(&value, None, 0),
+        // gomplate reads JSON as the YAML that it is, and so any other YAML too.
+        Err(error) => parse_yaml(values, budget).map(|value| value.unwrap_or(Value::Nil)).map_err(|_| {
+            Failure::call(format!("the text is no JSON, line {} column {}", error.line(), error.column()))
+        }),
+    }
 }
 
 fn parse_yaml(values: &[Value], budget: &mut Budget) -> Result<Option<Value>, Failure> {
