@@ -5,6 +5,7 @@
 use super::action::{Blocked, DriftItem, Force};
 use super::drift;
 use super::fields;
+use super::hook;
 use super::kind;
 use super::marks::MANAGER;
 use super::snapshot::{Existing, Live, NamespaceState, Owner, Snapshot};
@@ -56,18 +57,7 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
 /// Decides about a Job that is gone after its run and whose record was lost: it runs once.
 fn has_run(snapshot: &Snapshot, wanted: &Wanted) -> Option<Decision> {
     snapshot.done.get(&wanted.id).filter(|hash| **hash == wanted.hash)?;
-    Some(Decision::Recover(Record {
-        id: wanted.id.clone(),
-        api_version: wanted.payload.api_version().to_owned(),
-        state: RecordState::Applied,
-        uid: String::new(),
-        hash: wanted.hash.clone(),
-        fields: String::new(),
-        time: String::new(),
-        generation: 0,
-        created: true,
-        commit: Some(snapshot.commit.clone()),
-    }))
+    Some(Decision::Recover(hook::remembered(snapshot, wanted, RecordState::Applied)))
 }
 
 /// Decides about an object that is not there.

@@ -219,8 +219,8 @@ pub(super) fn ended(snapshot: &Snapshot, wanted: &Wanted) -> Option<Ended> {
     }
 }
 
-/// Returns the record of a hook that is not there.
-fn remembered(snapshot: &Snapshot, wanted: &Wanted, state: RecordState) -> Record {
+/// Returns the record of a Job that is not there.
+pub(super) fn remembered(snapshot: &Snapshot, wanted: &Wanted, state: RecordState) -> Record {
     Record {
         id: wanted.id.clone(),
         api_version: wanted.payload.api_version().to_owned(),
