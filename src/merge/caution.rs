@@ -11,10 +11,9 @@ use serde_json::Value;
 use super::check::{containers, list, list_at, parts_of_image, pods, text};
 use super::conflict::{Notice, NoticeKind};
 use super::is_package_view;
-use super::scalar::quantity;
 use crate::base::RepoPath;
 use crate::model::{FileTree, Object, ObjectId};
-use crate::schema;
+use crate::schema::{self, quantity};
 use crate::yaml;
 
 /// Rights that one notice names; more are counted.
@@ -81,7 +80,7 @@ fn storage(old: &Object, new: &Object, details: &mut Vec<String>) {
     let known: BTreeMap<String, &str> = claims(old).into_iter().collect();
     for (name, after) in claims(new) {
         let Some(before) = known.get(&name) else { continue };
-        if let (Some(small), Some(large)) = (quantity(after), quantity(before))
+        if let (Some(small), Some(large)) = (quantity::amount(after), quantity::amount(before))
             && small < large
         {
             details.push(format!("asks for less storage than before: {before} → {after}"));

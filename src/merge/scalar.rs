@@ -11,7 +11,7 @@ use super::text::merge_text;
 use super::tree::Three;
 use super::variables;
 use crate::base::{Digest, RepoPath};
-use crate::schema::{self, Shape};
+use crate::schema::{self, Shape, quantity};
 use crate::yaml::cst::{Cst, Source, Style, hash_of_alias};
 
 /// What a merge of scalars comes to.
@@ -48,7 +48,8 @@ pub(super) fn merge(trio: &Trio<'_>, fields: &[String], subject: &Subject, rules
     }
     let path: Vec<&str> = fields.iter().map(String::as_str).collect();
     let is_quantity = matches!(schema::shape_at(&subject.group, &subject.kind, &path), Some(Shape::Quantity));
-    if is_quantity && quantity(&mine.text).is_some() && quantity(&mine.text) == quantity(&upstream.text) {
+    let amount = quantity::amount(&mine.text);
+    if is_quantity && amount.is_some() && amount == quantity::amount(&upstream.text) {
         return ScalarMerge::Ours;
     }
     let raws = (base.and_then(Raw::of), Raw::of(ours), Raw::of(theirs));
@@ -165,43 +166,4 @@ fn hash_of(text: &str) -> Option<Digest> {
 /// Returns the content of a value that a person wrote.
 pub(super) fn hash_of_written(value: &str) -> Digest {
     hash_of(&format!("k: {value}\n")).unwrap_or_else(|| hash_of_alias(value))
-}
-
-/// Reads a quantity as a number of thousandths; a quantity that is none of these is compared as text.
-pub(super) fn quantity(text: &str) -> Option<i128> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (digits, suffix) = text.split_at_checked(end)?;
-    let scale: i128 = match suffix {
-        "m" => 1,
-        "" => 1_000,
-        "k" => 1_000_000,
-        "M" => 1_000_000_000,
-        "G" => 1_000_000_000_000,
-        "T" => 1_000_000_000_000_000,
-        "Ki" => 1_000 << 10,
-        "Mi" => 1_000 << 20,
-        "Gi" => 1_000 << 30,
-        "Ti" => 1_000 << 40,
-        _ => return None,
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let places = u32::try_from(fraction.len()).ok()?;
-    let number: i128 = format!("{whole}{fraction}").parse().ok()?;
-    let scaled = number.checked_mul(scale)?;
-    let divisor = 10_i128.checked_pow(places)?;
-    (scaled % divisor == 0).then_some(scaled / divisor)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quantity;
-
-    #[test]
-    fn quantities_are_equal_in_every_spelling() {
-        assert_eq!(quantity("1000m"), quantity("1"));
-        assert_eq!(quantity("0.5"), quantity("500m"));
-        assert_eq!(quantity("1Gi"), quantity("1024Mi"));
-        assert_ne!(quantity("1G"), quantity("1Gi"));
-        assert_eq!(quantity("a"), None);
-    }
 }

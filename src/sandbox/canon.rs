@@ -7,8 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::base::Timestamp;
-use crate::sandbox::quantity;
-use crate::schema::{Kind, Presence, Shape, Structure};
+use crate::schema::{Kind, Presence, Shape, Structure, quantity};
 
 /// An object as it is kept, with what was wrong about the text it came from.
 pub(crate) struct Canonical {

@@ -19,7 +19,6 @@ mod fields;
 mod names;
 mod patch;
 mod pod_defaults;
-mod quantity;
 mod read;
 mod rules;
 mod scale;

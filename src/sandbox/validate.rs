@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::sandbox::failure::Cause;
 use crate::sandbox::names::{check_labels, check_name};
 use crate::sandbox::write::{map_of, metadata_text};
-use crate::schema::{Kind, immutable_paths};
+use crate::schema::{Kind, immutable_paths, quantity};
 
 const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
 const STATEFUL_SET_CHANGE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
@@ -168,7 +168,7 @@ fn check_resources(container: &Value, at: &str, causes: &mut Vec<Cause>) {
     for (key, request) in requests.into_iter().flatten() {
         let limit = limits.and_then(|limits| limits.get(key)).and_then(Value::as_str);
         let Some((limit, text)) = limit.zip(request.as_str()) else { continue };
-        if super::quantity::greater(text, limit) {
+        if quantity::amount(text).zip(quantity::amount(limit)).is_some_and(|(text, limit)| text > limit) {
             let why = format!("must be less than or equal to {key} limit of {limit}");
             causes.push(Cause::invalid(&format!("{at}.resources.requests"), request, &why));
         }

@@ -4,6 +4,7 @@
 
 mod immutable;
 mod lists;
+pub mod quantity;
 mod table;
 
 pub use immutable::{ImmutablePath, immutable_paths};

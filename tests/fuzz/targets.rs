@@ -14,6 +14,7 @@ use rewild::merge::{
     merge, merge_file, merge_text_favoring, merge_text_marked, resolution_path, unite,
 };
 use rewild::model::{AppName, File, FileTree, PackageName, Take};
+use rewild::schema::{self, Shape, quantity};
 use rewild::template::Context;
 use rewild::yaml::cst::{Cst, Kind, Label, NodeId, Source, split};
 use rewild::yaml::{self, Dialect};
@@ -152,22 +153,29 @@ fn leaves(text: &str) -> Option<BTreeSet<Leaf>> {
     let mut found = BTreeSet::new();
     for text in split(text) {
         let cst = Cst::parse(Source { text, masked: text, controls: &[] }).ok()?;
+        let text_at = |key: &str| cst.at(&[key]).map_or("", |node| node.text.as_str());
+        let group = text_at("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
         if let Some(root) = cst.root() {
-            collect(&cst, root, &mut Vec::new(), &mut found);
+            collect((&cst, (group, text_at("kind"))), root, &mut Vec::new(), &mut found);
         }
     }
     Some(found)
 }
 
-fn collect(cst: &Cst, id: NodeId, path: &mut Vec<String>, found: &mut BTreeSet<Leaf>) {
+fn collect(of: (&Cst, (&str, &str)), id: NodeId, path: &mut Vec<String>, found: &mut BTreeSet<Leaf>) {
+    let (cst, (group, kind)) = of;
     let node = cst.node(id);
     match node.kind {
         Kind::Map | Kind::Seq => {
             for child in &node.children {
                 path.push(if let Label::Key(key) = &child.label { key.clone() } else { "-".to_owned() });
-                collect(cst, child.value, path, found);
+                collect(of, child.value, path, found);
                 path.pop();
             }
+        }
+        // Of two spellings of a quantity ours stays.
+        Kind::Scalar if is_quantity((group, kind), path) && quantity::amount(&node.text).is_some() => {
+            found.insert((path.clone(), format!("quantity {:?}", quantity::amount(&node.text))));
         }
         // Both sides may change lines of one text, and one of them may write it in brackets.
         Kind::Scalar if node.is_text => {
@@ -183,6 +191,11 @@ fn collect(cst: &Cst, id: NodeId, path: &mut Vec<String>, found: &mut BTreeSet<L
             found.insert((path.clone(), format!("{:?} {} {}", node.kind, node.text, node.hash.to_hex())));
         }
     }
+}
+
+fn is_quantity((group, kind): (&str, &str), path: &[String]) -> bool {
+    let fields: Vec<&str> = path.iter().map(String::as_str).filter(|field| *field != "-").collect();
+    matches!(schema::shape_at(group, kind, &fields), Some(Shape::Quantity))
 }
 
 /// What one side alone changed is the result, a second merge brings nothing, and nothing makes the merge fail.

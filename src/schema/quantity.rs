@@ -1,6 +1,6 @@
-//! Quantities such as `1500m` or `2Gi` in the one form that the API server writes.
+//! Pure. Quantities such as `1500m` or `2Gi` in the one form that the API server writes.
 //!
-//! Not here: which fields hold quantities (`schema`).
+//! Not here: which fields hold quantities (`table`).
 
 const NANO: i128 = 1_000_000_000;
 const DECIMAL: [(&str, i128); 10] = [
@@ -20,11 +20,36 @@ const BINARY: [(&str, i128); 6] =
 /// Most digits of a quantity; more do not fit the arithmetic.
 const MAX_DIGITS: usize = 18;
 
+/// How a quantity is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    Binary,
+    Decimal,
+    Exponent,
+}
+
 /// Returns the canonical text of a quantity, or nothing if the text is no quantity.
-pub(crate) fn canonical(text: &str) -> Option<String> {
-    let (negative, rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
+pub fn canonical(text: &str) -> Option<String> {
+    let (nano, form) = read(text)?;
+    let sign = if nano < 0 { "-" } else { "" };
+    let written = match form {
+        Form::Binary => binary(nano.checked_abs()?),
+        Form::Decimal => decimal(nano.checked_abs()?, ""),
+        Form::Exponent => decimal(nano.checked_abs()?, "e"),
+    };
+    Some(format!("{sign}{written}"))
+}
+
+/// Returns how much a quantity is, in units of 10⁻⁹, or nothing if the text is no quantity. What is smaller counts as one of them, as
+/// for the API server.
+pub fn amount(text: &str) -> Option<i128> {
+    read(text).map(|(nano, _)| nano)
+}
+
+fn read(text: &str) -> Option<(i128, Form)> {
+    let (sign, rest) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
     let (number, suffix) = rest.split_at_checked(end)?;
@@ -34,37 +59,19 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     }
     let digits: i128 = format!("0{whole}{fraction}").parse().ok()?;
     let divisor = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-    let sign = if negative { "-" } else { "" };
-    if let Some((_, factor)) = BINARY.iter().find(|(name, _)| *name == suffix) {
-        let nano = digits.checked_mul(factor * NANO)?;
-        let value = nano / divisor + i128::from(nano % divisor != 0);
-        return Some(format!("{sign}{}", binary(value)));
-    }
-    if let Some((_, factor)) = DECIMAL.iter().find(|(name, _)| *name == suffix) {
-        let nano = digits.checked_mul(*factor)?;
-        return Some(format!("{sign}{}", decimal(nano / divisor + i128::from(nano % divisor != 0), "")));
+    let binary = BINARY.iter().map(|(name, factor)| (*name, factor * NANO, Form::Binary));
+    let decimal = DECIMAL.iter().map(|(name, factor)| (*name, *factor, Form::Decimal));
+    if let Some((_, factor, form)) = binary.chain(decimal).find(|(name, ..)| *name == suffix) {
+        let nano = digits.checked_mul(factor)?;
+        return Some((sign * (nano / divisor + i128::from(nano % divisor != 0)), form));
     }
     let exponent: i32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
-    let nano = match u32::try_from(exponent) {
-        Ok(up) => digits.checked_mul(NANO)?.checked_mul(10_i128.checked_pow(up)?)? / divisor,
-        Err(_) => digits.checked_mul(NANO)? / divisor.checked_mul(10_i128.checked_pow(exponent.unsigned_abs())?)?,
+    let power = 10_i128.checked_pow(exponent.unsigned_abs())?;
+    let nano = match exponent >= 0 {
+        true => digits.checked_mul(NANO)?.checked_mul(power)? / divisor,
+        false => digits.checked_mul(NANO)? / divisor.checked_mul(power)?,
     };
-    Some(format!("{sign}{}", decimal(nano, "e")))
-}
-
-/// Returns whether one quantity is greater than another; texts that are no quantities are not.
-pub(crate) fn greater(one: &str, other: &str) -> bool {
-    let value = |text: &str| {
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
-        let (number, suffix) = text.split_at_checked(end)?;
-        let number: i128 = number.parse().ok()?;
-        let decimal = DECIMAL.iter().map(|(name, factor)| (*name, *factor));
-        let binary = BINARY.iter().map(|(name, factor)| (*name, factor * NANO));
-        let (_, factor) = decimal.chain(binary).find(|(name, _)| *name == suffix)?;
-        number.checked_mul(factor)
-    };
-    let canonical_value = |text: &str| canonical(text).and_then(|text| value(&text));
-    canonical_value(one).zip(canonical_value(other)).is_some_and(|(one, other)| one > other)
+    Some((sign * nano, Form::Exponent))
 }
 
 /// Writes a value given in units of 10⁻⁹ with the largest suffix that leaves an integer.
@@ -95,7 +102,7 @@ fn binary(nano: i128) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{canonical, greater};
+    use super::{amount, canonical};
 
     #[test]
     fn a_quantity_is_written_with_the_largest_suffix_that_leaves_an_integer() {
@@ -125,8 +132,21 @@ mod tests {
     }
 
     #[test]
-    fn quantities_are_compared_by_value() {
-        assert!(greater("1", "500m") && greater("1Gi", "1000M") && !greater("1000m", "1") && !greater("x", "1"));
+    fn quantities_of_one_amount_are_equal_in_every_spelling() {
+        for (one, other) in [
+            ("1000m", "1"),
+            ("0.5", "500m"),
+            ("1Gi", "1024Mi"),
+            ("2e3", "2k"),
+            ("1500u", "1.5m"),
+            ("-1000m", "-1"),
+            ("1Pi", "1024Ti"),
+        ] {
+            assert_eq!(amount(one), amount(other), "{one} {other}");
+            assert!(amount(one).is_some(), "{one}");
+        }
+        assert!(amount("1") > amount("500m") && amount("1Gi") > amount("1000M") && amount("-1") < amount("0"));
+        assert_eq!(amount("x"), None);
     }
 
     fn check(text: &str, expected: &str) {
