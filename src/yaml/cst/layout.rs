@@ -79,7 +79,8 @@ impl Layout<'_> {
     }
 
     fn is_comment(&self, line: usize) -> bool {
-        self.text.get(line..).is_some_and(|rest| rest.trim_start_matches(' ').starts_with('#'))
+        let is_hidden = self.controls.iter().any(|control| control.lines.contains(&line));
+        !is_hidden && self.text.get(line..).is_some_and(|rest| rest.trim_start_matches(' ').starts_with('#'))
     }
 
     fn value_end(&mut self, child: &Child, column: usize) -> usize {
@@ -100,12 +101,13 @@ impl Layout<'_> {
         let mut reached = from;
         while let Some(line) = self.text.get(reached..line_end(self.text, reached)).filter(|line| !line.is_empty()) {
             let indent = line.len() - line.trim_start_matches(' ').len();
-            let is_control = self.controls.iter().any(|control| control.lines.start == reached);
-            let is_ours = is_control || line.trim_start_matches(' ').starts_with('#');
+            let control = self.controls.iter().find(|control| control.lines.start == reached);
+            let is_ours = control.is_some() || self.is_comment(reached);
             if !is_ours || indent < column || outer.is_some_and(|outer| indent <= outer) {
                 break;
             }
-            reached += line.len();
+            // An action may go over several lines, whose indentation says nothing.
+            reached = control.map_or(reached + line.len(), |control| control.lines.end);
         }
         reached
     }

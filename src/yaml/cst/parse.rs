@@ -31,6 +31,10 @@ pub(super) fn parse(source: Source<'_>) -> Result<Cst, Broken> {
     if source.masked.lines().any(|line| line.starts_with('%')) {
         return Err(Broken { line: 1, column: 1, reason: "a directive".to_owned() });
     }
+    if let Some(line) = source.masked.lines().position(|line| line.contains('\r')) {
+        let reason = "a carriage return without a newline, which ends a line of YAML and none of a text";
+        return Err(Broken { line: line + 1, column: 1, reason: reason.to_owned() });
+    }
     for event in Parser::new_from_str_with_options(source.masked, options) {
         let (event, span) = event.map_err(|error| Broken {
             line: error.marker().line(),

@@ -1,6 +1,6 @@
 //! Pure. Tests of the tree over a document's bytes.
 
-use super::{Cst, Kind, Label, NodeId, Source, split};
+use super::{Control, Cst, Kind, Label, NodeId, Source, split};
 
 fn parse(text: &str) -> Cst {
     Cst::parse(Source { text, masked: text, controls: &[] }).unwrap_or_else(|broken| panic!("{broken:?} in {text:?}"))
@@ -15,7 +15,8 @@ fn shown(cst: &Cst, id: NodeId, out: &mut Vec<String>) {
             Label::Control(name) => format!("!{name}"),
         };
         out.push(format!("{name}={}|{}", cst.slice(&child.own), cst.slice(&child.gap)));
-        if matches!(cst.node(child.value).kind, Kind::Map | Kind::Seq) {
+        // A control line has no value of its own.
+        if !matches!(child.label, Label::Control(_)) && matches!(cst.node(child.value).kind, Kind::Map | Kind::Seq) {
             shown(cst, child.value, out);
         }
     }
@@ -41,6 +42,33 @@ fn entries_own_their_lines_and_the_comments_above() {
 #[test]
 fn comments_indented_as_the_entries_stay_with_them() {
     check("a:\n  b: 1\n  # c: 2\nd: 3\n", &["a=a:\n  b: 1\n  # c: 2\n|", "b=  b: 1\n|  # c: 2\n", "d=d: 3\n|"]);
+}
+
+#[test]
+fn control_lines_are_entries_over_all_their_lines() {
+    let check = |text: &str, hidden: &str, expected: &[&str]| {
+        let start = text.find(hidden).unwrap();
+        let mask: String = hidden.chars().map(|c| if c == '\n' { '\n' } else { '#' }).collect();
+        let control = Control { lines: start..start + hidden.len() + 1, name: "it".to_owned() };
+        let masked = text.replace(hidden, &mask);
+        let cst = Cst::parse(Source { text, masked: &masked, controls: &[control] }).unwrap();
+        let mut found = Vec::new();
+        shown(&cst, cst.root().unwrap(), &mut found);
+        assert_eq!(found, expected, "{text}");
+    };
+    check(
+        "a:\n  b: 1\n  {{ x\ny }}\nc: 2\n",
+        "  {{ x\ny }}",
+        &["a=a:\n  b: 1\n  {{ x\ny }}\n|", "b=  b: 1\n|", "!it=  {{ x\ny }}\n|", "c=c: 2\n|"],
+    );
+    check("a: 1\n{{/*\n# x */}}\nb: 2\n", "{{/*\n# x */}}", &["a=a: 1\n|", "!it={{/*\n# x */}}\n|", "b=b: 2\n|"]);
+}
+
+#[test]
+fn a_return_alone_ends_no_line_that_we_know() {
+    let text = "a: 1\rb:\r\n  - 2";
+    let broken = Cst::parse(Source { text, masked: text, controls: &[] }).unwrap_err();
+    assert_eq!((broken.line, broken.column), (1, 1));
 }
 
 #[test]
