@@ -99,8 +99,8 @@ pub fn merge_file(path: &RepoPath, texts: Three<Option<&str>>, rules: &Rules) ->
 enum Fault {
     /// An alias lost its anchor.
     Anchor(String),
-    /// The actions of a template do not come out as both sides have them.
-    Template(String),
+    /// Lines are the better reading, for a reason that is no fault of ours.
+    Lines(NoticeKind, String),
     /// The text does not say what it must.
     Guard(String),
 }
@@ -177,15 +177,15 @@ impl Merging<'_> {
     fn structured(mut self, normal: Three<Option<String>>, form: Form) -> FileMerge {
         let texts = normal.as_ref().map(|text| text.as_deref());
         match document::merge(&texts, self.rules, &mut self.found) {
-            Ok(mut documents) => match self.checked(&mut documents, texts.ours) {
+            Ok(mut documents) => match self.checked(&mut documents) {
                 Ok(()) => self.judged(documents, normal, form),
                 Err(Fault::Anchor(why)) => {
                     self.reset();
                     self.whole(ConflictKind::Anchor, &why)
                 }
-                Err(Fault::Template(why)) => {
+                Err(Fault::Lines(notice, why)) => {
                     self.reset();
-                    self.by_lines(normal, Some(form), Some((NoticeKind::ByLines, why)))
+                    self.by_lines(normal, Some(form), Some((notice, why)))
                 }
                 Err(Fault::Guard(why)) => {
                     self.guard = Some(why.clone());
@@ -217,7 +217,7 @@ impl Merging<'_> {
     }
 
     /// Reads the text of a merge again and holds it against what it must say.
-    fn checked(&self, documents: &mut Documents, ours: Option<&str>) -> Result<(), Fault> {
+    fn checked(&self, documents: &mut Documents) -> Result<(), Fault> {
         let text = documents.text.ours();
         let guard = |why: &str| Err(Fault::Guard(why.to_owned()));
         let found = match document::read_beside(&text, self.rules, &mut documents.known) {
@@ -226,7 +226,7 @@ impl Merging<'_> {
                 return Err(Fault::Anchor(format!("an alias of the merge names nothing: {why}")));
             }
             Err(why) if self.rules.templates.is_some() && why.contains("control block") => {
-                return Err(Fault::Template(why));
+                return Err(Fault::Lines(NoticeKind::ByLines, why));
             }
             Err(why) => return guard(&format!("the merge reads no more: {why}")),
         };
@@ -237,16 +237,28 @@ impl Merging<'_> {
             && !self.found.has_replayed()
             && !template::has_right_actions(&self.texts.map(Option::unwrap_or_default), &text, delimiters)
         {
-            return Err(Fault::Template("the actions of both sides do not come out as they must".to_owned()));
+            let why = "the actions of both sides do not come out as they must";
+            return Err(Fault::Lines(NoticeKind::ByLines, why.to_owned()));
         }
         if doubles_more(&documents.sides, &found, self.rules) {
             return guard("the merge holds an item twice");
         }
-        let is_strict = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
-        if self.path.as_str().ends_with(".json") && !is_strict(&text) && ours.is_some_and(is_strict) {
-            return guard("the merge is no JSON");
+        if self.path.as_str().ends_with(".json") { self.checked_json(&text) } else { Ok(()) }
+    }
+
+    /// Refuses a merge that is no JSON where ours is; it is our fault only if every side is.
+    fn checked_json(&self, merged: &str) -> Result<(), Fault> {
+        let refusal = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).err();
+        let of_side = |text: Option<&str>| text.and_then(|text| refusal(text.strip_prefix('\u{feff}').unwrap_or(text)));
+        if of_side(self.texts.ours).is_some() || refusal(merged).is_none() {
+            return Ok(());
         }
-        Ok(())
+        for (name, side) in [("upstream's file", self.texts.theirs), ("the file both started from", self.texts.base)] {
+            if let Some(why) = of_side(side) {
+                return Err(Fault::Lines(NoticeKind::Unparsable, format!("{name} is no JSON: {why}")));
+            }
+        }
+        Err(Fault::Guard("the merge is no JSON".to_owned()))
     }
 
     /// Holds a merge by structure against the merge by lines.
