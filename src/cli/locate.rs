@@ -213,7 +213,7 @@ fn store_remedy(error: &store::Error) -> String {
             format!("mv {path} {path}.broken; rm -f {path}-wal {path}-shm, then again; only history is lost")
         }
         store::Error::Migrate { path, .. } => format!("the version of wild that wrote {path}"),
-        store::Error::Query { .. } | store::Error::Row { .. } | store::Error::Commit { .. } => {
+        store::Error::Query { .. } | store::Error::Row { .. } => {
             "wild daemon once more, when the disk has room".to_owned()
         }
     }

@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use sqlx::Row;
 
-use super::write::Statement;
+use super::write::{Statement, Table};
 use super::{Error, Store, attempt, row};
 use crate::base::Timestamp;
 use crate::model::{AppName, AppState, CommitId, InstanceId};
+
+/// The remembered texts of one instance by name. Each is read once: every pass asks for several.
+pub(super) type Cursors = BTreeMap<String, Option<String>>;
 
 /// The states of one instance's apps. They are read once: after each pass all of them are looked at together.
 pub(super) type Known = BTreeMap<AppName, Arc<AppState>>;
@@ -57,10 +60,13 @@ impl Store {
 
     /// Forgets an app that is gone from git and from the cluster.
     pub async fn remove_app_state(&self, instance: &InstanceId, app: &AppName) -> Result<(), Error> {
-        let statement =
-            Statement::new("remove the state of an app", "DELETE FROM app_states WHERE instance = $1 AND app = $2")
-                .text(instance.as_str())
-                .text(app.as_str());
+        let statement = Statement::new(
+            "remove the state of an app",
+            Table::AppStates,
+            "DELETE FROM app_states WHERE instance = $1 AND app = $2",
+        )
+        .text(instance.as_str())
+        .text(app.as_str());
         let mut all = self.app_states.lock().await;
         self.known(&mut all, instance).await?.remove(app);
         let written = self.writer.hand_in(vec![statement]).await;
@@ -100,26 +106,43 @@ impl Store {
 
     /// Returns a remembered text, such as the last head that was closed with statuses.
     pub async fn cursor(&self, instance: &InstanceId, name: &str) -> Result<Option<String>, Error> {
+        let mut all = self.cursors.lock().await;
+        let known = all.entry(instance.clone()).or_default();
+        if let Some(value) = known.get(name) {
+            return Ok(value.clone());
+        }
         let found = sqlx::query("SELECT value FROM cursors WHERE instance = $1 AND name = $2")
             .bind(instance.as_str())
             .bind(name)
             .fetch_optional(&self.readers)
             .await
             .map_err(attempt("read a cursor"))?;
-        found.map(|found| found.try_get("value").map_err(row("cursors"))).transpose()
+        let value: Option<String> = found.map(|found| found.try_get("value").map_err(row("cursors"))).transpose()?;
+        known.insert(name.to_owned(), value.clone());
+        Ok(value)
     }
 
     /// Remembers a text.
     pub async fn put_cursor(&self, instance: &InstanceId, name: &str, value: &str) -> Result<(), Error> {
-        let sql = "INSERT OR REPLACE INTO cursors (instance, name, value) VALUES ($1, $2, $3)";
-        let statement = Statement::new("store a cursor", sql).text(instance.as_str()).text(name).text(value);
-        self.writer.write(statement).await.map(|_| ())
+        let head = "INSERT OR REPLACE INTO cursors (instance, name, value) ";
+        let statement =
+            Statement::row("store a cursor", Table::Cursors, head).text(instance.as_str()).text(name).text(value);
+        let mut all = self.cursors.lock().await;
+        all.entry(instance.clone()).or_default().insert(name.to_owned(), Some(value.to_owned()));
+        let written = self.writer.hand_in(vec![statement]).await;
+        drop(all);
+        let done = written.done().await;
+        if done.is_err() {
+            // What is on disk counts, and is read again.
+            self.cursors.lock().await.entry(instance.clone()).or_default().remove(name);
+        }
+        done.map(|_| ())
     }
 }
 
 fn put(instance: &InstanceId, state: &AppState) -> Result<Statement, Error> {
-    let sql = "INSERT OR REPLACE INTO app_states (instance, app, commit_id, body) VALUES ($1, $2, $3, $4)";
-    Ok(Statement::new("store the state of an app", sql)
+    let head = "INSERT OR REPLACE INTO app_states (instance, app, commit_id, body) ";
+    Ok(Statement::row("store the state of an app", Table::AppStates, head)
         .text(instance.as_str())
         .text(state.name.as_str())
         .text(state.applied.as_ref().map_or("", CommitId::as_str))

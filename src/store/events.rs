@@ -2,24 +2,31 @@
 //!
 //! Not here: telling it (`broadcast`).
 
+use std::sync::atomic::Ordering;
+
 use sqlx::Row;
 
-use super::write::Statement;
+use super::write::{Statement, Table};
 use super::{Error, Store, attempt, row};
 use crate::model::{AppName, Event, InstanceId};
 
-/// Events that are kept per instance; older ones are removed as new ones come.
+/// Events that are kept per instance at least; older ones are removed as new ones come.
 const EVENT_CAPACITY: i64 = 10_000;
+/// How many writes of events share one removal of old ones.
+const WRITES_PER_TRIM: u64 = 100;
 
 impl Store {
     /// Stores events after all others, in this order, and removes those that are too old.
     pub async fn add_events(&self, instance: &InstanceId, events: &[Event]) -> Result<(), Error> {
         let mut statements = events.iter().map(|event| add(instance, event)).collect::<Result<Vec<_>, _>>()?;
-        let trim = Statement::new(
-            "remove old events",
-            "DELETE FROM events WHERE instance = $1 AND position <= (SELECT MAX(position) FROM events) - $2",
-        );
-        statements.push(trim.text(instance.as_str()).number(EVENT_CAPACITY));
+        if self.told.fetch_add(1, Ordering::Relaxed).is_multiple_of(WRITES_PER_TRIM) {
+            let trim = Statement::new(
+                "remove old events",
+                Table::Events,
+                "DELETE FROM events WHERE instance = $1 AND position <= (SELECT MAX(position) FROM events) - $2",
+            );
+            statements.push(trim.text(instance.as_str()).number(EVENT_CAPACITY));
+        }
         self.writer.hand_in(statements).await.done().await.map(|_| ())
     }
 
@@ -47,7 +54,7 @@ impl Store {
 fn add(instance: &InstanceId, event: &Event) -> Result<Statement, Error> {
     let sql = "INSERT INTO events (position, instance, app, time, body)
          VALUES ((SELECT COALESCE(MAX(position), 0) + 1 FROM events), $1, $2, $3, $4)";
-    Ok(Statement::new("store an event", sql)
+    Ok(Statement::new("store an event", Table::Events, sql)
         .text(instance.as_str())
         .text(event.app.as_ref().map_or("", AppName::as_str))
         .number(event.time.0)

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use sqlx::SqlStr;
@@ -63,12 +64,6 @@ pub enum Error {
         /// What the database said.
         source: sqlx::Error,
     },
-    /// A transaction did not reach the disk.
-    #[error("commit a transaction of the store")]
-    Commit {
-        /// What the database said, to all whose writes were in it.
-        source: Arc<sqlx::Error>,
-    },
     /// A row does not read back.
     #[error("read a row of {table} in the store")]
     Row {
@@ -86,6 +81,9 @@ pub struct Store {
     writer: Writer,
     connection: SqlitePool,
     app_states: Arc<tokio::sync::Mutex<BTreeMap<InstanceId, app_states::Known>>>,
+    cursors: Arc<tokio::sync::Mutex<BTreeMap<InstanceId, app_states::Cursors>>>,
+    /// Writes of events since the store was opened.
+    told: Arc<AtomicU64>,
 }
 
 impl Store {
@@ -117,7 +115,14 @@ impl Store {
     }
 
     fn over(readers: SqlitePool, connection: SqlitePool) -> Self {
-        Self { readers, writer: Writer::start(connection.clone()), connection, app_states: Arc::default() }
+        Self {
+            readers,
+            writer: Writer::start(connection.clone()),
+            connection,
+            app_states: Arc::default(),
+            cursors: Arc::default(),
+            told: Arc::default(),
+        }
     }
 
     /// Closes all connections after their last statement.

@@ -5,7 +5,7 @@
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::write::Statement;
+use super::write::{Statement, Table};
 use super::{Error, Store, attempt, records, row};
 use crate::base::Timestamp;
 use crate::model::{
@@ -57,7 +57,10 @@ impl Store {
         operation: &Operation,
         records: &[Record],
     ) -> Result<(), Error> {
-        let mut statements = vec![update(operation)?, insert(instance, operation, INSERT_UNLESS_STORED)?];
+        let mut statements = vec![insert(instance, operation, INSERT_UNLESS_STORED)?];
+        if operation.request.is_some() {
+            statements.push(update(operation)?);
+        }
         for record in records {
             statements.push(records::put(instance, app, record)?);
         }
@@ -127,6 +130,7 @@ impl Store {
     pub async fn take_over_running(&self, instance: &InstanceId, now: Timestamp) -> Result<u64, Error> {
         let statement = Statement::new(
             "take over what a dead process left running",
+            Table::Operations,
             "UPDATE operations SET
                  state = CASE request WHEN '' THEN 'interrupted' ELSE 'waiting' END,
                  ended = CASE request WHEN '' THEN $2 ELSE 0 END,
@@ -179,7 +183,7 @@ fn insert(instance: &InstanceId, operation: &Operation, sql: &'static str) -> Re
         Some(request) => serde_json::to_string(request).map_err(row("operations"))?,
         None => String::new(),
     };
-    Ok(Statement::new("store an operation", sql)
+    Ok(Statement::new("store an operation", Table::Operations, sql)
         .text(&id.0)
         .text(instance.as_str())
         .text(app.as_ref().map_or("", AppName::as_str))
@@ -199,7 +203,7 @@ fn insert(instance: &InstanceId, operation: &Operation, sql: &'static str) -> Re
 /// Returns the statement that replaces what can change of an operation.
 fn update(operation: &Operation) -> Result<Statement, Error> {
     let sql = "UPDATE operations SET state = $2, outcome = $3, commit_id = $4, message = $5, ended = $6, refusal = $7 WHERE id = $1";
-    Ok(Statement::new("update an operation", sql)
+    Ok(Statement::new("update an operation", Table::Operations, sql)
         .text(&operation.id.0)
         .text(state_word(operation.state))
         .text(operation.outcome.map_or("", outcome_word))
@@ -210,8 +214,8 @@ fn update(operation: &Operation) -> Result<Statement, Error> {
 }
 
 fn outcome_row(operation: &OperationId, position: usize, outcome: &Outcome) -> Result<Statement, Error> {
-    let sql = "INSERT OR REPLACE INTO outcomes (operation, position, body) VALUES ($1, $2, $3)";
-    Ok(Statement::new("store an outcome", sql)
+    let head = "INSERT OR REPLACE INTO outcomes (operation, position, body) ";
+    Ok(Statement::row("store an outcome", Table::Outcomes, head)
         .text(&operation.0)
         .number(i64::try_from(position).unwrap_or(i64::MAX))
         .text(serde_json::to_string(outcome).map_err(row("outcomes"))?))

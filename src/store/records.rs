@@ -5,7 +5,7 @@
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::write::Statement;
+use super::write::{Statement, Table};
 use super::{Error, Store, attempt, row};
 use crate::model::{AppName, InstanceId, Inventory, ObjectId, Record};
 
@@ -66,8 +66,8 @@ impl Store {
 
 /// Returns the statement that stores a record.
 pub(super) fn put(instance: &InstanceId, app: &AppName, record: &Record) -> Result<Statement, Error> {
-    let sql = "INSERT OR REPLACE INTO records (instance, app, object, body) VALUES ($1, $2, $3, $4)";
-    Ok(Statement::new("store a record", sql)
+    let head = "INSERT OR REPLACE INTO records (instance, app, object, body) ";
+    Ok(Statement::row("store a record", Table::Records, head)
         .text(instance.as_str())
         .text(app.as_str())
         .text(key(&record.id))
@@ -77,7 +77,7 @@ pub(super) fn put(instance: &InstanceId, app: &AppName, record: &Record) -> Resu
 /// Returns the statement that forgets an object.
 pub(super) fn remove(instance: &InstanceId, id: &ObjectId) -> Statement {
     let sql = "DELETE FROM records WHERE instance = $1 AND object = $2";
-    Statement::new("remove a record", sql).text(instance.as_str()).text(key(id))
+    Statement::new("remove a record", Table::Records, sql).text(instance.as_str()).text(key(id))
 }
 
 /// Returns the key of an object: its four parts, none of which can hold a slash except the last separator's neighbours.

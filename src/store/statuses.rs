@@ -5,7 +5,7 @@
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::write::Statement;
+use super::write::{Statement, Table};
 use super::{Error, Store, attempt, row};
 use crate::base::Timestamp;
 use crate::model::{CommitId, InstanceId};
@@ -34,6 +34,7 @@ impl Store {
     pub async fn put_status(&self, instance: &InstanceId, status: &StoredStatus) -> Result<bool, Error> {
         let statement = Statement::new(
             "store a commit status",
+            Table::Statuses,
             "INSERT INTO statuses (instance, commit_id, context, state, description, changed, sent) VALUES ($1, $2, $3, $4, $5, $6, '')
              ON CONFLICT (instance, commit_id, context) DO UPDATE
              SET state = excluded.state, description = excluded.description, changed = excluded.changed, sent = ''
@@ -74,6 +75,7 @@ impl Store {
     pub async fn mark_status_sent(&self, instance: &InstanceId, status: &StoredStatus) -> Result<(), Error> {
         let statement = Statement::new(
             "mark a commit status as sent",
+            Table::Statuses,
             "UPDATE statuses SET sent = 'yes' WHERE instance = $1 AND commit_id = $2 AND context = $3 AND state = $4 AND changed = $5",
         )
         .text(instance.as_str())

@@ -171,6 +171,11 @@ async fn a_cursor_is_what_was_put_last() {
     store.put_cursor(&instance(), "head", "a").await.unwrap();
     store.put_cursor(&instance(), "head", "b").await.unwrap();
     assert_eq!(store.cursor(&instance(), "head").await.unwrap().as_deref(), Some("b"));
+    store.close().await;
+    assert_eq!(store.cursor(&instance(), "head").await.unwrap().as_deref(), Some("b"), "it is read once");
+    // What was not stored is not taken for stored.
+    assert!(store.put_cursor(&instance(), "head", "c").await.is_err());
+    assert!(store.cursor(&instance(), "head").await.is_err());
 }
 
 #[tokio::test]

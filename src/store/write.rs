@@ -2,9 +2,11 @@
 //!
 //! Every write is answered after its transaction is on disk. Not here: what is written (the files of the tables).
 
+#[cfg(test)]
 use std::sync::Arc;
 
-use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use sqlx::QueryBuilder;
+use sqlx::sqlite::{Sqlite, SqliteConnection, SqlitePool};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Error, attempt};
@@ -14,23 +16,52 @@ const WAITING_CAPACITY: usize = 256;
 /// Writes that share one transaction.
 const SHARED_LIMIT: usize = 256;
 
+/// Rows that one statement inserts at most. Sizes are powers of two, so that few texts occur and each is prepared once.
+const ROW_LIMIT: usize = 32;
+
+/// A table, in the order in which a transaction writes them: no statement touches two.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Table {
+    Operations,
+    Outcomes,
+    Records,
+    AppStates,
+    Events,
+    Statuses,
+    Cursors,
+}
+
 /// A value of a statement.
 enum Value {
     Text(String),
     Number(i64),
 }
 
+/// The text of a statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Text {
+    Whole(&'static str),
+    /// What stands before the values of an insert: such statements are put together.
+    Row(&'static str),
+}
+
 /// A statement with its values.
 pub(super) struct Statement {
     attempt: &'static str,
-    sql: &'static str,
+    table: Table,
+    text: Text,
     values: Vec<Value>,
 }
 
 impl Statement {
     /// Returns a statement without values; `attempt` says in errors what it was for.
-    pub(super) fn new(attempt: &'static str, sql: &'static str) -> Self {
-        Self { attempt, sql, values: Vec::new() }
+    pub(super) fn new(attempt: &'static str, table: Table, sql: &'static str) -> Self {
+        Self { attempt, table, text: Text::Whole(sql), values: Vec::new() }
+    }
+
+    /// Returns a statement that inserts one row of the values to be added; `head` ends with the columns.
+    pub(super) fn row(attempt: &'static str, table: Table, head: &'static str) -> Self {
+        Self { attempt, table, text: Text::Row(head), values: Vec::new() }
     }
 
     /// Adds a text.
@@ -44,14 +75,43 @@ impl Statement {
         self.values.push(Value::Number(number));
         self
     }
+}
 
-    async fn execute(self, connection: &mut SqliteConnection) -> Result<u64, Error> {
-        let bound = self.values.into_iter().fold(sqlx::query(self.sql), |query, value| match value {
-            Value::Text(text) => query.bind(text),
-            Value::Number(number) => query.bind(number),
-        });
-        bound.execute(connection).await.map(|done| done.rows_affected()).map_err(attempt(self.attempt))
-    }
+/// Executes a statement, or several that insert one row each into one table. Returns how many rows were changed.
+async fn execute(connection: &mut SqliteConnection, statements: &[(usize, &Statement)]) -> Result<u64, Error> {
+    let Some((_, first)) = statements.first() else { return Ok(0) };
+    let done = match first.text {
+        Text::Whole(sql) => {
+            let bound = first.values.iter().fold(sqlx::query(sql), |query, value| match value {
+                Value::Text(text) => query.bind(text.as_str()),
+                Value::Number(number) => query.bind(*number),
+            });
+            bound.execute(connection).await
+        }
+        Text::Row(head) => {
+            let mut insert = QueryBuilder::<Sqlite>::new(head);
+            insert.push_values(statements, |mut row, (_, statement)| {
+                for value in &statement.values {
+                    match value {
+                        Value::Text(text) => row.push_bind(text.as_str()),
+                        Value::Number(number) => row.push_bind(*number),
+                    };
+                }
+            });
+            insert.build().execute(connection).await
+        }
+    };
+    done.map(|done| done.rows_affected()).map_err(attempt(first.attempt))
+}
+
+/// Returns how many of the first statements are executed as one.
+fn run_of(statements: &[(usize, &Statement)]) -> usize {
+    let Some((_, first)) = statements.first() else { return 0 };
+    let alike = match first.text {
+        Text::Whole(_) => 1,
+        Text::Row(_) => statements.iter().take(ROW_LIMIT).take_while(|(_, it)| it.text == first.text).count(),
+    };
+    1 << alike.ilog2()
 }
 
 /// Statements of which all happen or none, and who waits for that.
@@ -122,61 +182,61 @@ impl Written {
     }
 }
 
-/// Writes everything in one transaction and answers. What fails alone takes nothing else with it.
+/// Writes everything in one transaction and answers. If that fails each is written in one of its own, so that what fails alone takes
+/// nothing else with it: a savepoint around each would cost every transaction what hardly any of them needs.
 async fn write(pool: &SqlitePool, writes: Vec<Write>) {
-    let mut answers = Vec::with_capacity(writes.len());
-    let done = async {
-        let mut transaction = pool.begin().await?;
-        for Write { statements, answer } in writes {
-            let result = execute(&mut transaction, statements).await;
-            answers.push((answer, result));
+    let results = match together(pool, &writes).await {
+        Ok(changed) => changed.into_iter().map(Ok).collect(),
+        Err(error) if writes.len() == 1 => vec![Err(error)],
+        Err(_) => {
+            let mut results = Vec::with_capacity(writes.len());
+            for one in writes.chunks(1) {
+                results.push(together(pool, one).await.map(|changed| changed.into_iter().sum()));
+            }
+            results
         }
-        transaction.commit().await
     };
-    let committed = done.await.map_err(Arc::new);
-    for (answer, result) in answers {
-        let result = match &committed {
-            Ok(()) => result,
-            Err(source) => Err(Error::Commit { source: source.clone() }),
-        };
+    for (write, result) in writes.into_iter().zip(results) {
         // Whoever asked may have gone away; what was written stays.
-        let _ = answer.send(result);
+        let _ = write.answer.send(result);
     }
 }
 
-async fn execute(connection: &mut SqliteConnection, statements: Vec<Statement>) -> Result<u64, Error> {
-    let several = statements.len() > 1;
-    let control = attempt("write several rows");
-    if several {
-        sqlx::query("SAVEPOINT several").execute(&mut *connection).await.map_err(&control)?;
+/// Writes in one transaction and returns how many rows each write changed.
+async fn together(pool: &SqlitePool, writes: &[Write]) -> Result<Vec<u64>, Error> {
+    let commit = attempt("commit a transaction");
+    let mut transaction = pool.begin().await.map_err(&commit)?;
+    let mut changed = vec![0; writes.len()];
+    let mut statements: Vec<(usize, &Statement)> = Vec::new();
+    for (at, write) in writes.iter().enumerate() {
+        statements.extend(write.statements.iter().map(|statement| (at, statement)));
     }
-    let mut changed = Ok(0);
-    for statement in statements {
-        changed = match (changed, statement.execute(connection).await) {
-            (Ok(before), Ok(more)) => Ok(before + more),
-            (Err(error), _) | (_, Err(error)) => Err(error),
-        };
-        if changed.is_err() {
-            break;
+    // Statements of different tables may change places.
+    statements.sort_by_key(|(_, statement)| statement.table);
+    let mut rest = statements.as_slice();
+    while let Some((run, others)) = rest.split_at_checked(run_of(rest)).filter(|(run, _)| !run.is_empty()) {
+        let rows = execute(&mut transaction, run).await?;
+        // Several inserts change one row each.
+        let share = if run.len() == 1 { rows } else { 1 };
+        for (at, _) in run {
+            if let Some(changed) = changed.get_mut(*at) {
+                *changed += share;
+            }
         }
+        rest = others;
     }
-    if several {
-        if changed.is_err() {
-            sqlx::query("ROLLBACK TO several").execute(&mut *connection).await.map_err(&control)?;
-        }
-        sqlx::query("RELEASE several").execute(&mut *connection).await.map_err(&control)?;
-    }
-    changed
+    transaction.commit().await.map_err(&commit)?;
+    Ok(changed)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Statement, Writer};
+    use super::{Statement, Table, Writer};
     use crate::store::Store;
 
     fn put(name: &str) -> Statement {
-        let sql = "INSERT INTO cursors (instance, name, value) VALUES ('i', $1, '')";
-        Statement::new("store a cursor", sql).text(name)
+        let head = "INSERT INTO cursors (name, instance, value) ";
+        Statement::row("store a cursor", Table::Cursors, head).text(name).text("i").text("")
     }
 
     async fn names(store: &Store) -> Vec<String> {
@@ -196,6 +256,27 @@ mod tests {
         assert_eq!(last.done().await.unwrap(), 1);
         assert_eq!(names(&store).await, ["a", "b", "d"]);
         assert_eq!(writer.transactions.load(std::sync::atomic::Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn any_number_of_rows_are_written_and_each_write_knows_its_own() {
+        let store = Store::in_memory().await.unwrap();
+        let change =
+            Statement::new("change a cursor", Table::Cursors, "UPDATE cursors SET value = 'x' WHERE name < $1");
+        let mut written = Vec::new();
+        let mut wanted = Vec::new();
+        for count in [1, 31, 2, 40] {
+            let rows: Vec<String> = (0..count).map(|row| format!("{:02}-{row:02}", wanted.len())).collect();
+            written.push((count, store.writer.hand_in(rows.iter().map(|name| put(name)).collect()).await));
+            wanted.extend(rows);
+        }
+        let changed = store.writer.hand_in(vec![change.text("02")]).await;
+        for (count, written) in written {
+            assert_eq!(written.done().await.unwrap(), count);
+        }
+        // The first write of one row, and the 31 of the second.
+        assert_eq!(changed.done().await.unwrap(), 32);
+        assert_eq!(names(&store).await, wanted);
     }
 
     #[tokio::test]
