@@ -241,7 +241,8 @@ impl Merging<'_> {
             return Err(Fault::Lines(NoticeKind::ByLines, why.to_owned()));
         }
         if doubles_more(&documents.sides, &found, self.rules) {
-            return guard("the merge holds an item twice");
+            let why = "both sides together hold an item twice";
+            return Err(Fault::Lines(NoticeKind::ByLines, why.to_owned()));
         }
         if self.path.as_str().ends_with(".json") { self.checked_json(&text) } else { Ok(()) }
     }

@@ -77,7 +77,8 @@ fn is_printable(c: char) -> bool {
 
 fn is_bare(text: &str, context: Context) -> bool {
     let Some(first) = text.chars().next() else { return false };
-    let refused_first = "-?:,[]{}#&*!|>'\"%@`~=<".contains(first) || first.is_whitespace();
+    // Three dots at the beginning of a line end a document.
+    let refused_first = "-?:,[]{}#&*!|>'\"%@`~=<".contains(first) || first.is_whitespace() || text.starts_with("...");
     // A lone dash before a letter would be a text to every reader, but people misread it as a list item.
     let refused_inside = text.contains(": ") || text.contains(" #") || text.ends_with([':', ' ', '\t']);
     let refused_by_context = context == Context::Flow && text.contains(['[', ']', '{', '}', ',', ':', '#']);

@@ -338,10 +338,7 @@ impl Growth<'_> {
                     open.key = Some(Key { text: node.text.clone(), span: node.span.clone(), is_simple: false });
                     open.from = open.from.max(end);
                 }
-                Some(key) => {
-                    open.from = open.from.max(end);
-                    self.entry(parent, key, id);
-                }
+                Some(key) => self.entry(parent, key, id),
             },
         }
     }
@@ -381,12 +378,14 @@ impl Growth<'_> {
         {
             self.spoil(parent);
         }
-        let head = colon + 1;
-        let end = self.cst.node(id).span.end.max(head);
+        let head = if is_plain { colon + 1 } else { span.end };
+        // A key that a question mark begins may have no value, which is then told where the next line begins.
+        let is_alone = !is_plain && self.cst.node(id).is_absent();
+        let end = if is_alone { head } else { self.cst.node(id).span.end.max(head) };
         let own = span.start..end;
         self.add(parent, Child { label: Label::Key(text), value: id, start: span.start, head, own, gap: 0..0 });
         self.with_marks(id, head);
-        self.reach(head);
+        self.reach(end);
     }
 
     fn reach(&mut self, byte: usize) {
