@@ -78,10 +78,7 @@ pub(super) fn rename_entry(files: &mut FileTree, from: &RepoPath, to: &RepoPath)
             continue;
         };
         let (old, new) = (relative(&kustomization, from), relative(&kustomization, to));
-        let renamed: String = text
-            .split_inclusive('\n')
-            .map(|line| if names(line, old) { line.replacen(old, new, 1) } else { line.to_owned() })
-            .collect();
+        let renamed: String = text.split_inclusive('\n').map(|line| with_entry(line, old, Some(new))).collect();
         files.insert(kustomization, File::text(&renamed));
     }
 }
@@ -100,7 +97,27 @@ fn kustomizations(path: &RepoPath) -> Vec<RepoPath> {
 /// Leaves out the list items that are just the name of a file.
 fn without_entry(text: &str, kustomization: &RepoPath, path: &RepoPath) -> String {
     let name = relative(kustomization, path);
-    text.split_inclusive('\n').filter(|line| !names(line, name)).collect()
+    text.split_inclusive('\n').map(|line| with_entry(line, name, None)).collect()
+}
+
+/// Returns a line in which the list item for a file has another name or is left out; the item has the line for itself or stands in a list
+/// that begins and ends on it.
+fn with_entry(line: &str, old: &str, new: Option<&str>) -> String {
+    if names(line, old) {
+        return new.map(|new| line.replacen(old, new, 1)).unwrap_or_default();
+    }
+    let flow = line.split_once(": [").and_then(|(key, rest)| Some((key, rest.rsplit_once(']')?)));
+    let Some((key, (items, end))) = flow.filter(|(_, (items, _))| items.split(',').any(|item| is_called(item, old)))
+    else {
+        return line.to_owned();
+    };
+    let item = |item: &str| match (is_called(item, old), new) {
+        (true, Some(new)) => Some(item.replacen(old, new, 1)),
+        (true, None) => None,
+        (false, _) => Some(item.to_owned()),
+    };
+    let items: Vec<String> = items.split(',').filter_map(item).collect();
+    format!("{key}: [{}]{end}", items.join(",").trim_start())
 }
 
 /// Returns a path as a kustomization writes it.
@@ -111,6 +128,36 @@ fn relative<'a>(kustomization: &RepoPath, path: &'a RepoPath) -> &'a str {
 
 /// Returns whether a line is a list item with just this name.
 fn names(line: &str, name: &str) -> bool {
-    let item = line.trim().strip_prefix("- ").map(|item| item.trim().trim_matches(['"', '\'']));
-    item.is_some_and(|item| item.strip_prefix("./").unwrap_or(item) == name)
+    line.trim().strip_prefix("- ").is_some_and(|item| is_called(item, name))
+}
+
+fn is_called(item: &str, name: &str) -> bool {
+    let item = item.trim().trim_matches(['"', '\'']);
+    item.strip_prefix("./").unwrap_or(item) == name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_entry;
+
+    fn check(line: &str, renamed: &str, without: &str) {
+        assert_eq!(with_entry(line, "a.yaml", Some("b.yaml")), renamed);
+        assert_eq!(with_entry(line, "a.yaml", None), without);
+    }
+
+    #[test]
+    fn an_entry_is_found_in_a_line_of_its_own_and_in_a_list_on_one_line() {
+        check("- a.yaml\n", "- b.yaml\n", "");
+        check("  - \"./a.yaml\"\n", "  - \"./b.yaml\"\n", "");
+        check("resources: [a.yaml]\n", "resources: [b.yaml]\n", "resources: []\n");
+        check(
+            "resources: [a.yaml, x.yaml] # all\n",
+            "resources: [b.yaml, x.yaml] # all\n",
+            "resources: [x.yaml] # all\n",
+        );
+        check("resources: [x.yaml, './a.yaml']\n", "resources: [x.yaml, './b.yaml']\n", "resources: [x.yaml]\n");
+        for other in ["resources: [aa.yaml, x/a.yaml]\n", "- aa.yaml\n", "name: a.yaml\n", "resources: [\n"] {
+            check(other, other, other);
+        }
+    }
 }
