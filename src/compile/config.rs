@@ -44,7 +44,7 @@ pub(super) fn change(
     let defaults = record.as_ref().map(|record| record.defaults.clone()).unwrap_or_default();
     let edits = edits(app, set, unset, &defaults)?;
     let text = edit_section(sources.files.text(CONFIG).unwrap_or_default(), app, &edits).map_err(refuse)?;
-    let Some(record) = record else {
+    let Some(record) = record.filter(|record| !record::is_by_itself(record)) else {
         return Ok(alone(app, sources, &text, &words(set, unset)));
     };
     let config = config_of(&sources.files).map_err(refuse)?;
@@ -66,14 +66,20 @@ pub(super) fn follow(app: &AppName, sources: &Sources) -> Result<Proposal, Refus
     if sources.base.is_none() {
         return Ok(land::without_base(app, sources));
     }
-    let source = source(app, sources, &record)?;
-    let text = sources.files.text(CONFIG).unwrap_or_default().to_owned();
-    let what = match record.renderer == RENDERER {
-        true => "follow config.yaml".to_owned(),
-        false => "compile with a newer renderer".to_owned(),
+    let proposal = if record::is_by_itself(&record) {
+        let notice =
+            format!("{app} stands on its own files; what its package compiles to comes with `wild app update {app}`");
+        Proposal { notices: vec![notice], ..Proposal::nothing(app) }
+    } else {
+        let source = source(app, sources, &record)?;
+        let text = sources.files.text(CONFIG).unwrap_or_default().to_owned();
+        let what = match record.renderer == RENDERER {
+            true => "follow config.yaml".to_owned(),
+            false => "compile with a newer renderer".to_owned(),
+        };
+        let made = compile(app, sources, &source, text)?;
+        land(app, sources, made, record.wanted, Words { kind: "config", what })?
     };
-    let made = compile(app, sources, &source, text)?;
-    let proposal = land(app, sources, made, record.wanted, Words { kind: "config", what })?;
     if sources.update.is_none() || !proposal.is_nothing() || !proposal.conflicts.is_empty() {
         return Ok(proposal);
     }

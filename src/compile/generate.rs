@@ -23,6 +23,8 @@ use crate::yaml;
 
 /// Version of the renderer: the crate's, and a number that rises whenever equal inputs give other bytes.
 pub const RENDERER: &str = "0.1.0+1";
+/// What the record says instead of a renderer where the files are a person's and nothing was compiled.
+pub(super) const NO_RENDERER: &str = "none";
 /// Version of the record's format.
 const RECORD_FORMAT: u32 = 1;
 /// Directory of the app that shows the package as it is upstream.
@@ -78,7 +80,7 @@ pub fn generate(input: &GenerateInput<'_>) -> Result<Generated, Vec<Diagnostic>>
     check_secret_keys(&needs, &built.objects)?;
     diagnostics.extend(foreign_secrets(&needs, &built.objects));
     diagnostics.extend(hidden_copies(&needs).map(place));
-    let record = record(input, &resolved);
+    let record = record(input, &resolved.config, &resolved.defaults);
     diagnostics.sort_by(|a, b| (&a.file, a.line, a.column, &a.id).cmp(&(&b.file, b.line, b.column, &b.id)));
     Ok(Generated { files, record, needs, objects: built.objects, diagnostics })
 }
@@ -305,8 +307,8 @@ fn check_secret_keys(needs: &SecretNeeds, objects: &[BuiltObject]) -> Result<(),
     if findings.is_empty() { Ok(()) } else { Err(findings) }
 }
 
-fn record(input: &GenerateInput<'_>, resolved: &Resolved) -> GenerationRecord {
-    let config = Value::Object(resolved.config.clone());
+fn record(input: &GenerateInput<'_>, config: &Map<String, Value>, defaults: &Map<String, Value>) -> GenerationRecord {
+    let config = Value::Object(config.clone());
     GenerationRecord {
         format: RECORD_FORMAT,
         package: input.package.name.clone(),
@@ -320,7 +322,23 @@ fn record(input: &GenerateInput<'_>, resolved: &Resolved) -> GenerationRecord {
         config: Encoder::new().value(&config).digest().to_hex(),
         renderer: RENDERER.to_owned(),
         deployed: true,
-        defaults: resolved.defaults.clone(),
+        defaults: defaults.clone(),
+    }
+}
+
+/// Returns what is known of a version that does not compile: its view and a record without config.
+pub(super) fn uncompiled(app: &AppName, directory: &Upstream, commit: &CommitId, package: &Package) -> Generated {
+    let own = RepoPath::parse(&format!("apps/{app}/{VIEW}")).ok();
+    let shown = |(path, file): (&RepoPath, &File)| Some((own.as_ref()?.join(path.as_str()).ok()?, file.clone()));
+    let (bindings, config) = (BTreeMap::new(), Config::default());
+    let input =
+        GenerateInput { app, package, directory, upstream_commit: commit, bindings: &bindings, config: &config };
+    Generated {
+        files: package.files.iter().filter_map(shown).collect(),
+        record: record(&input, &Map::new(), &Map::new()),
+        needs: SecretNeeds::none(app.clone()),
+        objects: Vec::new(),
+        diagnostics: Vec::new(),
     }
 }
 

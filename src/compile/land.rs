@@ -81,6 +81,7 @@ pub(super) fn land(landing: Landing<'_>) -> Result<Proposal, Refusal> {
         let path = record_path(landing.app);
         proposal.notices.push(format!("{path} describes no generation of {}; it is written again", landing.app));
     }
+    proposal.notices.extend(upstream_text(&landing));
     if trees.theirs == trees.base {
         config_alone(&landing, &mut proposal);
         if is_merged(landing.app, landing.sources) {
@@ -95,7 +96,7 @@ pub(super) fn land(landing: Landing<'_>) -> Result<Proposal, Refusal> {
     conflicts.extend(merged.conflicts.iter().cloned());
     let resolved = decide(&landing, &merged.files, &conflicts, (sides, &rules))?;
     proposal.generation = new_generation(landing.app, landing.sources, &landing.theirs);
-    proposal.notices = merged.notices.iter().chain(&landing.config_merged.notices).map(ToString::to_string).collect();
+    proposal.notices.extend(merged.notices.iter().chain(&landing.config_merged.notices).map(ToString::to_string));
     let finished =
         Finished { files: resolved.files, open: resolved.open, taken: resolved.taken, authors: Authors::OnlyUs };
     commit(&landing, finished, &mut proposal)?;
@@ -124,6 +125,15 @@ fn is_damaged(landing: &Landing<'_>) -> bool {
     let base = landing.sources.base.as_ref().and_then(|base| record(&base.files));
     let (Some(base), Some(now)) = (base, record(&landing.sources.files)) else { return false };
     (&base.version, &base.upstream_commit) != (&now.version, &now.upstream_commit)
+}
+
+/// Says what becomes of an app that was adopted as it was: nothing in it counts as customised.
+fn upstream_text(landing: &Landing<'_>) -> Option<String> {
+    let base = record_of(&landing.sources.base.as_ref()?.files, landing.app).ok()??;
+    let app = landing.app;
+    record::is_by_itself(&base).then(|| {
+        format!("{app} was adopted with files that no version explains, so upstream text takes the place of what was in them then")
+    })
 }
 
 /// Applies the decisions. Those of an earlier merge count only if all of them can be applied and the result builds.

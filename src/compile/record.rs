@@ -2,6 +2,7 @@
 //!
 //! Not here: the fields (`model::GenerationRecord`), filling them (`generate`).
 
+use super::generate::NO_RENDERER;
 use crate::base::{Encoder, sha256};
 use crate::model::{AppName, Diagnostic, FileTree, GenerationRecord};
 use crate::yaml::{self, Dialect};
@@ -43,6 +44,12 @@ pub fn same_generation(a: &GenerationRecord, b: &GenerationRecord) -> bool {
     let plain =
         |record: &GenerationRecord| GenerationRecord { wanted: None, held: None, deployed: true, ..record.clone() };
     plain(a) == plain(b)
+}
+
+/// Returns whether the files of a generation are a person's as they were, and no renderer's: nothing tells in them what is
+/// customised, so only a person brings the next generation.
+pub(super) fn is_by_itself(record: &GenerationRecord) -> bool {
+    record.renderer == NO_RENDERER
 }
 
 /// Returns a digest of a package's files, by which one that was gone back from is known again.

@@ -11,6 +11,7 @@ use serde_json::Map;
 use super::config::stored;
 use super::decisions::Decisions;
 use super::edit::{app_files, changes, edit_section, put, scope, section_edits, subject};
+use super::generate::Generated;
 use super::land;
 use super::proposal::{Fate, Join, Proposal, TreeEdit};
 use super::refusal::Refusal;
@@ -20,6 +21,7 @@ use super::{record, record_of, record_path};
 use crate::kustomize;
 use crate::merge::has_markers;
 use crate::model::{AppName, CommitId, FileTree, GenerationRecord};
+use crate::package::SecretNeeds;
 
 /// Rolls an app back to a commit.
 pub(super) fn rollback(app: &AppName, sources: &Sources, to: &CommitId, reason: &str) -> Result<Proposal, Refusal> {
@@ -40,21 +42,10 @@ pub(super) fn rollback(app: &AppName, sources: &Sources, to: &CommitId, reason: 
     let then = record_of(past, app).map_err(refuse)?;
     let now = record_of(&sources.files, app).ok().flatten();
     if let Some(then) = &then {
-        let source = stored(app, then, &view(past, app))?;
-        let candidate = source.candidate();
-        let start = config.clone();
-        let decisions = Decisions::remembered(sources);
-        let made = make(&Making {
-            app,
-            sources,
-            candidate: &candidate,
-            start,
-            decisions: &decisions,
-            config: ConfigRule::Keep,
-        })?;
-        proposal.generation = land::new_generation(app, sources, &made.theirs);
-        proposal.needs = made.theirs.needs.clone();
-        proposal.diagnostics = made.theirs.diagnostics.clone();
+        let theirs = generation_of(app, sources, (then, past), &config)?;
+        proposal.generation = land::new_generation(app, sources, &theirs);
+        proposal.needs = theirs.needs.clone();
+        proposal.diagnostics = theirs.diagnostics.clone();
         let other_version = now.as_ref().is_some_and(|now| now.version != then.version);
         if let Some(now) = now.as_ref().filter(|now| now.version != then.version) {
             proposal.notices.push(format!(
@@ -62,12 +53,12 @@ pub(super) fn rollback(app: &AppName, sources: &Sources, to: &CommitId, reason: 
                 now.version, then.version, now.version
             ));
         }
-        let (wanted, held) = match other_version {
+        let (wanted, held) = match other_version || record::is_by_itself(then) {
             true => (then.wanted.clone(), Some(record::digest_of(&view(&sources.files, app)))),
             false => now.as_ref().map(|now| (now.wanted.clone(), now.held.clone())).unwrap_or_default(),
         };
         let deployed = now.as_ref().is_none_or(|now| now.deployed);
-        let record = GenerationRecord { deployed, wanted, held, ..made.theirs.record };
+        let record = GenerationRecord { deployed, wanted, held, ..theirs.record };
         put(&mut files, &record_path(app), &record::write_record(&record));
     }
     if !config.is_empty() || sources.files.contains(CONFIG) {
@@ -87,6 +78,25 @@ pub(super) fn rollback(app: &AppName, sources: &Sources, to: &CommitId, reason: 
     }
     proposal.summary = vec![format!("{app} is back at {}", to.short())];
     Ok(proposal)
+}
+
+/// Returns the generation of then.
+fn generation_of(
+    app: &AppName,
+    sources: &Sources,
+    (then, past): (&GenerationRecord, &FileTree),
+    config: &str,
+) -> Result<Generated, Refusal> {
+    if record::is_by_itself(then) {
+        let record = GenerationRecord { wanted: None, held: None, deployed: true, ..then.clone() };
+        let (files, needs) = (app_files(past, app), SecretNeeds::none(app.clone()));
+        return Ok(Generated { files, record, needs, objects: Vec::new(), diagnostics: Vec::new() });
+    }
+    let source = stored(app, then, &view(past, app))?;
+    let (candidate, decisions) = (source.candidate(), Decisions::remembered(sources));
+    let start = config.to_owned();
+    let making = Making { app, sources, candidate: &candidate, start, decisions: &decisions, config: ConfigRule::Keep };
+    Ok(make(&making)?.theirs)
 }
 
 /// Puts the app's section of config.yaml back and leaves everybody else's.

@@ -17,10 +17,11 @@ const HELP: &str = "Examples:
   wild app adopt cache --package quickcache
 
 No file of the app changes. The version that its files come nearest to is what it stands on from now on; what differs is
-yours and is kept by updates.
+yours and is kept by updates. If no version comes near, it stands on its own files as they are: what you customised
+before cannot be told from upstream text then, and the next update, for which only you can ask, brings upstream text.
 
 Exit codes:
-  0 adopted   2 error, or no version comes near";
+  0 adopted   2 error";
 
 /// Arguments.
 #[derive(Args, Debug)]
