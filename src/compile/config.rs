@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::add::load;
+use super::customised::followed;
 use super::decisions::Decisions;
 use super::edit::{dotted, edit_section, keys};
 use super::land::{self, Landing, Waiting};
@@ -73,11 +74,15 @@ pub(super) fn follow(app: &AppName, sources: &Sources) -> Result<Proposal, Refus
     } else {
         let source = source(app, sources, &record)?;
         let text = sources.files.text(CONFIG).unwrap_or_default().to_owned();
-        let what = match record.renderer == RENDERER {
-            true => "follow config.yaml".to_owned(),
-            false => "compile with a newer renderer".to_owned(),
-        };
         let made = compile(app, sources, &source, text)?;
+        let what = if record.renderer != RENDERER {
+            "compile with a newer renderer"
+        } else if record.custom != made.theirs.record.custom {
+            "follow the customised templates"
+        } else {
+            "follow config.yaml"
+        };
+        let what = what.to_owned();
         land(app, sources, made, record.wanted, Words { kind: "config", what })?
     };
     if sources.update.is_none() || !proposal.is_nothing() || !proposal.conflicts.is_empty() {
@@ -96,8 +101,11 @@ pub(super) fn follow(app: &AppName, sources: &Sources) -> Result<Proposal, Refus
 pub(super) fn take_in(app: &AppName, sources: &Sources, past: &PastMerge) -> Result<Proposal, Refusal> {
     let refuse = |findings| Refusal::found(format!("compile {app}"), format!("wild app show {app}"), findings);
     let record = record_of(&sources.files, app).map_err(refuse)?;
+    let followed = followed(app, sources, past);
+    let brought = followed.as_ref().map(|followed| with(sources, &followed.changes));
     let mut proposal = match (record, merged_by_hand(app, sources, past)?) {
         (Some(record), Some(text)) => {
+            let sources = brought.as_ref().unwrap_or(sources);
             let source = source(app, sources, &record)?;
             let what = format!("take the keys of {}, which was merged by hand", record.version);
             let made = compile(app, sources, &source, text)?;
@@ -106,8 +114,37 @@ pub(super) fn take_in(app: &AppName, sources: &Sources, past: &PastMerge) -> Res
         (Some(_) | None, _) => Proposal::nothing(app),
     };
     release(app, sources, past, &mut proposal);
+    if let (Some(followed), Ok(record)) = (followed, record_of(&sources.files, app)) {
+        let version = record.map(|record| record.version).unwrap_or_default();
+        let main = proposal.main.get_or_insert_with(|| taking(app, &version));
+        main.changes.extend(followed.changes);
+        proposal.notices.extend(followed.notices);
+    }
     proposal.remember.extend(learn::new(app, sources, [past]));
     Ok(proposal)
+}
+
+/// Returns sources in which some files are others.
+fn with(sources: &Sources, changes: &BTreeMap<RepoPath, Option<File>>) -> Sources {
+    let mut sources = sources.clone();
+    for (path, file) in changes {
+        match file {
+            Some(file) => sources.files.insert(path.clone(), file.clone()),
+            None => drop(sources.files.remove(path)),
+        }
+    }
+    sources
+}
+
+/// Returns the commit that takes in what a merge by hand left.
+fn taking(app: &AppName, version: &str) -> TreeEdit {
+    TreeEdit {
+        changes: BTreeMap::new(),
+        subject: edit::subject("config", app.as_str(), &format!("take {version}, which was merged by hand")),
+        body: String::new(),
+        trailers: vec![("Wild-App".to_owned(), app.to_string())],
+        join: Join::None,
+    }
 }
 
 /// Takes the hold and the pin of the version before out of the record, as an update by us does.
@@ -127,13 +164,7 @@ fn release(app: &AppName, sources: &Sources, past: &PastMerge, proposal: &mut Pr
     if released == now {
         return;
     }
-    let main = proposal.main.get_or_insert_with(|| TreeEdit {
-        changes: BTreeMap::new(),
-        subject: edit::subject("config", app.as_str(), &format!("take {}, which was merged by hand", now.version)),
-        body: String::new(),
-        trailers: vec![("Wild-App".to_owned(), app.to_string())],
-        join: Join::None,
-    });
+    let main = proposal.main.get_or_insert_with(|| taking(app, &now.version));
     main.changes.insert(path, Some(File::text(&record::write_record(&released))));
 }
 

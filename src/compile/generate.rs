@@ -320,6 +320,7 @@ fn record(input: &GenerateInput<'_>, config: &Map<String, Value>, defaults: &Map
         upstream_commit: input.upstream_commit.clone(),
         bindings: input.bindings.clone(),
         config: Encoder::new().value(&config).digest().to_hex(),
+        custom: None,
         renderer: RENDERER.to_owned(),
         deployed: true,
         defaults: defaults.clone(),

@@ -10,6 +10,7 @@ use super::proposal::Proposal;
 use super::refusal::Refusal;
 use super::resolve;
 use super::sources::{PastMerge, Sources};
+use crate::base::RepoPath;
 use crate::merge::{self, Resolution, Three};
 use crate::model::AppName;
 
@@ -40,7 +41,11 @@ pub(super) fn new<'a>(
             [&past.base, &past.ours, &past.theirs, &past.files].map(|tree| app_files(tree, app));
         let sides = Three { base: &base, ours: &ours, theirs: &theirs };
         let rules = rules(app, &sources.files, [&ours, &theirs]);
-        for (conflict, take) in merge::learn(sides, &rules, &files) {
+        // Git brings a generation, in which no customised template is; one that stayed as it was says nothing about what a person chose.
+        let is_untouched =
+            |path: &RepoPath| merge::is_customised(path) && files.get(path.as_str()) == ours.get(path.as_str());
+        let chosen = merge::learn(sides, &rules, &files);
+        for (conflict, take) in chosen.into_iter().filter(|(conflict, _)| !is_untouched(&conflict.path)) {
             let known = sources.remembered.all().get(&conflict.id);
             let is_newer = known.is_none_or(|known| known.when < past.when);
             if is_newer && sources.remembered.lacks(&conflict.id, &take) {

@@ -11,6 +11,7 @@
 mod add;
 mod adopt;
 mod config;
+mod customised;
 mod decisions;
 mod deploy;
 mod directory;

@@ -100,6 +100,7 @@ mod tests {
             upstream_commit: CommitId::parse(&"88ad".repeat(10)).unwrap(),
             bindings: BTreeMap::from([("db".to_owned(), AppName::parse("stonedb").unwrap())]),
             config: "0".repeat(64),
+            custom: None,
             renderer: "0.1.0+1".to_owned(),
             deployed: false,
             defaults: defaults.as_object().unwrap().clone(),

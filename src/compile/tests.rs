@@ -7,6 +7,7 @@ mod adding;
 mod adopting;
 mod bending;
 mod changing;
+mod customising;
 mod ending;
 mod remembering;
 mod samples;

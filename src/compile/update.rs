@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::add::load;
+use super::customised::customised;
 use super::decisions::Decisions;
 use super::edit::{dotted, edit_section, keys};
 use super::generate::{GenerateInput, Generated, generate};
@@ -337,15 +338,25 @@ pub(super) fn make(making: &Making<'_>) -> Result<Made, Refusal> {
         text = edit_section(&text, app, &decided).map_err(refuse)?;
     }
     let config = config_in(&text).map_err(refuse)?;
-    let theirs = generate(&GenerateInput {
+    let customised = customised(app, sources, &candidate.package, making.decisions);
+    let name = |finding| match &customised {
+        Some(customised) => customised.name(finding, app),
+        None => finding,
+    };
+    let generated = generate(&GenerateInput {
         app,
-        package: &candidate.package,
+        package: customised.as_ref().map_or(&candidate.package, |it| &it.package),
         directory: candidate.directory,
         upstream_commit: candidate.commit,
         bindings: &bindings,
         config: &config,
-    })
-    .map_err(refuse)?;
+    });
+    let mut theirs = generated.map_err(|findings| refuse(findings.into_iter().map(&name).collect()))?;
+    if let Some(customised) = &customised {
+        customised.show(&mut theirs.files, app, &candidate.package);
+        theirs.record.custom = Some(customised.digest.clone());
+        theirs.diagnostics = theirs.diagnostics.into_iter().map(name).chain(customised.findings.clone()).collect();
+    }
     Ok(Made { theirs, config: text, config_merged })
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::check::{containers, list, list_at, parts_of_image, pods, text};
 use super::conflict::{Notice, NoticeKind};
-use super::is_package_view;
+use super::tree::is_beside;
 use crate::base::RepoPath;
 use crate::model::{FileTree, Object, ObjectId};
 use crate::schema::{self, quantity};
@@ -47,9 +47,8 @@ pub(super) fn cautions(ours: &FileTree, merged: &FileTree) -> Vec<Notice> {
 /// Returns the objects in the files of a tree that the other tree has not or holds otherwise.
 fn objects(tree: &FileTree, other: &FileTree) -> BTreeMap<ObjectId, Object> {
     let mut found = BTreeMap::new();
-    let is_other = |path: &RepoPath| {
-        path.is_yaml() && !is_package_view(path) && tree.get(path.as_str()) != other.get(path.as_str())
-    };
+    let is_other =
+        |path: &RepoPath| path.is_yaml() && !is_beside(path) && tree.get(path.as_str()) != other.get(path.as_str());
     for (path, file) in tree.iter().filter(|(path, _)| is_other(path)) {
         let text = file.as_text().filter(|text| text.contains("kind:"));
         let loaded = text.and_then(|text| yaml::load(path.as_str(), text, yaml::Dialect::Kube).ok());

@@ -67,7 +67,7 @@ pub(super) struct Scene {
 impl Scene {
     /// Reads the files of an app; a file that is no YAML holds nothing.
     pub(super) fn read(files: &FileTree) -> Self {
-        let is_own = |path: &&RepoPath| !super::is_package_view(path);
+        let is_own = |path: &&RepoPath| !super::tree::is_beside(path);
         let paths: BTreeSet<RepoPath> = files.paths().filter(is_own).cloned().collect();
         let mut scene = Self { placed: Vec::new(), kustomizations: Vec::new(), paths };
         for (path, file) in files.iter().filter(|(path, _)| path.is_yaml() && is_own(path)) {

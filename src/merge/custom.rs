@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::rules::{ListKey, Subject};
-use super::tree::{Three, is_package_view};
+use super::tree::{Three, is_beside};
 use crate::base::RepoPath;
 use crate::model::{File, FileTree};
 use crate::schema::{KeyField, ListForm, ListKeys, ListRule};
@@ -43,7 +43,7 @@ pub fn definitions_elsewhere(directory: &str, instance: &FileTree, app: [&FileTr
     let is_meant = |text: &str| text.contains(DEFINITION) && groups.iter().any(|group| text.contains(&**group));
     let elsewhere = instance.iter().filter(|(path, _)| path.is_within("apps") && !path.is_within(directory));
     let mut found = Vec::new();
-    in_files(elsewhere.filter(|(path, _)| !is_package_view(path)), is_meant, &mut found);
+    in_files(elsewhere.filter(|(path, _)| !is_beside(path)), is_meant, &mut found);
     found
 }
 

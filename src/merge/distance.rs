@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::document;
 use super::likeness::{Leaves, leaves};
 use super::rules::Rules;
-use super::tree::{is_package_view, text_of};
+use super::tree::{is_beside, text_of};
 use crate::base::{Encoder, sha256};
 use crate::model::FileTree;
 
@@ -43,7 +43,7 @@ fn all(files: &FileTree) -> Leaves {
     let mut add = |name: &str, leaf: &[u8], count: usize| {
         *found.entry(Encoder::new().text(name).raw(leaf).digest()).or_default() += count;
     };
-    for (path, file) in files.iter().filter(|(path, _)| !is_package_view(path)) {
+    for (path, file) in files.iter().filter(|(path, _)| !is_beside(path)) {
         let text = text_of(file).unwrap_or_default();
         match document::read(text, &Rules::default()) {
             Ok(documents) if path.is_yaml() => {

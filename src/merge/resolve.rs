@@ -220,7 +220,7 @@ fn take_whole(resolved: &mut Resolved, conflict: &Conflict, take: &Take, sides: 
         ConflictKind::RenameRename => rename(resolved, conflict, take),
         ConflictKind::Semantic => {
             let app = conflict.path.as_str().split('/').take(2).collect::<Vec<_>>().join("/");
-            let view = |path: &RepoPath| path.is_within(&app) && !super::tree::is_package_view(path);
+            let view = |path: &RepoPath| path.is_within(&app) && !super::tree::is_beside(path);
             let gone: Vec<RepoPath> = resolved.files.paths().filter(|path| view(path)).cloned().collect();
             for path in gone {
                 resolved.files.remove(&path);

@@ -11,6 +11,7 @@ use super::caution;
 use super::collisions;
 use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind, Texts};
 use super::custom;
+use super::customised::{is_customised, take_customised};
 use super::file::{How, merge_file};
 use super::links::{self, Withheld};
 use super::moves;
@@ -67,7 +68,8 @@ pub(super) fn merge_once(trees: Three<&FileTree>, rules: &Rules) -> Merged {
     let Three { base, ours, theirs } = trees;
     let mut merged = Merged::default();
     take_package_view(base, ours, theirs, &mut merged);
-    let view = |tree: &FileTree| tree.iter().filter(|(path, _)| !is_package_view(path)).map(clone_entry).collect();
+    take_customised(trees, rules, &mut merged);
+    let view = |tree: &FileTree| tree.iter().filter(|(path, _)| !is_beside(path)).map(clone_entry).collect();
     let mut sides: Three<FileTree> = Three { base: view(base), ours: view(ours), theirs: view(theirs) };
     if sides.base == sides.theirs || sides.ours == sides.theirs {
         merged.files.extend(sides.ours);
@@ -118,7 +120,12 @@ fn is_open(trio: &Trio, sides: Three<&FileTree>) -> bool {
 }
 
 /// Settles one file.
-fn settle(trio: &Trio, sides: Three<&FileTree>, withheld: &mut Withheld, (rules, merged): (&mut Rules, &mut Merged)) {
+pub(super) fn settle(
+    trio: &Trio,
+    sides: Three<&FileTree>,
+    withheld: &mut Withheld,
+    (rules, merged): (&mut Rules, &mut Merged),
+) {
     let file =
         |path: &Option<RepoPath>, tree: &FileTree| path.as_ref().and_then(|path| tree.get(path.as_str())).cloned();
     let (base, ours, theirs) =
@@ -187,6 +194,11 @@ impl<T> Three<T> {
 
 fn clone_entry(entry: (&RepoPath, &File)) -> (RepoPath, File) {
     (entry.0.clone(), entry.1.clone())
+}
+
+/// Returns whether a file is none that the package was compiled to but stands beside those: its view, or a customised template.
+pub(super) fn is_beside(path: &RepoPath) -> bool {
+    is_package_view(path) || is_customised(path)
 }
 
 /// Returns whether a path lies in the view of the package, `apps/<app>/.package/`, which is always theirs.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::{Finding, Scene, Spot};
 use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind, Suggestion, Texts};
 use super::rules::{Rules, Take};
-use super::tree::{Merged, Three, is_package_view, merge_once};
+use super::tree::{Merged, Three, is_beside, is_package_view, merge_once};
 use crate::base::{Encoder, RepoPath};
 use crate::model::FileTree;
 
@@ -167,7 +167,7 @@ impl Known {
 /// Returns whether the files are those of one side, which is fine or not by itself.
 fn is_of_one_side(files: &FileTree, trees: Three<&FileTree>) -> bool {
     let own = |tree: &FileTree| -> Vec<(RepoPath, crate::model::File)> {
-        tree.iter().filter(|(path, _)| !is_package_view(path)).map(|(p, f)| (p.clone(), f.clone())).collect()
+        tree.iter().filter(|(path, _)| !is_beside(path)).map(|(p, f)| (p.clone(), f.clone())).collect()
     };
     let merged = own(files);
     merged == own(trees.ours) || merged == own(trees.theirs)

@@ -44,6 +44,9 @@ pub struct GenerationRecord {
     pub bindings: BTreeMap<String, AppName>,
     /// Digest of the config that the templates saw.
     pub config: String,
+    /// Digest of the customised templates that were compiled; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom: Option<String>,
     /// Version of the renderer.
     pub renderer: String,
     /// The package's default config, resolved.
