@@ -12,7 +12,7 @@ use super::arguments::Format;
 use super::error::{CommandError, ExitCode};
 use super::session::Session;
 use crate::base::RepoPath;
-use crate::merge::{self, FileMerge, MARKER_CHARS, MarkerLabels, MarkerStyle, Prefer, Rules, Three};
+use crate::merge::{self, Favor, FileMerge, MARKER_CHARS, MarkerLabels, MarkerStyle, Prefer, Rules, Three};
 
 /// Largest file that is merged in any way, in bytes.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
@@ -21,6 +21,7 @@ const HELP: &str = "Examples:
   wild merge-file base.yaml mine.yaml upstream.yaml
   wild merge-file base.yaml mine.yaml upstream.yaml --stdout --style zdiff3
   wild merge-file base.yaml mine.yaml upstream.yaml -o json
+  wild merge-file base.txt mine.txt upstream.txt --stdout --union
   wild merge-file --style zdiff3 base.yaml mine.yaml upstream.yaml apps/web/a.yaml 7
 
 Exit codes:
@@ -61,6 +62,8 @@ pub(super) struct MergeFile {
     /// Takes one side wherever both changed the same.
     #[arg(long, value_enum, value_name = "SIDE")]
     take: Option<Side>,
+    #[command(flatten)]
+    favor: Favored,
     /// Prints the result instead of overwriting ours.
     #[arg(long)]
     stdout: bool,
@@ -78,6 +81,29 @@ enum Style {
     Diff3,
     /// As diff3, with what ours and theirs share outside.
     Zdiff3,
+}
+
+// Git's words for lines that both changed.
+#[derive(Args, Debug)]
+#[group(multiple = false, conflicts_with = "take")]
+struct Favored {
+    /// Leaves our lines wherever both changed the same, as git does.
+    #[arg(id = "favor-ours", long = "ours")]
+    ours: bool,
+    /// Leaves their lines wherever both changed the same, as git does.
+    #[arg(id = "favor-theirs", long = "theirs")]
+    theirs: bool,
+    /// Leaves our lines and theirs behind them wherever both changed the same, as git does.
+    #[arg(long)]
+    union: bool,
+}
+
+impl Favored {
+    fn favor(&self) -> Option<Favor> {
+        let Self { ours, theirs, union } = *self;
+        let words = [(ours, Favor::Ours), (theirs, Favor::Theirs), (union, Favor::Union)];
+        words.into_iter().find_map(|(given, favor)| given.then_some(favor))
+    }
 }
 
 /// A side to take.
@@ -115,11 +141,15 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Result<Ex
     let texts = Three { base: Some(base.as_str()), ours: Some(ours.as_str()), theirs: Some(theirs.as_str()) };
     let rules = Rules { prefer, templates: delimiters(arguments, &[&base, &ours, &theirs]), ..Rules::default() };
     let merged = merge::merge_file(&path, texts, &rules);
-    let text = marked(&merged, arguments);
+    let favored = arguments.favor.favor().map(|favor| merged.favoring(favor));
+    let is_done = merged.conflicts.is_empty() || favored.is_some();
+    let text = favored.clone().unwrap_or_else(|| marked(&merged, arguments));
     if session.format() == Format::Json {
-        let conflicts = serde_json::to_value(&merged.conflicts).unwrap_or_default();
+        let open = if is_done { Vec::new() } else { merged.conflicts };
+        let conflicts = serde_json::to_value(&open).unwrap_or_default();
         let notices: Vec<String> = merged.notices.iter().map(ToString::to_string).collect();
-        let answer = json!({"merged": merged.text, "conflicts": conflicts, "notices": notices, "how": merged.how});
+        let answer =
+            json!({"merged": favored.or(merged.text), "conflicts": conflicts, "notices": notices, "how": merged.how});
         session.out.data(&format!("{answer}\n"));
     } else if arguments.stdout {
         session.out.data(&text);
@@ -130,7 +160,7 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Result<Ex
             session.note(&notice.to_string());
         }
     }
-    Ok(if merged.conflicts.is_empty() { ExitCode::Done } else { ExitCode::Answer })
+    Ok(if is_done { ExitCode::Done } else { ExitCode::Answer })
 }
 
 fn marked(merged: &FileMerge, arguments: &MergeFile) -> String {

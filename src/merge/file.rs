@@ -10,11 +10,11 @@ use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind};
 use super::document::{self, Documents, Refused};
 use super::finding::{Findings, Sides};
 use super::piece::{Rope, Strand};
-use super::present::{MarkerLabels, MarkerStyle, with_markers};
+use super::present::{MarkerLabels, MarkerStyle, favoring, with_markers};
 use super::rules::{Rules, Subject, Take};
 use super::sound::{doubles_more, is_sound};
 use super::template;
-use super::text::{Hunk, TextMerge, has_markers, merge_text, merge_text_marked};
+use super::text::{Favor, Hunk, TextMerge, has_markers, merge_text, merge_text_favoring, merge_text_marked};
 use super::tree::Three;
 use super::variables;
 use crate::base::{RepoPath, sha256};
@@ -59,6 +59,14 @@ impl FileMerge {
         match &self.plain {
             Some(texts) => merge_text_marked(texts.as_ref().map(String::as_str), style, labels).0,
             None => with_markers(&self.rope, style, labels),
+        }
+    }
+
+    /// Writes the text with the lines of a side, or of both, at each conflict; where a file has no structure it is git's text.
+    pub fn favoring(&self, favor: Favor) -> String {
+        match &self.plain {
+            Some(texts) => merge_text_favoring(texts.as_ref().map(String::as_str), favor),
+            None => favoring(&self.rope, favor),
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Pure. Conflict markers, cut at the borders of entries.
+//! Pure. What stands at places that are open: conflict markers, cut at the borders of entries, or the lines of a side or of both.
 //!
 //! Not here: which lines are in conflict (`file`).
 
 use super::line_diff::lines;
 use super::piece::{Rope, Strand};
+use super::text::Favor;
 use super::tree::Three;
 
 /// Characters of a marker, as git writes it.
@@ -51,6 +52,32 @@ pub(super) fn with_markers(rope: &Rope, style: MarkerStyle, labels: MarkerLabels
         }
     }
     out
+}
+
+/// Writes a text with the lines of a side, or of both, at its open places.
+pub(super) fn favoring(rope: &Rope, favor: Favor) -> String {
+    match favor {
+        Favor::Ours => rope.ours(),
+        Favor::Theirs => rope.side(|sides| &sides.theirs),
+        Favor::Union => {
+            let end = if rope.ours().contains("\r\n") { "\r\n" } else { "\n" };
+            let mut out = String::new();
+            for strand in &rope.0 {
+                match strand {
+                    Strand::Plain(text) => out.push_str(text),
+                    Strand::Open(open) => {
+                        let Three { base: _, ours, theirs } = &open.sides;
+                        out.push_str(ours);
+                        if !ours.is_empty() && !ours.ends_with('\n') {
+                            out.push_str(end);
+                        }
+                        out.push_str(theirs);
+                    }
+                }
+            }
+            out
+        }
+    }
 }
 
 struct Marks<'a> {

@@ -45,14 +45,7 @@ pub fn merge_text(base: &str, ours: &str, theirs: &str) -> TextMerge {
 /// takes off what both sides share at its ends.
 pub fn merge_text_marked(texts: Three<&str>, style: MarkerStyle, labels: MarkerLabels<'_>) -> (String, usize) {
     let merged = merge_for(texts, style);
-    let mut rope = Rope::default();
-    for (number, (before, hunk)) in merged.parts().into_iter().enumerate() {
-        rope.push_str(&before);
-        if let Some(Hunk { line: _, base, ours, theirs }) = hunk.cloned() {
-            rope.push(Rope::open(vec![number], Three { base, ours, theirs }));
-        }
-    }
-    (present::with_markers(&rope, style, labels), merged.conflicts.len())
+    (present::with_markers(&merged.rope(), style, labels), merged.conflicts.len())
 }
 
 /// What stands where both sides changed the same lines, as `git merge-file` takes it with `--ours`, `--theirs` and `--union`.
@@ -68,24 +61,7 @@ pub enum Favor {
 
 /// Merges by lines and leaves nothing to decide.
 pub fn merge_text_favoring(texts: Three<&str>, favor: Favor) -> String {
-    let merged = merge_for(texts, MarkerStyle::Merge);
-    let mut out = String::with_capacity(merged.text.len());
-    for (before, hunk) in merged.parts() {
-        out.push_str(&before);
-        let Some(hunk) = hunk else { continue };
-        match favor {
-            Favor::Ours => out.push_str(&hunk.ours),
-            Favor::Theirs => out.push_str(&hunk.theirs),
-            Favor::Union => {
-                out.push_str(&hunk.ours);
-                if !hunk.ours.is_empty() && !hunk.ours.ends_with('\n') {
-                    out.push('\n');
-                }
-                out.push_str(&hunk.theirs);
-            }
-        }
-    }
-    out
+    present::favoring(&merge_for(texts, MarkerStyle::Merge).rope(), favor)
 }
 
 fn merge_for(texts: Three<&str>, style: MarkerStyle) -> TextMerge {
@@ -110,6 +86,17 @@ fn merge_for(texts: Three<&str>, style: MarkerStyle) -> TextMerge {
 }
 
 impl TextMerge {
+    fn rope(&self) -> Rope {
+        let mut rope = Rope::default();
+        for (number, (before, hunk)) in self.parts().into_iter().enumerate() {
+            rope.push_str(&before);
+            if let Some(Hunk { line: _, base, ours, theirs }) = hunk.cloned() {
+                rope.push(Rope::open(vec![number], Three { base, ours, theirs }));
+            }
+        }
+        rope
+    }
+
     /// Returns the text in parts: what is settled, and the conflict behind it; behind the last part there is none.
     pub(super) fn parts(&self) -> Vec<(String, Option<&Hunk>)> {
         let mut rest = lines(&self.text).into_iter();

@@ -255,6 +255,12 @@ const EXAMPLES: &[Example] = &[
         "a: 2\nb: 2\n",
     ),
     author("", "wild merge-file base.yaml mine.yaml upstream.yaml -o json", 0, "\"conflicts\":[]"),
+    author(
+        "printf 'a\n' > base.txt; printf 'a\nb\n' > mine.txt; printf 'a\nc\n' > upstream.txt",
+        "wild merge-file base.txt mine.txt upstream.txt --stdout --union",
+        0,
+        "a\nb\nc\n",
+    ),
     author("", "wild merge-file --style zdiff3 base.yaml mine.yaml upstream.yaml apps/web/a.yaml 7", 0, ""),
     author("", "wild merge-file base.yaml mine.yaml upstream.yaml", 0, ""),
 ];

@@ -12,6 +12,7 @@ mod help;
 mod input;
 mod line;
 mod machine;
+mod merge_file;
 mod proxy;
 mod sandbox;
 mod scripts_api;
