@@ -1,5 +1,7 @@
 //! Pure. Tests of whole merges: the recorded situations, each in a directory of its own.
 
+mod rows;
+
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 

@@ -1,0 +1,158 @@
+//! Pure. Rules of one entry and of the merge by lines beside the one by structure, row by row.
+//!
+//! Not here: whole situations (`tests`), limits (`rules`).
+
+use crate::base::RepoPath;
+use crate::merge::{ConflictKind, FileMerge, How, NoticeKind, Rules, Three, merge_file, merge_text};
+
+fn merge(name: &str, [base, ours, theirs]: [&str; 3]) -> FileMerge {
+    let path = RepoPath::parse(&format!("apps/inkpot/{name}")).unwrap();
+    let merged =
+        merge_file(&path, Three { base: Some(base), ours: Some(ours), theirs: Some(theirs) }, &Rules::default());
+    assert_eq!(merged.guard, None);
+    merged
+}
+
+/// What a merge comes to: how it was made, conflicts by kind and place, notices, the text.
+type Row<'a> = (How, &'a [(ConflictKind, &'a str)], &'a [NoticeKind], &'a str);
+
+fn check(name: &str, sides: [&str; 3], expected: Row<'_>) {
+    let merged = merge(name, sides);
+    let conflicts: Vec<(ConflictKind, &str)> = merged.conflicts.iter().map(|it| (it.kind, it.key.as_str())).collect();
+    let notices: Vec<NoticeKind> = merged.notices.iter().map(|it| it.kind).collect();
+    let found: Row<'_> = (merged.how, &conflicts, &notices, merged.text.as_deref().unwrap_or_default());
+    assert_eq!(found, expected, "{sides:?}");
+}
+
+/// Returns whether the lines of a case merge cleanly, and to what.
+fn by_lines([base, ours, theirs]: [&str; 3]) -> Option<String> {
+    let merged = merge_text(base, ours, theirs);
+    merged.conflicts.is_empty().then_some(merged.text)
+}
+
+const FILE: &str = "values.yaml";
+
+#[test]
+fn where_both_merges_say_the_same_the_bytes_are_gits() {
+    // By structure the new entry would stand before the blank line.
+    let sides = ["a: 1\nb: 1\nc: 1\nd: 1\n", "a: 2\nb: 1\nc: 1\nd: 1\n", "a: 1\nb: 1\nc: 1\nd: 1\n\n\ne: 1\n"];
+    let lines = by_lines(sides).unwrap();
+    check(FILE, sides, (How::Structural, &[], &[], &lines));
+}
+
+#[test]
+fn where_the_lines_say_something_else_structure_holds_and_that_is_said() {
+    let list = |items: &str| format!("env:\n{items}other: 1\nmore: 1\n");
+    let (a, b) = ("- name: a\n  value: one\n", "- name: b\n  value: two\n");
+    let rest = "- name: x\n  value: 3\n- name: y\n  value: 4\n- name: z\n  value: 5\n";
+    let base = list(&format!("{a}{b}{rest}"));
+    // Ours moved an item; to lines, the edit of theirs belongs where it was.
+    let ours = list(&format!("{a}{b}{rest}- name: new\n  value: same\n"));
+    let theirs = list(&format!("- name: new\n  value: same\n{a}{b}{rest}"));
+    let sides = [base.as_str(), &ours, &theirs];
+    assert_eq!(by_lines(sides).unwrap().matches("name: new").count(), 2, "to lines these are two items");
+    let merged = merge(FILE, sides);
+    assert!(merged.conflicts.is_empty());
+    assert_eq!(merged.text.unwrap().matches("name: new").count(), 1);
+    assert_eq!(merged.notices.iter().map(|it| it.kind).collect::<Vec<_>>(), [NoticeKind::LineMergeDiffers]);
+}
+
+#[test]
+fn where_only_the_lines_conflict_structure_holds() {
+    let sides = ["a: 1\nb: 1\n", "a: 2\nb: 1\n", "a: 1\nb: 2\n"];
+    assert_eq!(by_lines(sides), None);
+    check(FILE, sides, (How::Structural, &[], &[], "a: 2\nb: 2\n"));
+}
+
+#[test]
+fn where_only_structure_conflicts_sound_lines_hold_and_others_do_not() {
+    // Both took the list apart in ways that cannot be aligned, and lines can.
+    let sides = ["w: |\n  a\n  b\n  c\n  d\n", "w: |\n  A\n  b\n  c\n  d\n", "w: |\n  a\n  b\n  c\n  D\n"];
+    let lines = by_lines(sides).unwrap();
+    check(FILE, sides, (How::Structural, &[], &[], &lines));
+    // Lines would have the key twice, with two values.
+    let pad = "p: 1\nq: 1\nr: 1\ns: 1\n";
+    let (base, ours, theirs) = (pad.to_owned(), format!("k: 1\n{pad}"), format!("{pad}k: 2\n"));
+    let sides = [base.as_str(), &ours, &theirs];
+    assert_eq!(by_lines(sides).unwrap().matches("k: ").count(), 2);
+    check(FILE, sides, (How::Structural, &[(ConflictKind::BothAdded, "k")], &[], &ours));
+}
+
+#[test]
+fn where_both_merges_conflict_the_conflicts_are_those_of_structure() {
+    let sides = ["a: 1\nb: 1\n", "a: 2\nb: 2\n", "a: 3\nb: 1\n"];
+    assert_eq!(by_lines(sides), None);
+    check(FILE, sides, (How::Structural, &[(ConflictKind::Value, "a")], &[], "a: 2\nb: 2\n"));
+}
+
+#[test]
+fn what_has_no_structure_is_merged_by_lines_hunk_by_hunk() {
+    let pad = "- x: [\nb: 1\nc: 1\nd: 1\n";
+    let text = |a: &str, e: &str| format!("a: {a}\n{pad}e: {e}\n");
+    let sides = [text("1", "1"), text("2", "1"), text("1", "2")];
+    let sides = sides.each_ref().map(String::as_str);
+    check(FILE, sides, (How::Lines, &[], &[NoticeKind::Unparsable], &text("2", "2")));
+    let sides = [text("1", "1"), text("2", "2"), text("3", "3")];
+    let sides = sides.each_ref().map(String::as_str);
+    let two = [(ConflictKind::Text, ""), (ConflictKind::Text, "")];
+    check(FILE, sides, (How::Lines, &two, &[NoticeKind::Unparsable], &text("2", "2")));
+}
+
+#[test]
+fn lines_that_would_spoil_what_both_sides_can_read_are_one_conflict() {
+    // Only base does not read, so there is nothing to compare by structure.
+    let rest = "b: 1\nc: 1\nd: 1\ne: 1\nf: 1\n";
+    let (base, ours, theirs) =
+        (format!("z: 1\na: [\n{rest}"), format!("k: 1\nz: 1\na: []\n{rest}"), format!("z: 1\na: []\n{rest}k: 2\n"));
+    let sides = [base.as_str(), &ours, &theirs];
+    assert_eq!(by_lines(sides).unwrap().matches("k: ").count(), 2);
+    check(FILE, sides, (How::Lines, &[(ConflictKind::Text, "")], &[], &ours));
+}
+
+#[test]
+fn a_deletion_counts_more_than_a_comment_or_another_style() {
+    let said = [NoticeKind::DeletedDespiteComment];
+    check(FILE, ["a: 1\nb: 1\n", "a: 1\n", "a: 1\nb: 1 # why\n"], (How::Structural, &[], &said, "a: 1\n"));
+    check(FILE, ["a: 1\nb: 1\n", "a: 1\nb: 1 # why\n", "a: 1\n"], (How::Structural, &[], &said, "a: 1\n"));
+    let merged = merge(FILE, ["a: 1\nb: x\n", "a: 1\n", "a: 1\nb: \"x\"\n"]);
+    assert_eq!((merged.conflicts.len(), merged.text.as_deref()), (0, Some("a: 1\n")));
+}
+
+#[test]
+fn the_header_of_a_block_text_is_a_value_of_its_own() {
+    let text = |header: &str, line: &str| format!("w: {header}\n  {line}\n  b\nx: 1\n");
+    let (base, ours, theirs) = (text("|", "a"), text("|-", "a"), text("|", "A"));
+    let merged = merge(FILE, [&base, &ours, &theirs]);
+    assert_eq!((merged.conflicts.len(), merged.text), (0, Some(text("|-", "A"))));
+}
+
+#[test]
+fn one_value_that_both_changed_is_one_conflict_whatever_it_is_made_of() {
+    for [base, ours, theirs] in [
+        ["reg.example/a:1", "mine.example/a:1", "reg.example/a:2"],
+        ["500m", "2", "1000m"],
+        ["https://a.example/x?ref=1", "https://b.example/x?ref=1", "https://a.example/x?ref=2"],
+    ] {
+        let text = |value: &str| format!("web:\n  at: {value}\n");
+        let sides = [base, ours, theirs].map(text);
+        let sides = sides.each_ref().map(String::as_str);
+        check(FILE, sides, (How::Structural, &[(ConflictKind::Value, "web.at")], &[], sides[1]));
+    }
+}
+
+#[test]
+fn tabs_as_indentation_are_merged_by_lines() {
+    let text = |a: &str, e: &str| format!("a: {a}\nm:\n\tx: 1\nc: 1\nd: 1\ne: {e}\n");
+    let sides = [text("1", "1"), text("2", "1"), text("1", "2")];
+    let sides = sides.each_ref().map(String::as_str);
+    check(FILE, sides, (How::Lines, &[], &[NoticeKind::Unparsable], &text("2", "2")));
+}
+
+#[test]
+fn a_map_whose_key_is_still_doubled_after_the_lines_is_a_conflict() {
+    let text = |x: &str, y: &str| format!("m:\n  x: {x}\n  x: 2\n  y: {y}\nz: 1\n");
+    let sides = [text("1", "1"), text("3", "1"), text("4", "1")];
+    let merged = merge(FILE, sides.each_ref().map(String::as_str));
+    assert_eq!(merged.text.as_deref(), Some(sides[1].as_str()));
+    assert_eq!(merged.conflicts.len(), 1, "{:?}", merged.conflicts);
+}
