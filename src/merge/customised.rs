@@ -34,20 +34,18 @@ pub(super) fn take_customised(trees: Three<&FileTree>, rules: &Rules, merged: &m
     if !trees.ours.paths().any(is_customised) && !trees.theirs.paths().any(is_customised) {
         return;
     }
-    let sides = sides(trees);
-    let mut withheld = Withheld::default();
+    let (sides, is_of_branch) = (sides(trees), is_of_branch(trees));
+    let (mut withheld, mut rules) = (Withheld::default(), rules.clone());
     for trio in rename::pair(sides.as_ref(), rules.limits.comparisons) {
         // New files of the package that nobody customised.
-        let is_of_package = trio.base.is_none() && trio.ours.is_none() && !is_of_branch(trees);
-        if is_of_package {
+        if trio.base.is_none() && trio.ours.is_none() && !is_of_branch {
             continue;
         }
         let text = |path: &Option<RepoPath>, tree: &FileTree| -> String {
             path.as_ref().and_then(|path| tree.text(path.as_str())).unwrap_or_default().to_owned()
         };
         let texts = [text(&trio.base, &sides.base), text(&trio.ours, &sides.ours), text(&trio.theirs, &sides.theirs)];
-        let templates = templates_in(&texts.each_ref().map(String::as_str));
-        let mut rules = Rules { templates, ..rules.clone() };
+        rules.templates = templates_in(&texts.each_ref().map(String::as_str));
         settle(&trio, sides.as_ref(), &mut withheld, (&mut rules, merged));
     }
 }
@@ -79,8 +77,11 @@ fn sides(trees: Three<&FileTree>) -> Three<FileTree> {
 /// Returns the files of a package that a tree shows, each at the path that it has once it is customised.
 fn shown(tree: &FileTree) -> FileTree {
     let moved = |path: &RepoPath| {
-        let [apps, app, view, rest] = path.as_str().splitn(4, '/').collect::<Vec<_>>()[..] else { return None };
-        (apps == "apps" && view == VIEW).then(|| RepoPath::parse(&format!("{apps}/{app}/{CUSTOM}/{rest}")).ok())?
+        let parts: Vec<&str> = path.as_str().splitn(4, '/').collect();
+        match parts.as_slice() {
+            ["apps", app, VIEW, rest] => RepoPath::parse(&format!("apps/{app}/{CUSTOM}/{rest}")).ok(),
+            _ => None,
+        }
     };
     tree.iter().filter_map(|(path, file)| Some((moved(path)?, file.clone()))).collect()
 }
