@@ -13,6 +13,7 @@ mod order;
 mod presence;
 mod restart;
 mod secrets;
+mod templates;
 mod updates;
 mod waiting;
 mod weather;

@@ -9,10 +9,10 @@ use std::time::Duration;
 use rewild::base::Timestamp;
 use rewild::daemon::{Daemon, Handle, Start, Work};
 use rewild::git::{self, Layout, Repository};
-use rewild::model::{AppName, AppState, CommitId, Operation, OperationState, Reason, Request, Trigger};
+use rewild::model::{AppName, AppState, CommitId, InstanceName, Operation, OperationState, Reason, Request, Trigger};
 use rewild::package;
 use rewild::sandbox::{self, Sandbox};
-use rewild::settings::{DaemonSettings, StateDirectory};
+use rewild::settings::{DaemonSettings, InstanceEntry, StateDirectory};
 use rewild::target::{Access, Patience};
 use serde_json::json;
 
@@ -148,6 +148,22 @@ impl<C: Ground> World<C> {
         self.handle = self.daemon.instance("home").unwrap();
     }
 
+    /// Stops the daemon and returns why one with a second instance, on another branch of the same repository, does not start.
+    pub(crate) async fn second_instance(&mut self, branch: &str) -> String {
+        self.daemon.stop().await;
+        let mut settings = self.settings.clone();
+        let first = settings.instances[0].clone();
+        settings.instances.push(InstanceEntry {
+            name: InstanceName::parse("second").unwrap(),
+            branch: branch.to_owned(),
+            ..first
+        });
+        let state = StateDirectory::open(&self.root.join("state")).unwrap();
+        let access = Some(Access::Text(self.cluster.kubeconfig()));
+        let start = Start { state, clock: self.clock, access, work: Work::Requests };
+        Daemon::start(settings, start).await.err().unwrap().to_string()
+    }
+
     /// Stops the daemon, loses its store and starts another.
     pub(crate) async fn restart_without_store(&mut self) {
         self.daemon.stop().await;
@@ -180,13 +196,39 @@ impl<C: Ground> World<C> {
         (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
+    /// Stops the daemon and starts another that keeps the instance equal to a forge, which hides our refs and takes none; returns where it
+    /// lies.
+    pub(crate) async fn restart_beside_a_forge(&mut self) -> String {
+        let forge = self.root.join("forge.git").display().to_string();
+        assert!(self.git(&["init", "-q", "--bare", "-b", "main", &forge]).0);
+        assert!(self.git(&["--git-dir", &forge, "config", "transfer.hideRefs", "refs/wild"]).0);
+        self.settings.instances[0].remote = forge.clone();
+        self.restart().await;
+        forge
+    }
+
+    /// Stops the daemon and starts another that has nothing but what a forge shows.
+    pub(crate) async fn restart_on_a_clone_of(&mut self, forge: &str) {
+        self.daemon.stop().await;
+        let home = self.root.join("home.git");
+        std::fs::remove_dir_all(&home).unwrap();
+        assert!(self.git(&["clone", "-q", "--bare", forge, &home.display().to_string()]).0);
+        self.repository = Repository::open(&home).await.unwrap();
+        self.restart_without_store().await;
+    }
+
     /// Runs a script as a person does in a fresh clone of the instance repository.
     pub(crate) fn in_a_clone(&self, script: &str) {
+        self.in_a_clone_of(&self.root.join("home.git").display().to_string(), script);
+    }
+
+    /// Runs a script as a person does in a fresh clone of a repository.
+    pub(crate) fn in_a_clone_of(&self, path: &str, script: &str) {
         let clone = tempfile::tempdir_in(&self.root).unwrap();
         let identity = "git config user.name alice && git config user.email alice@example.org";
         let script = format!("git clone -q \"$1\" \"$2\" && cd \"$2\" && {identity}\n{script}");
         let mut shell = std::process::Command::new("sh");
-        shell.args(["-euc", &script, "sh"]).arg(self.root.join("home.git")).arg(clone.path().join("clone"));
+        shell.args(["-euc", &script, "sh"]).arg(path).arg(clone.path().join("clone"));
         // The person has no configuration, whatever whoever runs the tests has.
         shell.envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null")]);
         let output = shell.output().unwrap();

@@ -226,6 +226,96 @@ async fn a_lost_ref_of_generations_is_found_in_the_history_of_the_branch() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_forge_that_hides_our_refs_costs_nothing() {
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb", "quickcache", "photobox"]).await;
+    world.edit(SERVER, "cpu: 100m", "cpu: 200m").await;
+    let forge = world.restart_beside_a_forge().await;
+    let there = |world: &World, name: &str| world.git(&["--git-dir", &forge, "rev-parse", "-q", "--verify", name]).1;
+    let here = |world: &World, name: &str| world.git(&["rev-parse", "-q", "--verify", name]).1;
+    world.publish("photobox 1.1").await;
+    world.done(update("photobox")).await;
+    let branch = "refs/heads/wild/update/photobox";
+    let has_branch = async || !there(&world, branch).is_empty() && there(&world, branch) == here(&world, branch);
+    world.until("the forge has the update", has_branch).await;
+    // A person has nothing but what the forge shows.
+    world.in_a_clone_of(
+        &forge,
+        "test -z \"$(git ls-remote origin 'refs/wild/*')\"
+         git merge -q --no-edit origin/wild/update/photobox
+         git rm -q .wild/conflicts/photobox.yaml
+         git commit -q -m 'keep our processors'
+         git push -q origin main",
+    );
+    world.handle.fetch();
+    world
+        .until("nothing waits", async || {
+            world.state("photobox").await.unwrap().conflicts == 0
+                && world.repository.head("wild/update/photobox").await.unwrap().is_none()
+        })
+        .await;
+    joined(&world).await;
+    world.healthy("photobox").await;
+    let is_equal = async || there(&world, "main") == here(&world, "main") && there(&world, branch).is_empty();
+    world.until("the forge has what we have", is_equal).await;
+    let generation = here(&world, GENERATED);
+    assert_eq!(world.git(&["--git-dir", &forge, "for-each-ref", "refs/wild"]).1, "", "it took none of our refs");
+
+    world.restart_on_a_clone_of(&forge).await;
+    assert_eq!(here(&world, GENERATED), "", "the clone brought none");
+    world.publish("photobox 2.0").await;
+    world.done(update("photobox")).await;
+    assert_eq!(here(&world, &format!("{GENERATED}~1")), generation, "the chain goes on where it was");
+    joined(&world).await;
+    let text = world.file("main", SERVER).await.unwrap();
+    assert!(text.contains("cpu: 200m") && text.contains("photobox/server:2.0"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_instances_in_one_repository_are_refused_because_their_generations_would_mix() {
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    world.in_a_clone(
+        "git checkout -q -b second && sed -i 's/instanceId: .*/instanceId: q2m5xdk3f7/' .wild/config.yaml
+         git commit -q -am 'another instance' && git push -q origin second",
+    );
+    let refused = world.second_instance("second").await;
+    assert!(refused.contains("open the instance second: the instance home lies in the same repository"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_that_no_version_explains_stands_on_its_own_files() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\ndata: {by: hand}\n";
+    let list = "namespace: quickcache\nresources: [own.yaml]\n";
+    let files = [("apps/quickcache/kustomization.yaml", Some(list)), ("apps/quickcache/own.yaml", Some(object))];
+    let before = world.push("an app of our own", &files).await.to_string();
+    world.healthy("quickcache").await;
+    let ended = world.done(Request::Adopt { app: app("quickcache"), package: None }).await;
+    assert!(
+        ended.message.starts_with("quickcache stands on its own files, because the nearest version is 7.0 at "),
+        "{}",
+        ended.message
+    );
+    assert!(ended.message.contains("cannot be told from upstream text"), "{}", ended.message);
+    let told = world.git(&["log", "-1", "--format=%b", "main"]).1.replace('\n', " ");
+    assert!(told.contains("cannot be told from upstream text, and the next update brings upstream text."), "{told}");
+    let generated = "refs/wild/generated/quickcache";
+    assert!(world.git(&["merge-base", "--is-ancestor", generated, "main"]).0);
+    for from in [before.as_str(), generated] {
+        let range = ["diff", "--exit-code", from, "main", "--", "apps/quickcache", ":!apps/quickcache/.package"];
+        assert!(world.git(&range).0, "{from}: an adoption changes no file of the app");
+    }
+    world.look_again("quickcache").await;
+    world.healthy("quickcache").await;
+    assert!(world.file("main", "apps/quickcache/deployment.yaml").await.is_none(), "nothing comes by itself");
+    let head = world.head().await.to_string();
+    world.done(update("quickcache")).await;
+    assert_eq!(world.git(&["rev-parse", "main^1"]).1.trim(), head);
+    assert!(world.file("main", "apps/quickcache/deployment.yaml").await.is_some());
+    assert_eq!(world.file("main", "apps/quickcache/own.yaml").await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_app_that_left_its_package_comes_back_with_its_edits() {
     let world = World::start(&["stonedb 15.5"]).await;
     installed(&world, &["stonedb", "quickcache", "photobox"]).await;

@@ -129,6 +129,58 @@ async fn an_update_merged_by_plain_git_is_finished_also_if_its_branch_was_taken_
     is_finished_by(BY_PLAIN_GIT, AND_DROP).await;
 }
 
+/// A second version comes while a person decides about the first.
+async fn with_two_waiting_generations() -> (World, String) {
+    let world = with_a_waiting_update().await;
+    let (base, first) = (world.git(&["merge-base", "main", GENERATED]).1, rev_parse(&world, GENERATED));
+    world.publish("photobox 2.0").await;
+    world.done(update("photobox")).await;
+    assert_eq!(world.state("photobox").await.unwrap().conflicts, 1);
+    assert_eq!(rev_parse(&world, &format!("{GENERATED}~1")), first);
+    assert_eq!(rev_parse(&world, &format!("{GENERATED}~2")), base.trim());
+    assert_eq!(world.git(&["merge-base", "main", GENERATED]).1, base, "the chain is two ahead of the branch");
+    let tip = rev_parse(&world, GENERATED);
+    (world, tip)
+}
+
+/// Both versions are there, once, and nothing is left to merge.
+async fn holds_both(world: &World, tip: &str) {
+    world.healthy("photobox").await;
+    assert_eq!(rev_parse(world, GENERATED), tip);
+    assert!(world.git(&["merge-base", "--is-ancestor", tip, "main"]).0);
+    let text = world.file("main", SERVER).await.unwrap();
+    let parts = ["cpu: 200m", "photobox/server:2.0", "periodSeconds: 5", "memory: 768Mi"];
+    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    assert!(world.file("main", "apps/photobox/worker-deployment.yaml").await.is_some());
+    assert_eq!(world.file("main", "apps/photobox/worker.yaml").await, None);
+    let head = world.head().await;
+    world.done(update("photobox")).await;
+    assert_eq!(world.head().await, head, "there is nothing left to merge");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_generations_that_wait_are_finished_at_once_by_a_request() {
+    let (world, tip) = with_two_waiting_generations().await;
+    assert_eq!(rev_parse(&world, "wild/update/photobox^2"), tip);
+    let decisions = vec![Decision::new(None, Take::Mine)];
+    world.done(Request::Resolve { app: app("photobox"), decisions }).await;
+    assert_eq!(rev_parse(&world, "main^2"), tip);
+    holds_both(&world, &tip).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_generations_that_wait_are_finished_at_once_by_plain_git() {
+    let (world, tip) = with_two_waiting_generations().await;
+    finish(&world, BY_PLAIN_GIT, "main");
+    world
+        .until("nothing waits", async || {
+            world.state("photobox").await.unwrap().conflicts == 0
+                && world.repository.head("wild/update/photobox").await.unwrap().is_none()
+        })
+        .await;
+    holds_both(&world, &tip).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_old_merges_chose_is_learned_when_the_ref_is_lost() {
     let world = with_a_waiting_update().await;
