@@ -548,6 +548,12 @@ async fn remembered(instance: &Instance) -> BTreeSet<AppName> {
     // An app that is gone is forgotten by its last pass, which an earlier process may not have ended.
     if let Ok(states) = instance.store.app_states(&instance.id).await {
         apps.extend(states.iter().map(|state| state.name.clone()));
+        // A store that knows nothing is a new one; what was removed while the old one was there may not be gone.
+        if states.is_empty()
+            && let Ok(departed) = pipeline::departed(instance).await
+        {
+            apps.extend(departed);
+        }
     }
     if let Ok(inventories) = instance.store.inventories(&instance.id).await {
         apps.extend(inventories.into_iter().map(|(app, _)| app));

@@ -8,10 +8,11 @@ use serde_json::Value;
 
 use crate::base::Timestamp;
 use crate::health::{self, Health, HealthState};
-use crate::model::{DriftPolicy, HealthRule, Object, ObjectId, OwnEntry, RecordState};
+use crate::model::{DriftPolicy, HealthRule, Object, ObjectId, OwnEntry, Record, RecordState};
 use crate::plan::marks::Identity;
 use crate::plan::{
-    Desired, Ending, Existing, Freshness, Live, NamespaceState, Presence, Snapshot, TargetState, namespace, owner,
+    Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Presence, Snapshot, TargetState, namespace,
+    owner,
 };
 use crate::target::{LiveObject, Reachability, Refusal, RefusalKind, Target, WatchState};
 
@@ -27,8 +28,10 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
     }
     fill_namespace(snapshot, target).await?;
     fill_neighbours(snapshot, target).await?;
+    let mut known = 0;
     for (id, api_version) in ids {
         if let Some(live) = target.live(&id) {
+            known += usize::from(live.app == snapshot.app.as_str());
             snapshot.live.insert(id, from_watch(live));
             continue;
         }
@@ -61,7 +64,51 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
     for id in unknown {
         recover(snapshot, target, id).await?;
     }
+    if target.count(snapshot.app.as_str()) > known {
+        find(snapshot, target).await?;
+    }
     fill_values(snapshot, target).await;
+    Ok(())
+}
+
+/// Takes objects of the app that are neither wanted nor remembered back into the inventory: its record was lost after the object was wanted
+/// last. Labels can be copied, so all of our marks and our own entry among the managers must be there.
+async fn find(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
+    for (id, api_version) in target.members(snapshot.app.as_str()) {
+        if snapshot.live.contains_key(&id) {
+            continue;
+        }
+        let (Some(live), Seen::Answer(Some(object))) =
+            (target.live(&id), seen(target.metadata(&id, &api_version).await)?)
+        else {
+            continue;
+        };
+        let Owner::Us { hash, fields, time, generation } = owner::owner_of(&object, snapshot.identity()) else {
+            continue;
+        };
+        if hash.is_empty() || fields.is_empty() {
+            continue;
+        }
+        let uid = text(&object, "uid");
+        let state = RecordState::Applied;
+        let record = Record {
+            id: id.clone(),
+            api_version,
+            state,
+            uid,
+            hash,
+            fields,
+            time,
+            generation,
+            created: false,
+            commit: None,
+        };
+        let key = (id.group.clone(), id.kind.clone());
+        snapshot.freshness.entry(key).or_insert_with(|| freshness(target.watch_state(&id.group, &id.kind)));
+        snapshot.live.insert(id, from_watch(live));
+        snapshot.inventory.insert(record.clone());
+        snapshot.found.push(record);
+    }
     Ok(())
 }
 

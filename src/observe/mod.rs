@@ -79,6 +79,12 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
     let Observation { instance, app, commit, files, presence, settings, secrets, hash_key, inventory, .. } =
         &observation;
     let built = desired::build(&desired::Source { app, files, secrets, hash_key });
+    let last = match &built.desired {
+        Desired::Objects(objects) => {
+            objects.iter().map(|it| Kind::of(&it.object.id(), it.object.api_version())).collect()
+        }
+        Desired::Unreadable(_) => BTreeSet::new(),
+    };
     let parent = apply_set::parent_id(instance, &settings.cluster.control_namespace);
     let mut snapshot = Snapshot {
         instance: (*instance).clone(),
@@ -89,6 +95,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         presence: *presence,
         desired: of_presence(built.desired, *presence),
         inventory: inventory.clone(),
+        found: Vec::new(),
         live: Default::default(),
         existing: Default::default(),
         done: Default::default(),
@@ -107,7 +114,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         ask: observation.ask.clone(),
         now: observation.now,
     };
-    if *presence == Presence::Vanished || (*presence != Presence::Kept && snapshot.inventory.is_empty()) {
+    if is_idle(&snapshot, &last, observation.target).await {
         // Nothing of this app is or was in the cluster, or nothing may be concluded: no request is worth it.
         return Observed { snapshot, payloads: built.payloads };
     }
@@ -115,6 +122,21 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         note_unreachable(&mut snapshot, observation.target, &refusal);
     }
     Observed { snapshot, payloads: built.payloads }
+}
+
+/// Returns whether nothing is to be done about an app that is not there. One that was removed and of which nothing is remembered may have
+/// been forgotten with the store: then the watches of its kinds still show its objects.
+async fn is_idle(snapshot: &Snapshot, last: &BTreeSet<Kind>, target: &dyn Target) -> bool {
+    match snapshot.presence {
+        Presence::Kept => false,
+        Presence::Vanished => true,
+        Presence::Added => snapshot.inventory.is_empty(),
+        Presence::RemovedKeepingData | Presence::RemovedWithData => {
+            // A target that does not answer is asked again by the ordinary look once it does.
+            let is_forgotten = snapshot.inventory.is_empty();
+            is_forgotten && target.watch(last).await.is_ok() && target.count(snapshot.app.as_str()) == 0
+        }
+    }
 }
 
 /// Leaves of what an app wanted before it was removed what is still of use.

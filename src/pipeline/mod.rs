@@ -41,7 +41,7 @@ pub use commit::Committed;
 pub use instance::{Instance, Opening};
 pub use overview::{Overview, overview};
 use read::{Merge, Sight};
-pub use read::{Read, conflicts, conflicts_file, remembered, settings};
+pub use read::{Read, conflicts, conflicts_file, departed, remembered, settings};
 pub use remote::{is_on_its_way, remote_trouble, sync_remote};
 pub use secrets::{Making, Origin, SecretChange, SecretState, Trial, make_secret, secrets, set_secret};
 use skip::skips;

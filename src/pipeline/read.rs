@@ -3,6 +3,7 @@
 //! Only the app's own files are read; what compiling has to know of the other apps comes from the overview of the head.
 //! Not here: fetching (`upstream.rs`), the cluster (`observe`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::ancestry::{self, generations};
@@ -22,6 +23,8 @@ use crate::plan::Presence;
 const MAX_VERSION_WALK: usize = 500;
 /// Commits that are searched for the one that removed an app.
 const MAX_REMOVAL_WALK: usize = 1;
+/// Commits that changed apps and are looked through for removed ones where nothing is remembered.
+const MAX_DEPARTED: usize = 1_000;
 
 /// What the read step found.
 pub struct Read {
@@ -395,6 +398,14 @@ async fn removed(instance: &Instance, app: &AppName, commit: &CommitId) -> Resul
         _ => Presence::RemovedKeepingData,
     };
     Ok((presence, last.parents.first().cloned()))
+}
+
+/// Returns the apps that the newest commits of the deployed branch removed on purpose.
+pub async fn departed(instance: &Instance) -> Result<BTreeSet<AppName>, Error> {
+    let overview = overview(instance).await?;
+    let log = instance.repository.first_parent_log(&overview.head, MAX_DEPARTED, &["apps"]).await?;
+    let named = log.iter().filter_map(|commit| AppName::parse(commit.trailer("Wild-Delete")?).ok());
+    Ok(named.filter(|app| !overview.apps.contains_key(app)).collect())
 }
 
 /// Returns what was said about the data of an app that was removed.

@@ -12,7 +12,7 @@ use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
     AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, Grants, HealthRule, IgnoreRule,
-    InstanceBudget, InstanceId, Inventory, Object, ObjectId, RecoverySettings, Suspension,
+    InstanceBudget, InstanceId, Inventory, Object, ObjectId, Record, RecoverySettings, Suspension,
 };
 
 /// The planner's input for one app on one target.
@@ -34,6 +34,8 @@ pub struct Snapshot {
     pub desired: Desired,
     /// What we remember.
     pub inventory: Inventory,
+    /// Those of them that were forgotten, as a store that is lost is, and were found again by their marks.
+    pub found: Vec<Record>,
     /// What the target reports about remembered and wanted objects, also about those whose instance label was taken off.
     pub live: BTreeMap<ObjectId, Live>,
     /// Objects that are wanted and there, and not remembered or of another incarnation than remembered: who owns them.

@@ -143,6 +143,9 @@ impl Sink for Recording<'_> {
 /// Stores what a plan found out about the inventory without any request: objects that are ours after a lost store, deletions that are
 /// verified.
 pub async fn settle(store: &Store, instance: &InstanceId, snapshot: &Snapshot, plan: &Plan) -> Result<(), Error> {
+    if !snapshot.found.is_empty() {
+        store.put_records(instance, &snapshot.app, &snapshot.found).await?;
+    }
     if !plan.recovered.is_empty() {
         store.put_records(instance, &snapshot.app, &plan.recovered).await?;
     }

@@ -238,6 +238,10 @@ pub trait Target: Send + Sync {
     fn note_jobs<'a>(&'a self, jobs: &'a [(ObjectId, Option<String>)]) -> Answer<'a, ()>;
     /// Returns what the watch knows of an object.
     fn live(&self, id: &ObjectId) -> Option<LiveObject>;
+    /// Returns how many objects with the mark of an app the watches show.
+    fn count(&self, app: &str) -> usize;
+    /// Returns the objects with the mark of an app that the watches show, each with the `apiVersion` that its kind is watched in.
+    fn members(&self, app: &str) -> Vec<(ObjectId, String)>;
     /// Returns a number that changes with everything that the watches see of an app's objects.
     fn seen(&self, app: &str) -> u64;
     /// Returns whether the watch of a kind can be trusted.

@@ -94,6 +94,15 @@ impl Target for Scripted {
         self.live.get(id).cloned()
     }
 
+    fn count(&self, app: &str) -> usize {
+        self.members(app).len()
+    }
+
+    fn members(&self, app: &str) -> Vec<(ObjectId, String)> {
+        let own = self.live.iter().filter(|(_, live)| live.app == app);
+        own.map(|(id, _)| (id.clone(), "v1".to_owned())).collect()
+    }
+
     fn seen(&self, _app: &str) -> u64 {
         0
     }

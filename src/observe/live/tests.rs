@@ -6,12 +6,13 @@ use serde_json::json;
 
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, CommitId, File, FileTree, InstanceId, Inventory, Object, ObjectId, Record, RecordState, Secrets, Settings,
+    AppName, CommitId, File, FileTree, InstanceId, Inventory, Object, ObjectId, OwnEntry, Record, RecordState, Secrets,
+    Settings,
 };
 use crate::observe::{Observation, observe};
-use crate::plan::{Ask, Owner, Presence, Snapshot, TargetState};
+use crate::plan::{Ask, Owner, Presence, Snapshot, TargetState, apply_set};
 use crate::target::scripted::Scripted;
-use crate::target::{Refusal, RefusalKind};
+use crate::target::{LiveObject, Refusal, RefusalKind};
 
 const SETTINGS: &str = r#"{"apiVersion": "rewild.dev/v1", "instanceId": "k3f7q2m5xd"}"#;
 const KUSTOMIZATION: &str = "namespace: blog\nresources: [deployment.yaml]\n";
@@ -109,4 +110,49 @@ async fn silence_in_the_middle_is_silence_of_the_target() {
     let silent = Refusal::new(RefusalKind::Timeout, "read Deployment blog/web: no answer within 10 s");
     let target = Scripted { objects: [namespace(), (web(), Err(silent))].into(), ..Scripted::default() };
     assert!(matches!(snapshot(&target, Inventory::default()).await.target, TargetState::Unreachable { .. }));
+}
+
+/// A config map as the watch and a read show it; copies of our labels by a person have no entry of ours.
+fn config(name: &str, entry: bool) -> (ObjectId, LiveObject, Object) {
+    let id = ObjectId::new("", "ConfigMap", "blog", name);
+    let manager = if entry { "wild" } else { "kubectl-create" };
+    let operation = if entry { "Apply" } else { "Update" };
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+        "name": name, "namespace": "blog", "uid": "u", "resourceVersion": "5",
+        "labels": {"rewild.dev/instance": "k3f7q2m5xd", "rewild.dev/app": "blog", "applyset.kubernetes.io/part-of": set()},
+        "annotations": {"rewild.dev/hash": "v1.h"},
+        "managedFields": [{"manager": manager, "operation": operation, "apiVersion": "v1", "time": "2026-11-21T12:00:00Z", "fieldsV1": {"f:data": {}}}]}});
+    let object = Object::from_value(object).unwrap();
+    let live = LiveObject {
+        uid: "u".into(),
+        resource_version: "5".into(),
+        generation: 0,
+        own: OwnEntry::of(object.at(&["metadata", "managedFields"])),
+        terminating: false,
+        health: None,
+        managed: None,
+        hash: "v1.h".into(),
+        app: "blog".into(),
+    };
+    (id, live, object)
+}
+
+fn set() -> String {
+    apply_set::id(&apply_set::parent_id(&InstanceId::parse("k3f7q2m5xd").unwrap(), "wild-system"))
+}
+
+#[tokio::test]
+async fn an_object_with_all_our_marks_that_nobody_remembers_is_found_and_a_copy_is_not() {
+    let mut target = Scripted { objects: [namespace()].into(), ..Scripted::default() };
+    for (name, entry) in [("ours", true), ("copy", false)] {
+        let (id, live, object) = config(name, entry);
+        target.live.insert(id.clone(), live);
+        target.objects.insert(id, Ok(object));
+    }
+    let seen = snapshot(&target, Inventory::default()).await;
+    let found: Vec<&str> = seen.found.iter().map(|record| record.id.name.as_str()).collect();
+    assert_eq!(found, ["ours"]);
+    assert_eq!(seen.inventory.records().count(), 1);
+    let plan = crate::plan::plan(&seen);
+    assert!(plan.actions.iter().all(|action| action.object.name != "copy"), "{plan:#?}");
 }

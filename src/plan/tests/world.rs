@@ -160,6 +160,7 @@ impl World {
                 presence: Presence::Kept,
                 desired: Desired::Objects(Vec::new()),
                 inventory: Inventory::default(),
+                found: Vec::new(),
                 live: BTreeMap::new(),
                 existing: BTreeMap::new(),
                 done: BTreeMap::new(),

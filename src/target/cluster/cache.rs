@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::health;
 use crate::model::{HealthRule, Object, ObjectId, OwnEntry};
-use crate::target::{LiveObject, TargetEvent, WatchState, Written};
+use crate::target::{Kind, LiveObject, TargetEvent, WatchState, Written};
 
 /// How long without event or bookmark until a watch counts as stale. The server sends a bookmark each minute.
 const FRESH_LIMIT: Duration = Duration::from_secs(180);
@@ -28,6 +28,8 @@ pub(super) struct Cache {
     rules: Arc<[HealthRule]>,
     /// By app, how often anything was seen that may change what follows from its objects.
     seen: BTreeMap<String, u64>,
+    /// By app, how many objects with its mark are there.
+    counts: BTreeMap<String, usize>,
     /// News that nobody has fetched yet; bounded by three per app.
     pub(super) news: BTreeSet<TargetEvent>,
 }
@@ -35,6 +37,7 @@ pub(super) struct Cache {
 /// One watched kind.
 #[derive(Default)]
 struct Watched {
+    api_version: String,
     synced: bool,
     unknown: bool,
     refused: bool,
@@ -60,12 +63,12 @@ struct Flight {
 
 impl Cache {
     /// Returns whether the watch of a kind is to be opened now, and notes that it is.
-    pub(super) fn open(&mut self, group: &str, kind: &str) -> bool {
-        let key = (group.to_owned(), kind.to_owned());
+    pub(super) fn open(&mut self, kind: &Kind) -> bool {
+        let key = (kind.group.clone(), kind.kind.clone());
         if self.kinds.contains_key(&key) {
             return false;
         }
-        self.kinds.insert(key, Watched::default());
+        self.kinds.insert(key, Watched { api_version: kind.api_version(), ..Watched::default() });
         true
     }
 
@@ -208,6 +211,18 @@ impl Cache {
         self.kinds.get(&(id.group.clone(), id.kind.clone()))?.objects.get(id).cloned()
     }
 
+    /// Returns how many objects with the mark of an app there are.
+    pub(super) fn count(&self, app: &str) -> usize {
+        self.counts.get(app).copied().unwrap_or(0)
+    }
+
+    /// Returns the objects with the mark of an app.
+    pub(super) fn members(&self, app: &str) -> Vec<(ObjectId, String)> {
+        let all = self.kinds.values().flat_map(|watched| watched.objects.iter().map(move |known| (watched, known)));
+        let own = all.filter(|(_, (_, live))| live.app == app);
+        own.map(|(watched, (id, _))| (id.clone(), watched.api_version.clone())).collect()
+    }
+
     /// Returns a number that changes with everything seen of an app's objects.
     pub(super) fn seen(&self, app: &str) -> u64 {
         self.seen.get(app).copied().unwrap_or(0)
@@ -240,6 +255,15 @@ impl Cache {
             None => watched.objects.remove(id),
             Some(ref live) => watched.objects.insert(id.clone(), live.clone()),
         };
+        let app_before = before.as_ref().map(|before| before.app.clone());
+        if app != app_before {
+            if let Some(count) = app_before.and_then(|app| self.counts.get_mut(&app)) {
+                *count = count.saturating_sub(1);
+            }
+            if let Some(app) = &app {
+                *self.counts.entry(app.clone()).or_default() += 1;
+            }
+        }
         // A version of its own says nothing: it also rises with a status that changes no health.
         let version = live.as_ref().map(|live| live.resource_version.clone()).unwrap_or_default();
         let same = before.clone().map(|before| LiveObject { resource_version: version, ..before }) == live;
@@ -292,7 +316,7 @@ pub(super) fn decode(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Li
 mod tests {
     use serde_json::json;
 
-    use super::{BTreeSet, Cache, WatchState, decode};
+    use super::{BTreeSet, Cache, Kind, WatchState, decode};
     use crate::model::{HealthRule, Object, ObjectId, Observed, OwnEntry};
     use crate::target::{LiveObject, TargetEvent, Written};
 
@@ -327,8 +351,26 @@ mod tests {
 
     fn cache() -> Cache {
         let mut cache = Cache::default();
-        cache.open("", "ConfigMap");
+        cache.open(&kind("ConfigMap"));
         cache
+    }
+
+    fn kind(kind: &str) -> Kind {
+        Kind { group: String::new(), version: "v1".into(), kind: kind.into() }
+    }
+
+    #[test]
+    fn objects_with_the_mark_of_an_app_are_counted_and_named() {
+        let mut cache = cache();
+        assert_eq!(cache.count("blog"), 0);
+        cache.event(&id(), live("5", "f:data"));
+        cache.event(&id(), live("6", "f:data"));
+        assert_eq!((cache.count("blog"), cache.members("blog")), (1, vec![(id(), "v1".to_owned())]));
+        let moved = live("7", "f:data").map(|live| LiveObject { app: "other".into(), ..live });
+        cache.event(&id(), moved);
+        assert_eq!((cache.count("blog"), cache.count("other")), (0, 1));
+        cache.event(&id(), None);
+        assert_eq!((cache.count("other"), cache.members("other").len()), (0, 0));
     }
 
     fn drift() -> TargetEvent {
@@ -381,7 +423,7 @@ mod tests {
     #[test]
     fn another_rule_about_a_kind_lets_its_objects_be_listed_anew() {
         let mut cache = cache();
-        cache.open("", "Service");
+        cache.open(&kind("Service"));
         for kind in ["ConfigMap", "Service"] {
             cache.synced("", kind, &BTreeSet::new());
         }
@@ -397,7 +439,7 @@ mod tests {
     #[test]
     fn a_kind_that_may_not_be_watched_is_settled_and_not_trusted_until_it_is_heard_of() {
         let mut cache = Cache::default();
-        assert!(cache.open("", "Service") && !cache.settled("", "Service"));
+        assert!(cache.open(&kind("Service")) && !cache.settled("", "Service"));
         assert!(cache.refused("", "Service"));
         assert!(cache.settled("", "Service"));
         assert_eq!(cache.state("", "Service"), WatchState::Closed);

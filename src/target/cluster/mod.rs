@@ -200,6 +200,14 @@ impl Target for Cluster {
         self.inner.cache().live(id)
     }
 
+    fn count(&self, app: &str) -> usize {
+        self.inner.cache().count(app)
+    }
+
+    fn members(&self, app: &str) -> Vec<(ObjectId, String)> {
+        self.inner.cache().members(app)
+    }
+
     fn seen(&self, app: &str) -> u64 {
         self.inner.cache().seen(app)
     }

@@ -41,7 +41,7 @@ const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
 /// Opens the watches that are not open and waits until the first lists of all these kinds are in.
 pub(super) async fn open(inner: &Arc<Inner>, kinds: &BTreeSet<Kind>) -> Result<(), Refusal> {
     for kind in kinds {
-        if inner.cache().open(&kind.group, &kind.kind) {
+        if inner.cache().open(kind) {
             tokio::spawn(keep_open(Arc::downgrade(inner), kind.clone(), inner.stop.clone()));
         }
     }

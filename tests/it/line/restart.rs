@@ -41,6 +41,58 @@ async fn a_restart_writes_nothing() {
     assert_eq!(world.head().await, head);
 }
 
+const HAND: [&str; 2] = ["/apis/apps/v1/namespaces/hand/deployments/web", "/api/v1/namespaces/hand/configmaps/kept"];
+
+/// Returns the files of an app without a package, with its Deployment or without.
+fn by_hand(with_web: bool) -> [(&'static str, Option<&'static str>); 3] {
+    let list = match with_web {
+        true => "namespace: hand\nresources: [kept.yaml, web.yaml]\n",
+        false => "namespace: hand\nresources: [kept.yaml]\n",
+    };
+    let web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {app: web}}\n  template:\n    \
+               metadata: {labels: {app: web}}\n    spec: {containers: [{name: web, image: \"web:1\"}]}\n";
+    [
+        ("apps/hand/kustomization.yaml", Some(list)),
+        ("apps/hand/kept.yaml", Some("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\ndata: {a: b}\n")),
+        ("apps/hand/web.yaml", with_web.then_some(web)),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_was_removed_from_git_goes_although_the_store_was_lost_meanwhile() {
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["quickcache"]).await;
+    world.push("by hand", &by_hand(true)).await;
+    world.healthy("hand").await;
+    // A copy of a person bears our labels, and nobody applied it in our name.
+    let copy = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "copy", "labels": world.get(HAND[1]).await.unwrap()["metadata"]["labels"]}});
+    world.make("/api/v1/namespaces/hand/configmaps", copy).await;
+    world.stop().await;
+    world.push("no web", &by_hand(false)).await;
+    world.restart_without_store().await;
+    world.until("the Deployment is gone", async || world.get(HAND[0]).await.is_none()).await;
+    world.healthy("hand").await;
+    assert!(world.get(HAND[1]).await.is_some());
+    assert!(world.get("/api/v1/namespaces/hand/configmaps/copy").await.is_some(), "the copy is not ours");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_that_was_deleted_goes_although_the_store_was_lost_meanwhile() {
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    world.push("by hand", &by_hand(true)).await;
+    world.healthy("hand").await;
+    world.stop().await;
+    let gone = by_hand(true).map(|(path, _)| (path, None));
+    world.push("no hand\n\nWild-Delete: hand\nWild-Delete-Data: delete", &gone).await;
+    world.restart_without_store().await;
+    for path in HAND {
+        world.until(&format!("{path} is gone"), async || world.get(path).await.is_none()).await;
+    }
+    world.until("the app is forgotten", async || world.state("hand").await.is_none()).await;
+    // Nobody can tell any more whether we made it.
+    assert!(world.get("/api/v1/namespaces/hand").await.is_some());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_store_is_rebuilt_without_a_write() {
     let mut world = World::start(&["stonedb 15.5"]).await;
