@@ -2,7 +2,6 @@
 
 mod bent;
 mod budget;
-mod chaos;
 mod drift;
 mod finish;
 mod growth;

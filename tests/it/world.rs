@@ -431,7 +431,7 @@ impl<C: Ground> Drop for World<C> {
 }
 
 /// Returns the kubeconfig of a server that asks nobody who he is.
-fn kubeconfig_of(address: &str) -> String {
+pub(crate) fn kubeconfig_of(address: &str) -> String {
     json!({
         "apiVersion": "v1",
         "kind": "Config",

@@ -5,6 +5,8 @@
 
 #![expect(clippy::panic, reason = "a test ends at the first surprise")]
 
+#[path = "../it/faults/chaos.rs"]
+mod chaos;
 #[path = "../it/faults/child.rs"]
 mod child;
 #[path = "../it/faults/home.rs"]
@@ -20,25 +22,38 @@ use reqwest::Method;
 use rewild::git::Layout;
 use serde_json::Value;
 
+use crate::ground::Plane;
 use crate::parts::{ControlPlane, Shape};
+use crate::world::Ground;
+use chaos::Halting;
 use home::{Cluster, LIFE, make_upstream};
 use life::{Fault, Lives, compare, undisturbed};
 
+/// The program that makes workloads ready.
+const CONTROLLERS: &str = "kube-controller-manager";
+/// Rounds of chaos in an ordinary run.
+const ROUNDS: usize = 24;
 /// Adding, deploying, changing and deleting an app, until nothing of it is left for the next life.
 const LIFE_OF_ONE: [usize; 4] = [0, 1, 8, 10];
 
-/// A control plane that all lives share, one after another.
-#[derive(Clone)]
-struct Plane(Arc<ControlPlane>);
-
 impl Cluster for Plane {
     fn kubeconfig(&self) -> String {
-        std::fs::read_to_string(self.0.kubeconfig()).unwrap()
+        Ground::kubeconfig(self)
     }
 
     async fn read(&self, path: &str) -> Option<Value> {
         // The control plane has a runtime of its own.
         tokio::task::block_in_place(|| self.0.send(Method::GET, path, "application/json", None)).ok()
+    }
+}
+
+impl Halting for Plane {
+    fn halt(&self) {
+        self.0.program(CONTROLLERS).unwrap().suspend();
+    }
+
+    fn go_on(&self) {
+        self.0.program(CONTROLLERS).unwrap().resume();
     }
 }
 
@@ -69,4 +84,6 @@ async fn a_daemon_killed_on_a_real_cluster_ends_where_an_undisturbed_one_does() 
     for (fault, hits) in compare(lives, async || plane.clone()).await {
         assert!(hits.contains("deploy"), "{} {} was not reached: {hits:?}", fault.point, fault.arrival);
     }
+    // Nothing of the lives is left on the cluster.
+    chaos::check(&plane, ROUNDS).await;
 }

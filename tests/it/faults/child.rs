@@ -132,6 +132,11 @@ impl Wild {
         Some(End::Other(status))
     }
 
+    /// Returns whether the daemon has ended, however.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.daemon.as_mut().is_none_or(|daemon| daemon.try_wait().unwrap().is_some())
+    }
+
     /// Sends a signal to the daemon.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(self.daemon.as_ref().unwrap()), signal).unwrap();

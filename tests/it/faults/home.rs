@@ -171,20 +171,25 @@ pub(crate) struct Home<C> {
 impl<C: Cluster> Home<C> {
     /// Makes an instance in a new directory below the one with the upstream, and starts its daemon.
     pub(crate) async fn start(above: &Path, name: &str, layout: Layout, cluster: C) -> Self {
+        Self::start_as(above, name, (ID, layout), cluster).await
+    }
+
+    /// The same, for an instance of this identity.
+    pub(crate) async fn start_as(above: &Path, name: &str, (id, layout): (&str, Layout), cluster: C) -> Self {
         let root = above.join(name);
         std::fs::create_dir_all(&root).unwrap();
         let url = above.join("directory.git").display().to_string();
         write_settings(&root, &url, &cluster.kubeconfig());
         // The hashes on live objects hang on this key.
-        std::fs::create_dir_all(root.join("state/instances").join(ID)).unwrap();
-        std::fs::write(root.join("state/instances").join(ID).join("hash.key"), [7; 32]).unwrap();
+        std::fs::create_dir_all(root.join("state/instances").join(id)).unwrap();
+        std::fs::write(root.join("state/instances").join(id).join("hash.key"), [7; 32]).unwrap();
         let mut wild = Wild::new(&root);
-        let repository = make_repository(&root, &url, layout).await;
+        let repository = make_repository(&root, id, &url, layout).await;
         wild.start().await;
         let fetched = wild.run(&["directory", "fetch"]).await;
         assert!(fetched.status.success(), "{fetched:?}\n{}", wild.log());
         let store = Store::open(&root.join("state/wild.db")).await.unwrap();
-        Self { wild, root, cluster, store, repository, id: InstanceId::parse(ID).unwrap() }
+        Self { wild, root, cluster, store, repository, id: InstanceId::parse(id).unwrap() }
     }
 
     /// Does what a step says. While a point is armed the daemon may be gone before it has answered.
@@ -294,12 +299,12 @@ fn write_settings(root: &Path, url: &str, kubeconfig: &str) {
     std::fs::write(root.join("daemon.yaml"), settings).unwrap();
 }
 
-async fn make_repository(root: &Path, url: &str, layout: Layout) -> Repository {
+async fn make_repository(root: &Path, id: &str, url: &str, layout: Layout) -> Repository {
     let repository = Repository::init(&root.join("home"), layout, "main").await.unwrap();
     git(root, "", &["clone", "-q", "home", "clone"]);
     git(root, "clone", &["checkout", "-q", "-b", "main"]);
     let settings = format!(
-        "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: {ID}\ndirectories:\n- name: sample\n  url: {url}\nreconcile: {{interval: '0'}}\n"
+        "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: {id}\ndirectories:\n- name: sample\n  url: {url}\nreconcile: {{interval: '0'}}\n"
     );
     let config = "operator:\n  email: alice@example.org\ncloud:\n  domain: cloud.example.org\ncluster:\n  name: sandbox\napps: {}\n";
     std::fs::create_dir(root.join("clone/.wild")).unwrap();

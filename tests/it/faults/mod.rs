@@ -3,6 +3,7 @@
 //! The whole life of two apps is lived once undisturbed, then once for each point, killed at every step of that life that passes the
 //! point. After each step both are compared. Not here: what the points are (`pipeline`).
 
+pub(crate) mod chaos;
 pub(crate) mod child;
 pub(crate) mod home;
 pub(crate) mod life;
@@ -10,9 +11,10 @@ pub(crate) mod seen;
 mod stress;
 
 use rewild::git::Layout;
-use rewild::sandbox::{self, Sandbox};
+use rewild::sandbox::{self, Controller, Sandbox};
 use serde_json::Value;
 
+use chaos::Halting;
 use home::{Cluster, LIFE};
 use life::{Fault, Hits, Lives, compare};
 
@@ -27,6 +29,16 @@ impl Cluster for Sandbox {
     async fn read(&self, path: &str) -> Option<Value> {
         let answer = reqwest::get(format!("{}{path}", self.url())).await.unwrap();
         if answer.status() == 404 { None } else { Some(answer.json().await.unwrap()) }
+    }
+}
+
+impl Halting for Sandbox {
+    fn halt(&self) {
+        self.stop_controller(Controller::Deployment);
+    }
+
+    fn go_on(&self) {
+        self.start_controller(Controller::Deployment);
     }
 }
 
@@ -108,4 +120,12 @@ async fn files_of_a_work_tree_follow_the_branch_after_the_daemon_died_between_th
     for (fault, hits) in compare(lives, sandbox).await {
         assert_hit(fault, &hits, &["deploy", "config"]);
     }
+}
+
+/// Rounds of an ordinary run.
+const ROUNDS: usize = 60;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_any_chaos_the_cluster_is_as_the_last_commit_says() {
+    chaos::check(&sandbox().await, ROUNDS).await;
 }
