@@ -33,9 +33,14 @@ impl Default for Patience {
 impl Patience {
     /// Returns after how long a kind is listed anew: always the same for one kind, so that not all are at the same moment.
     pub(super) fn relist_of(&self, kind: &str) -> Duration {
-        let sum: u32 = kind.bytes().map(u32::from).sum();
-        self.relist / 100 * (80 + sum % 41)
+        self.relist / 100 * percent_of(kind)
     }
+}
+
+/// Returns between 80 and 120 for a kind, always the same, so that what is done for every kind is not done for all at once.
+pub(super) fn percent_of(kind: &str) -> u32 {
+    let sum: u32 = kind.bytes().map(u32::from).sum();
+    80 + sum % 41
 }
 
 #[cfg(test)]

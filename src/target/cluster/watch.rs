@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::cache::decode;
 use super::call::{Call, Form, METADATA_FORM};
-use super::{Inner, Kind};
+use super::{Inner, Kind, patience};
 use crate::health;
 use crate::model::{Object, ObjectId};
 use crate::target::{Quoting, Refusal, RefusalKind};
@@ -79,7 +79,7 @@ async fn keep_open(cluster: Weak<Inner>, kind: Kind, stop: tokio_util::sync::Can
         list_first: false,
         listed_at: Instant::now(),
     };
-    let mut step = Step(FIRST_STEP);
+    let mut step = Step { next: FIRST_STEP, percent: patience::percent_of(&state.kind.kind) };
     loop {
         let Some(inner) = cluster.upgrade() else { return };
         let opened = Instant::now();
@@ -98,7 +98,11 @@ async fn keep_open(cluster: Weak<Inner>, kind: Kind, stop: tokio_util::sync::Can
 }
 
 /// The least time between two openings of one watch.
-struct Step(Duration);
+struct Step {
+    next: Duration,
+    /// How much of it this watch waits, so that not all knock at once at a server that comes back.
+    percent: u32,
+}
 
 impl Step {
     /// Returns how long to wait after a stream that lived so long, of a watch whose streams are to last a time.
@@ -107,11 +111,11 @@ impl Step {
     /// the same when it is opened at once.
     fn pause(&mut self, lived: Duration, lasts: Duration) -> Duration {
         if lived >= lasts.min(LONG_LIFE) {
-            self.0 = FIRST_STEP;
+            self.next = FIRST_STEP;
             return Duration::ZERO;
         }
-        let pause = self.0.saturating_sub(lived);
-        self.0 = (self.0 * 2).min(STEP_LIMIT);
+        let pause = (self.next / 100 * self.percent).saturating_sub(lived);
+        self.next = (self.next * 2).min(STEP_LIMIT);
         pause
     }
 }
@@ -345,7 +349,11 @@ mod tests {
     const STREAM: Duration = Duration::from_secs(290);
 
     fn check(lives: &[u64], lasts: Duration, pauses: &[u64]) {
-        let mut step = Step(FIRST_STEP);
+        check_percent(100, lives, lasts, pauses);
+    }
+
+    fn check_percent(percent: u32, lives: &[u64], lasts: Duration, pauses: &[u64]) {
+        let mut step = Step { next: FIRST_STEP, percent };
         let got: Vec<u128> =
             lives.iter().map(|life| step.pause(Duration::from_millis(*life), lasts).as_millis()).collect();
         assert_eq!(got, pauses.iter().map(|pause| u128::from(*pause)).collect::<Vec<_>>());
@@ -366,6 +374,12 @@ mod tests {
     fn a_stream_that_ends_at_once_is_opened_ever_less_often() {
         let pauses = [800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000];
         check(&[0; 8], STREAM, &pauses);
+    }
+
+    #[test]
+    fn kinds_wait_a_fifth_more_or_less_than_others() {
+        check_percent(80, &[0; 3], STREAM, &[640, 1_280, 2_560]);
+        check_percent(120, &[0; 7], STREAM, &[960, 1_920, 3_840, 7_680, 15_360, 30_720, 36_000]);
     }
 
     #[test]
