@@ -33,6 +33,19 @@ const REVERT_HELP: &str = "Examples:
 Exit codes:
   0 put back, or there was none   2 error   6 blocked";
 
+const ADOPT_HELP: &str = "Examples:
+  wild drift adopt quillblog --dry-run
+  wild drift adopt quillblog
+  wild drift adopt quillblog Deployment/quillblog spec.replicas
+
+A field that the package makes from a config value changes that value; any other changes the file that
+holds it. What a file cannot say alone, such as one half of a patch, is refused, and values of Secrets are.
+A difference is there to adopt while it is reported (drift: report) or the app is suspended; otherwise it is
+put back at once.
+
+Exit codes:
+  0 adopted, or would be   2 error, or nothing to adopt   6 blocked";
+
 const IGNORE_HELP: &str = "Examples:
   wild drift ignore quillblog Deployment/quillblog spec.replicas --reason 'scaled by hand'
   wild drift ignore quillblog Deployment/quillblog spec.replicas --until 2035-01-31T00:00:00Z
@@ -62,6 +75,19 @@ pub(super) enum DriftVerb {
         /// App.
         #[arg(value_name = "APP", value_parser = AppName::parse)]
         app: AppName,
+    },
+    /// Takes values of the cluster into the repository, as one commit.
+    #[command(after_long_help = ADOPT_HELP)]
+    Adopt {
+        /// App.
+        #[arg(value_name = "APP", value_parser = AppName::parse)]
+        app: AppName,
+        /// Object, as KIND/NAME; none means all that differ.
+        #[arg(value_name = "OBJECT")]
+        object: Option<String>,
+        /// Fields, as drift is shown; none means all that differ.
+        #[arg(value_name = "FIELD")]
+        fields: Vec<String>,
     },
     /// Leaves fields of a live object to whoever holds them.
     #[command(after_long_help = IGNORE_HELP)]
@@ -104,6 +130,12 @@ pub(super) async fn run(session: &mut Session<'_>, verb: DriftVerb) -> Result<Ex
             let below = format!("/drift/{app}/revert");
             let asked =
                 session.ask(Change { method: "POST", below, body: json!({}), patience: Patience::Wait }).await?;
+            Ok(session.report(asked, &Next { done: "", undecided: "" }))
+        }
+        DriftVerb::Adopt { app, object, fields } => {
+            let below = format!("/drift/{app}/adopt");
+            let body = json!({"object": object, "fields": fields});
+            let asked = session.ask(Change { method: "POST", below, body, patience: Patience::Wait }).await?;
             Ok(session.report(asked, &Next { done: "", undecided: "" }))
         }
         DriftVerb::Ignore(arguments) => ignore(session, arguments).await,
@@ -155,7 +187,7 @@ async fn show(session: &mut Session<'_>, app: Option<&AppName>) -> Result<ExitCo
         table(&["app", "object", "field", "git → live", "by", "since", "weight"], rows, width)
     });
     if some && session.is_for_people() {
-        session.note("Put back: wild drift revert APP · leave it: wild drift ignore APP OBJECT FIELD");
+        session.note("Put back: wild drift revert APP · keep it: wild drift adopt APP · leave it: wild drift ignore APP OBJECT FIELD");
     }
     Ok(if some { ExitCode::Answer } else { ExitCode::Done })
 }

@@ -10,6 +10,7 @@
 
 mod add;
 mod adopt;
+mod adopt_drift;
 mod config;
 mod customised;
 mod decisions;
@@ -98,6 +99,7 @@ fn answer(app: &AppName, sources: &Sources, request: &Request) -> Result<Proposa
         Request::Rollback { app: _, to, reason } => rollback::rollback(app, sources, to, reason),
         Request::Delete { app: _, data } => remove::remove(app, sources, *data),
         Request::RevertDrift { app: _ } => deploy::revert_drift(app, sources),
+        Request::AdoptDrift { app: _, fields } => adopt_drift::adopt(app, sources, fields),
         Request::IgnoreDrift { app: _, rule } => ignore::ignore(app, sources, rule),
         Request::Suspend { app: _, suspension } => suspend::suspend(app, sources, suspension),
         Request::Resume { app: _ } => suspend::resume(app, sources),

@@ -8,6 +8,7 @@ mod adopting;
 mod bending;
 mod changing;
 mod customising;
+mod drifting;
 mod ending;
 mod remembering;
 mod samples;

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::answer::{Answered, app_name, body, json as answer, with_status};
+use super::apps;
 use super::caller::Asker;
 use super::instance;
 use super::plans;
@@ -101,7 +102,7 @@ impl Change {
     }
 
     /// Stores a request, or tells what it would do.
-    async fn ask(&self, request: Request) -> Answered {
+    pub(super) async fn ask(&self, request: Request) -> Answered {
         if self.how.dry_run {
             return preview(&self.handle, &request).await;
         }
@@ -322,6 +323,29 @@ pub(super) async fn delete(change: Change) -> Answered {
 /// `POST /drift/{app}/revert`: puts the committed values back.
 pub(super) async fn revert_drift(change: Change) -> Answered {
     change.ask(Request::RevertDrift { app: change.app()? }).await
+}
+
+/// Body of `POST /drift/{app}/adopt`: everything, or one object, or fields of it.
+#[derive(Deserialize)]
+struct Adopted {
+    #[serde(default)]
+    object: Option<String>,
+    #[serde(default)]
+    fields: Vec<String>,
+}
+
+/// `POST /drift/{app}/adopt`: takes values of the cluster into the repository, as they were seen last.
+pub(super) async fn adopt_drift(change: Change) -> Answered {
+    let Adopted { object, fields } = change.body()?;
+    let app = change.app()?;
+    let mut seen = apps::state(change.instance(), &app).await?.drift.clone();
+    seen.retain(|drift| object.as_ref().is_none_or(|object| drift.object.short() == *object));
+    if let Some(unknown) = fields.iter().find(|field| !seen.iter().any(|drift| drift.path == **field)) {
+        let what = format!("adopt {unknown} of {}", object.unwrap_or_else(|| app.to_string()));
+        return Err(Problem::new(404, what, "it does not differ from git", format!("wild drift show {app}")));
+    }
+    seen.retain(|drift| fields.is_empty() || fields.contains(&drift.path));
+    change.ask(Request::AdoptDrift { app, fields: seen }).await
 }
 
 /// `POST /drift/{app}/ignore`: leaves fields of live objects to whoever holds them.

@@ -76,6 +76,7 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/secrets/{path}/generate", post(secrets::generate))
         .route("/drift", get(apps::drift))
         .route("/drift/{app}/revert", post(changes::revert_drift))
+        .route("/drift/{app}/adopt", post(changes::adopt_drift))
         .route("/drift/{app}/ignore", post(changes::ignore_drift))
         .route("/operations", get(operations::list))
         .route("/operations/{id}", get(operations::show))

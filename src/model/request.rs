@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AppName, CommitId, IgnoreRule, PackageName, Suspension};
+use super::{AppName, CommitId, DriftState, IgnoreRule, PackageName, Suspension};
 
 /// A change somebody asked for.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -114,6 +114,13 @@ pub enum Request {
         /// The app.
         app: AppName,
     },
+    /// Take values of the cluster into the repository.
+    AdoptDrift {
+        /// The app.
+        app: AppName,
+        /// The fields, as they were seen.
+        fields: Vec<DriftState>,
+    },
     /// Leave fields of live objects to whoever holds them.
     IgnoreDrift {
         /// The app.
@@ -161,6 +168,7 @@ impl Request {
             | Self::Rollback { app, .. }
             | Self::Delete { app, .. }
             | Self::RevertDrift { app }
+            | Self::AdoptDrift { app, .. }
             | Self::IgnoreDrift { app, .. }
             | Self::Suspend { app, .. }
             | Self::Resume { app } => Some(app),
@@ -184,6 +192,7 @@ impl Request {
             Self::Rollback { .. } => "rollback",
             Self::Delete { .. } => "delete",
             Self::RevertDrift { .. } => "revert",
+            Self::AdoptDrift { .. } => "adopt-drift",
             Self::IgnoreDrift { .. } => "ignore",
             Self::Suspend { .. } => "suspend",
             Self::Resume { .. } => "resume",

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{DriftState, Object, ObjectId};
-use crate::plan::{Desired, DriftItem, DriftKind, Snapshot, value_at};
+use crate::model::{DriftState, Object, ObjectId, value_at};
+use crate::plan::{Desired, DriftItem, DriftKind, Snapshot};
 use crate::target::Target;
 
 /// Fields of one object that a report holds; an object that lost more is drifted as a whole.

@@ -9,9 +9,8 @@ use super::action::{DriftItem, DriftKind, Verdict};
 use super::fields::{self, Holder, LostLeaf};
 use super::marks::{ENGINE_MARKS, MANAGER};
 use super::snapshot::{Live, Snapshot};
-use super::values::value_at;
 use super::yields::Yields;
-use crate::model::{DriftPolicy, Object, ObjectId, Record};
+use crate::model::{DriftPolicy, Object, ObjectId, Record, value_at};
 
 /// A difference, before anything is decided about it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -33,7 +33,6 @@ mod secret;
 mod snapshot;
 mod source;
 mod suspend;
-mod values;
 mod wanted;
 mod waves;
 mod wellness;
@@ -54,5 +53,4 @@ pub use snapshot::{
     Ask, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence,
     RequirementState, Snapshot, TargetState,
 };
-pub use values::value_at;
 pub use yields::{Yields, without};

@@ -137,7 +137,10 @@ const EXAMPLES: &[Example] = &[
     after("drift", "wild drift list", 1, "spec.replicas"),
     example("wild drift list -o json", 1, "\"policy\": \"report\""),
     example("wild drift show quillblog", 1, "1 → 5"),
+    example("wild drift adopt quillblog --dry-run", 0, "Nothing was changed."),
     example("wild drift revert quillblog", 0, "configured"),
+    after("scale 4", "wild drift adopt quillblog Deployment/quillblog spec.replicas", 0, "spec.replicas: 1 → 4"),
+    after("scale 3", "wild drift adopt quillblog", 0, "spec.replicas: 4 → 3"),
     example(
         "wild drift ignore quillblog Deployment/quillblog spec.replicas --reason 'scaled by hand'",
         0,
@@ -265,11 +268,14 @@ const EXAMPLES: &[Example] = &[
     author("", "wild merge-file base.yaml mine.yaml upstream.yaml", 0, ""),
 ];
 
-/// Somebody scales the blog by hand, where drift is only reported.
+/// From now on drift is only reported, and somebody scales the blog by hand.
 const DRIFT: &str = "#!/bin/sh -e\ncd $ROOT/work && git pull -q --rebase\n\
     echo 'drift: report' >> .wild/config.yaml\n\
     git commit -qam 'config: report drift of the blog' && git push -q && cd $ROOT/desk/home && wild app deploy quillblog --wait\n\
-    curl -sf -o /dev/null -X PATCH -H 'Content-Type: application/merge-patch+json' -d '{\"spec\":{\"replicas\":5}}' \
+    scale 5\n";
+/// Somebody scales the blog by hand, and the daemon has seen it.
+const SCALE: &str = "#!/bin/sh -e\ncd $ROOT/desk/home\n\
+    curl -sf -o /dev/null -X PATCH -H 'Content-Type: application/merge-patch+json' -d '{\"spec\":{\"replicas\":'$1'}}' \
     \"$CLUSTER/apis/apps/v1/namespaces/quillblog/deployments/quillblog?fieldManager=kubectl-edit\"\n\
     until [ \"$(wild drift list -o name | wc -l)\" -gt 0 ]; do :; done\n";
 /// A person decides on the update's branch, with git alone.
@@ -283,10 +289,11 @@ async fn every_example_of_help_runs_as_printed() {
     access.kubeconfig = access.kubeconfig.replace("sandbox", "home");
     let cluster = access.url.clone();
     let mut machine = Machine::start(access, "quickcache 7.2").await;
-    for (name, text) in [("person", PERSON), ("maker", MAKER), ("drift", DRIFT), ("by-hand", BY_HAND)] {
+    for (name, text) in [("person", PERSON), ("maker", MAKER), ("drift", DRIFT), ("scale", SCALE), ("by-hand", BY_HAND)]
+    {
         machine.write(&format!("bin/{name}"), &text.replace("$CLUSTER", &cluster));
     }
-    machine.done("bin", "chmod +x person maker drift by-hand && mkdir ../desk").await;
+    machine.done("bin", "chmod +x person maker drift scale by-hand && mkdir ../desk").await;
     let root = machine.root().display().to_string();
     let settings = format!(
         "instances: [{{name: home, path: {root}/desk/home}}]\nlisten: 127.0.0.1:0\nmetricsListen: ''\n\

@@ -21,6 +21,7 @@ fn statuses_on_the_forge_tell_the_truth() {
     home.tells(&home.pull(), DEPLOY, "success");
     no_success_while_a_pod_is_held(&home);
     red_while_the_cluster_differs(&home);
+    green_once_the_cluster_is_adopted(&home);
     red_while_nothing_can_be_read(&home);
     nothing_is_pushed_over(&home);
     let refused = "the forge did not take a status";
@@ -77,6 +78,24 @@ fn red_while_the_cluster_differs(home: &Home) {
     home.becomes(&DATABASE, &[("/spec/replicas", json!(1))]);
     assert_eq!(home.told(&head, DRIFT), ["success", "failure", "success", "failure", "success"]);
     assert_eq!(home.pull(), head, "none of that makes a commit");
+}
+
+/// A value of the cluster that a person adopts is in git, on the forge, and no difference any more.
+fn green_once_the_cluster_is_adopted(home: &Home) {
+    let before = home.pull();
+    home.plane.kubectl(&["-n", "stonedb", "scale", "statefulset/stonedb", "--replicas=2"]).unwrap();
+    home.tells(&before, DRIFT, "failure");
+    let shown = home.wild("drift adopt stonedb --dry-run", 0);
+    assert!(shown.contains("~ apps/stonedb/statefulset.yaml") && home.pull() == before, "{shown}");
+    home.wild("drift adopt stonedb StatefulSet/stonedb spec.template", 2);
+    home.wild("drift adopt stonedb", 0);
+    let head = home.pull();
+    assert_eq!(home.in_clone(&["diff", "--name-only", &before, &head]), FILE);
+    assert!(home.file(FILE).contains("replicas: 2 # one is enough"), "{}", home.file(FILE));
+    home.tells(&head, DRIFT, "success");
+    home.tells(&head, DEPLOY, "success");
+    home.becomes(&DATABASE, &[("/spec/replicas", json!(2)), ("/status/readyReplicas", json!(2))]);
+    home.wild("drift adopt stonedb", 2);
 }
 
 /// A forge takes any push, so what our own hooks would have refused is said on the commit.

@@ -51,9 +51,45 @@ impl<'a> Layout<'a> {
         self.set_below(root, Context::Block, path, value)
     }
 
+    /// Returns the splices that replace the value of a key that is there; list items on the way have numbers.
+    pub(super) fn replace_at(&self, path: &[String], value: &Value) -> Option<Vec<Splice>> {
+        let (map, context, last) = self.holder(path)?;
+        self.replace(self.entry(map, context, &[last])?, value)
+    }
+
+    /// Returns the splices that remove a key; list items on the way have numbers.
+    pub(super) fn remove_at(&self, path: &[String]) -> Option<Vec<Splice>> {
+        let (map, context, last) = self.holder(path)?;
+        let entry = self.entry(map, context, &[last])?;
+        // A map that would be left empty is written out, because its own key is not known here.
+        if self.pairs(entry.map).len() == 1 && self.tree.node(entry.map).style != Style::Flow {
+            return None;
+        }
+        self.cut(entry, &[last])
+    }
+
+    /// Returns the map that holds the last key of a path.
+    fn holder<'p>(&self, path: &'p [String]) -> Option<(usize, Context, &'p str)> {
+        let (last, parents) = path.split_last()?;
+        let mut at = (self.root()?, Context::Block);
+        for place in parents {
+            let (node, context) = (at.0, self.context_in(at.0, at.1));
+            at = match &self.tree.node(node).content {
+                Content::List(items) => (*items.get(place.parse::<usize>().ok()?)?, context),
+                Content::Map(_) => (self.entry(node, context, &[place])?.value, context),
+                Content::Scalar(_) | Content::Alias(_) => return None,
+            };
+        }
+        Some((at.0, at.1, last))
+    }
+
     /// Returns the splices that remove a key.
     pub(super) fn unset(&self, path: &[&str]) -> Option<Vec<Splice>> {
         let entry = self.entry(self.root()?, Context::Block, path)?;
+        self.cut(entry, path)
+    }
+
+    fn cut(&self, entry: Entry, path: &[&str]) -> Option<Vec<Splice>> {
         let pairs = self.pairs(entry.map);
         let next = pairs.get(entry.position + 1);
         let key = self.tree.node(entry.key);

@@ -58,6 +58,39 @@ pub fn unset(file: &str, text: &str, path: &[&str]) -> Result<String, Vec<Diagno
     spliced(file, text, &format!("remove {}", path.join(".")), &intended, |layout| layout.unset(path))
 }
 
+/// Replaces the value that stands at a path, whose steps are keys and the numbers of list items; nothing is made on the way.
+pub fn replace(file: &str, text: &str, path: &[String], value: &Value) -> Result<String, Vec<Diagnostic>> {
+    let mut intended = Value::Object(current(file, text)?);
+    let what = format!("replace {}", path.join("."));
+    let Some(slot) = slot_at(&mut intended, path) else {
+        return refuse("Y130", file, 0, format!("{what}: nothing stands there"));
+    };
+    *slot = value.clone();
+    let Value::Object(intended) = intended else { return refuse("Y130", file, 0, what) };
+    spliced(file, text, &what, &intended, |layout| layout.replace_at(path, value))
+}
+
+/// Removes the key at the end of a path like that of [`replace`].
+pub fn remove(file: &str, text: &str, path: &[String]) -> Result<String, Vec<Diagnostic>> {
+    let mut intended = Value::Object(current(file, text)?);
+    let what = format!("remove {}", path.join("."));
+    let removed = path
+        .split_last()
+        .and_then(|(last, parents)| slot_at(&mut intended, parents)?.as_object_mut()?.shift_remove(last));
+    let (Some(_), Value::Object(intended)) = (removed, intended) else {
+        return refuse("Y130", file, 0, format!("{what}: nothing stands there"));
+    };
+    spliced(file, text, &what, &intended, |layout| layout.remove_at(path))
+}
+
+fn slot_at<'a>(value: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
+    path.iter().try_fold(value, |value, place| match value {
+        Value::Array(items) => items.get_mut(place.parse::<usize>().ok()?),
+        Value::Object(map) => map.get_mut(place),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    })
+}
+
 /// Adds an item at the end of the list at a path, and makes the list and the maps on the way to it.
 pub fn push(file: &str, text: &str, path: &[&str], item: &Value) -> Result<String, Vec<Diagnostic>> {
     let mut intended = current(file, text)?;

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{insert_in_item, push, set, unset};
+use super::{insert_in_item, push, remove, replace, set, unset};
 
 fn check_set(before: &str, path: &str, value: &Value, after: &str) {
     let path: Vec<&str> = path.split('.').collect();
@@ -152,4 +152,32 @@ fn a_requirement_gets_its_binding() {
     check_item("requires: [a, b]\n", ("name", "a"), "requires: [{name: a, installedAs: db}, b]\n");
     check_item("requires: [{name: a}]\n", ("name", "a"), "requires: [{name: a, installedAs: db}]\n");
     check_item("requires: [a]\n", ("name", "z"), "f:1: Y131: set installedAs of z: no item of requires has name z");
+}
+
+fn check_replace(before: &str, path: &str, value: &Value, after: &str) {
+    let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+    let found = replace("f", before, &path, value).unwrap_or_else(|findings| findings[0].to_string());
+    assert_eq!(found, after, "replace {path:?} by {value} in:\n{before}");
+}
+
+#[test]
+fn a_value_below_list_items_is_replaced_and_nothing_is_made_on_the_way() {
+    check_replace("a:\n- k: 1 # c\n  l: x\n- k: 2\n", "a.1.k", &json!(3), "a:\n- k: 1 # c\n  l: x\n- k: 3\n");
+    check_replace("a: [{k: 'x'}, {k: y}]\n", "a.0.k", &json!("z"), "a: [{k: z}, {k: y}]\n");
+    check_replace("---\na:\n- b:\n  - c: 1\n", "a.0.b.0.c", &json!("t"), "---\na:\n- b:\n  - c: t\n");
+    check_replace("a: {}\n", "a.b", &json!(1), "f: Y130: replace a.b: nothing stands there");
+    check_replace("a: [1]\n", "a.1", &json!(1), "f: Y130: replace a.1: nothing stands there");
+}
+
+#[test]
+fn a_key_below_list_items_is_removed() {
+    let check = |before: &str, path: &str, after: &str| {
+        let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+        let found = remove("f", before, &path).unwrap_or_else(|findings| findings[0].to_string());
+        assert_eq!(found, after, "remove {path:?} in:\n{before}");
+    };
+    check("a:\n- k: 1\n  l: x\n- k: 2\n", "a.0.k", "a:\n- l: x\n- k: 2\n");
+    check("a:\n- k: 1\n  l: x\n", "a.0.l", "a:\n- k: 1\n");
+    check("a: [{k: 1, l: 2}]\n", "a.0.l", "a: [{k: 1}]\n");
+    check("a: {}\n", "a.b", "f: Y130: remove a.b: nothing stands there");
 }

@@ -75,6 +75,43 @@ async fn drift_that_a_person_leaves_to_others_is_drift_no_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn drift_that_a_person_adopts_is_what_git_says_from_then_on() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    let text = world.file("main", ".wild/config.yaml").await.unwrap();
+    world.push("report drift", &[(".wild/config.yaml", Some(&format!("{text}drift: report\n")))]).await;
+    installed(&world, &["stonedb"]).await;
+    let path = "apps/stonedb/statefulset.yaml";
+    let before = world.file("main", path).await.unwrap();
+    world.patch(STONEDB, json!({"spec": {"replicas": 3}})).await;
+    world
+        .until("the drift is shown", async || world.state("stonedb").await.is_some_and(|state| !state.drift.is_empty()))
+        .await;
+    let fields = world.state("stonedb").await.unwrap().drift;
+    world.done(Request::AdoptDrift { app: app("stonedb"), fields }).await;
+    assert_eq!(world.file("main", path).await.unwrap(), before.replace("replicas: 1", "replicas: 3"));
+    let head = world.head().await;
+    let log = world.git(&["log", "-1", "--format=%s%n%b", "main"]).1;
+    assert!(log.starts_with("fix(stonedb): adopt replicas of StatefulSet/stonedb\nStatefulSet/stonedb spec.replicas: 1 → 3, by kubectl-edit at "), "{log}");
+    world
+        .until("it is drift no more", async || {
+            world.state("stonedb").await.is_some_and(|state| state.drift.is_empty() && state.health == "healthy")
+        })
+        .await;
+    world
+        .until("the status is good", async || world.status(&head, "wild/drift").await.as_deref() == Some("success"))
+        .await;
+    // From now on the value is ours to keep.
+    world.patch(STONEDB, json!({"spec": {"replicas": 2}})).await;
+    world
+        .until("another value is drift", async || {
+            world.state("stonedb").await.is_some_and(|state| {
+                state.drift.iter().any(|drift| drift.desired == Some(json!(3)) && drift.live == Some(json!(2)))
+            })
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_object_of_another_tool_is_held_back_alone() {
     let world = World::start(&["stonedb 15.5"]).await;
     world

@@ -1,30 +1,53 @@
-//! Pure. Values at the readable paths that managed fields are told with.
+//! Pure. Readable paths such as `spec.containers[name=web].image`, which managed fields and drift are told with.
 //!
-//! Not here: the paths (`fields`).
+//! Not here: finding the paths (`plan::fields`).
 
 use serde_json::Value;
 
-use crate::model::Object;
+use super::Object;
 
 /// Returns the value at a readable path such as `spec.containers[name=web].image`; nothing if it is not there.
 pub fn value_at(object: &Object, path: &str) -> Option<Value> {
-    let mut value = object.to_value();
-    for step in steps(path) {
-        value = match step {
-            Step::Key(key) => value.get(&key)?.clone(),
+    let whole = object.to_value();
+    at(&whole, &locate(&whole, path)?).cloned()
+}
+
+/// Returns the way to what a readable path means in a value: keys, and the numbers of list items. The last key need not be there.
+pub fn locate(value: &Value, path: &str) -> Option<Vec<String>> {
+    let steps = steps(path);
+    let mut found = Vec::with_capacity(steps.len());
+    let mut value = Some(value);
+    for step in steps {
+        let place = match step {
+            Step::Key(key) => value?.is_object().then_some(key)?,
             Step::Item(pairs) => {
-                let fits = |item: &&Value| {
+                let fits = |item: &Value| {
                     pairs.iter().all(|(key, wanted)| match item.get(key) {
                         Some(found) => text(found) == *wanted,
                         // The server names the protocol of every port; a file may leave it to its default.
                         None => key == "protocol" && wanted == "TCP",
                     })
                 };
-                value.as_array()?.iter().find(fits)?.clone()
+                value?.as_array()?.iter().position(fits)?.to_string()
             }
         };
+        value = value.and_then(|value| child(value, &place));
+        found.push(place);
     }
-    Some(value)
+    Some(found)
+}
+
+/// Returns the value at the end of a way that [`locate`] found.
+pub fn at<'a>(value: &'a Value, way: &[String]) -> Option<&'a Value> {
+    way.iter().try_fold(value, |value, place| child(value, place))
+}
+
+fn child<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
+    match value {
+        Value::Array(items) => items.get(place.parse::<usize>().ok()?),
+        Value::Object(map) => map.get(place),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
 }
 
 enum Step {
@@ -77,8 +100,19 @@ fn text(value: &Value) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::value_at;
+    use super::{at, locate, value_at};
     use crate::model::Object;
+
+    #[test]
+    fn a_way_leads_through_list_items_and_ends_at_a_key_that_need_not_be_there() {
+        let value = json!({"spec": {"containers": [{"name": "db"}, {"name": "web", "env": []}]}});
+        let way = locate(&value, "spec.containers[name=web].image").unwrap();
+        assert_eq!(way, ["spec", "containers", "1", "image"]);
+        assert_eq!(at(&value, &way), None);
+        assert_eq!(at(&value, &way[..3]).unwrap()["name"], "web");
+        assert_eq!(locate(&value, "spec.containers[name=no].image"), None);
+        assert_eq!(locate(&value, "spec.nothing.image"), None);
+    }
 
     #[test]
     fn readable_paths_find_values() {
