@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     app, cluster, completion, daemon, debug, demo, directory, doctor, drift, hook, init, kustomize, merge_file,
-    operation, package, plan, secret, status,
+    operation, package, plan, secret, status, undo,
 };
 
 /// Keeps a Kubernetes cluster as its git repository says, and the repository up to date with its package directory.
@@ -135,6 +135,8 @@ pub(super) enum Verb {
     /// Secrets: values that never lie in git.
     #[command(subcommand)]
     Secret(secret::SecretVerb),
+    /// Takes back what was asked for, by one more commit.
+    Undo(undo::Undo),
     /// What was asked for and done.
     #[command(subcommand)]
     Operation(operation::OperationVerb),

@@ -34,6 +34,7 @@ mod secret;
 mod session;
 mod status;
 mod table;
+mod undo;
 mod version;
 mod wait;
 
@@ -81,6 +82,7 @@ async fn dispatch(session: &mut Session<'_>, verb: Verb) -> Result<ExitCode, Com
         Verb::App(verb) => app::run(session, verb).await,
         Verb::Drift(verb) => drift::run(session, verb).await,
         Verb::Secret(verb) => secret::run(session, verb).await,
+        Verb::Undo(arguments) => undo::run(session, arguments).await,
         Verb::Operation(verb) => operation::run(session, verb).await,
         Verb::Cluster(verb) => cluster::run(session, verb).await,
         Verb::Daemon(arguments) => daemon::run(session, arguments).await,

@@ -16,12 +16,13 @@ use super::land;
 use super::proposal::{Fate, Join, Proposal, TreeEdit};
 use super::refusal::Refusal;
 use super::sources::{CONFIG, Sources, config_in};
-use super::update::{ConfigRule, Making, make, view};
+use super::update::{ConfigRule, Making, is_there, make, view};
 use super::{record, record_of, record_path};
 use crate::kustomize;
 use crate::merge::has_markers;
-use crate::model::{AppName, CommitId, FileTree, GenerationRecord};
+use crate::model::{AppName, CommitId, FileTree, GenerationRecord, SETTINGS_PATH};
 use crate::package::SecretNeeds;
+use crate::yaml::{self, Dialect};
 
 /// Rolls an app back to a commit.
 pub(super) fn rollback(app: &AppName, sources: &Sources, to: &CommitId, reason: &str) -> Result<Proposal, Refusal> {
@@ -64,7 +65,9 @@ pub(super) fn rollback(app: &AppName, sources: &Sources, to: &CommitId, reason: 
     if !config.is_empty() || sources.files.contains(CONFIG) {
         put(&mut files, CONFIG, &config);
     }
-    let changes = changes(&scope(&sources.files, app), &files);
+    let mut scope = scope(&sources.files, app);
+    allow_again(app, (sources, past), (&mut scope, &mut files)).map_err(refuse)?;
+    let changes = changes(&scope, &files);
     let only_record = changes.keys().all(|path| path.as_str() == record_path(app));
     if only_record {
         let mut nothing = Proposal::nothing(app);
@@ -106,6 +109,26 @@ fn past_config(app: &AppName, sources: &Sources, past: &FileTree) -> Result<Stri
     let empty = Map::new();
     let edits = section_edits(now.app(app).unwrap_or(&empty), then.app(app).unwrap_or(&empty));
     edit_section(text, app, &edits)
+}
+
+/// Puts back into the settings what an app was allowed before it was deleted, unless it is there. Who brings it back as it was means that
+/// too, and is shown it.
+fn allow_again(
+    app: &AppName,
+    (sources, past): (&Sources, &FileTree),
+    (scope, files): (&mut FileTree, &mut FileTree),
+) -> Result<(), Vec<crate::model::Diagnostic>> {
+    let settings = past.text(SETTINGS_PATH).filter(|_| !is_there(app, sources));
+    let document = settings.map(|text| yaml::load_one(SETTINGS_PATH, text, Dialect::Gomplate)).transpose()?.flatten();
+    let path = ["apps", app.as_str(), "grants"];
+    let grants =
+        document.as_ref().and_then(|document| path.iter().try_fold(&document.value, |value, key| value.get(key)));
+    let now = sources.files.text(SETTINGS_PATH).unwrap_or_default();
+    if let Some(grants) = grants {
+        put(scope, SETTINGS_PATH, now);
+        put(files, SETTINGS_PATH, &yaml::edit::set(SETTINGS_PATH, now, &path, grants)?);
+    }
+    Ok(())
 }
 
 fn edit(

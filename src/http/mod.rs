@@ -23,6 +23,7 @@ mod problem;
 mod secrets;
 mod serve;
 mod tree;
+mod undo;
 
 use std::time::Duration;
 
@@ -80,6 +81,7 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/drift/{app}/ignore", post(changes::ignore_drift))
         .route("/operations", get(operations::list))
         .route("/operations/{id}", get(operations::show))
+        .route("/operations/{id}/undo", post(undo::undo))
         .route("/directories", get(directories::list).post(changes::add_directory))
         .route("/directories/fetch", post(directories::fetch))
         .route("/statuses/{commit}", get(instances::statuses));

@@ -126,8 +126,8 @@ pub(super) async fn read(
     }
     if let Some(Request::Rollback { to, .. }) = request {
         let record = compile::record_path(app);
-        sources.past =
-            Some(instance.repository.read_tree(to, &["config.yaml", &record, &format!("apps/{app}")]).await?);
+        let paths = ["config.yaml", SETTINGS_PATH, &record, &format!("apps/{app}")];
+        sources.past = Some(instance.repository.read_tree(to, &paths).await?);
     }
     if let Ok(settings) = overview.settings() {
         let package = match request {

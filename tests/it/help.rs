@@ -219,8 +219,12 @@ const EXAMPLES: &[Example] = &[
     example("wild app delete quillblog --dry-run", 0, "Nothing was changed."),
     example("wild app delete quillblog --yes", 0, "Volumes and namespace stay."),
     example("wild app wait quillblog --for deleted", 0, "quillblog is deleted."),
+    example("wild undo --list", 0, "delete"),
+    example("wild undo --dry-run", 0, "+ apps/quillblog/deployment.yaml"),
+    example("wild undo", 0, "quillblog is back at"),
     after(
-        "wild app add quillblog --deploy && wild app wait quillblog",
+        "wild app wait quillblog && wild app delete quillblog --yes && wild app wait quillblog --for deleted && \
+         wild app add quillblog --deploy && wild app wait quillblog",
         "wild app delete quillblog --delete-data --yes",
         0,
         "Its volumes and its namespace go too.",

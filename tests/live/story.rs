@@ -42,6 +42,8 @@ fn the_story_holds_on_real_parts() {
     roll_back(&home);
     remember(&home);
     delete(&home);
+    undo(&home);
+    delete(&home);
     only_known_requests(&home);
     home.stop_daemon();
     leave(&home);
@@ -308,6 +310,17 @@ fn delete(home: &Home) {
     assert_eq!(home.live(&["namespace", "photobox"])["status"]["phase"], "Active");
     assert_eq!(home.live(&LIBRARY)["status"]["phase"], "Bound");
     home.becomes(&DATABASE, &[(READY, json!(1))]);
+    home.tells(&head, DEPLOY, "success");
+}
+
+/// A deleted app comes back as it was, with its volumes.
+fn undo(home: &Home) {
+    let deleted = home.in_clone(&["rev-parse", "HEAD"]);
+    home.wild("undo", 0);
+    let head = home.pull();
+    home.in_clone(&["diff", "--exit-code", &format!("{deleted}~1"), &head, "--", "apps/photobox", "config.yaml"]);
+    home.wild("app wait photobox", 0);
+    home.becomes(&SERVER, &[(READY, json!(1))]);
     home.tells(&head, DEPLOY, "success");
 }
 
