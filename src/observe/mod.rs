@@ -58,6 +58,8 @@ pub struct Observation<'a> {
     pub dependents: Vec<AppName>,
     /// Objects that were put back lately.
     pub fights: BTreeMap<ObjectId, Fight>,
+    /// Whether the target refused an object of this commit.
+    pub refused: bool,
     /// What a person asked for.
     pub ask: Ask,
     /// The target.
@@ -108,6 +110,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         missing_secrets: built.missing_secrets,
         secret_grants: built.secret_grants,
         elsewhere: Default::default(),
+        refused: observation.refused,
         fights: observation.fights.clone(),
         target: TargetState::Reachable,
         policy: policy_of(settings, app),

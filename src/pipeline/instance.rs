@@ -14,8 +14,8 @@ use crate::base::Timestamp;
 use crate::broadcast::Bus;
 use crate::git::{Remote, Repository};
 use crate::model::{
-    AppName, Author, InstanceId, InstanceName, ObjectId, Operation, OperationId, OperationState, RefusalText, Request,
-    SETTINGS_VERSION,
+    AppName, Author, CommitId, InstanceId, InstanceName, ObjectId, Operation, OperationId, OperationState, RefusalText,
+    Request, SETTINGS_VERSION,
 };
 use crate::plan::Fight;
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
@@ -58,6 +58,8 @@ pub struct Instance {
     pub(super) overview: tokio::sync::Mutex<Option<Arc<Overview>>>,
     /// What turns states of apps into statuses, one at a time.
     pub(super) verdicts: Verdicts,
+    /// By app, the commit of which the target refused an object last. A restart forgets it, which costs one more try.
+    pub(super) refused: Mutex<BTreeMap<AppName, CommitId>>,
     /// By app, the objects that were put back lately. A restart forgets them, which costs a few more corrections.
     pub(super) fights: Mutex<BTreeMap<AppName, BTreeMap<ObjectId, Fight>>>,
     /// The apps that were found as wanted.
@@ -97,10 +99,8 @@ impl Instance {
             }))
         };
         let Some(head) = repository.head(&branch).await? else {
-            return Err(refused(
-                format!("its branch {branch} has no commit"),
-                &format!("wild init {}", path.display()),
-            ));
+            let remedy = format!("wild init {}", path.display());
+            return Err(refused(format!("its branch {branch} has no commit"), &remedy));
         };
         let settings = overview::settings_at(&repository, &head).await?.map_err(|diagnostics| {
             let because = diagnostics.first().map(ToString::to_string).unwrap_or_default();
@@ -148,6 +148,7 @@ impl Instance {
             deletions: tokio::sync::Mutex::default(),
             overview: tokio::sync::Mutex::default(),
             verdicts: Verdicts::default(),
+            refused: Mutex::default(),
             fights: Mutex::default(),
             settled: Memory::default(),
             lock: Mutex::new(Some(lock)),

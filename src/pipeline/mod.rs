@@ -33,7 +33,7 @@ use crate::model::{
     AppName, AppState, CommitId, ErrorClass, Operation, OperationOutcome, OperationState, Reason, RefusalText, Request,
 };
 use crate::observe::{self, Observation, Observed};
-use crate::plan::{self, Ask, Plan, Presence, WakeOn, marks};
+use crate::plan::{self, Ask, Plan, Presence, Snapshot, WakeOn, marks};
 use crate::target::Target;
 use crate::{git, record, settings, store};
 
@@ -472,6 +472,7 @@ async fn deploy(
         lock(&instance.fights).insert(app.clone(), plan::fights_after(&snapshot, &plan));
         recording = Some(opened);
     }
+    let asks_again = note_refused(instance, &snapshot, &applied);
     fault::point("record");
     let facts = state::Facts { snapshot: &snapshot, plan: &plan, applied: &applied, drift, committed, sight: &sight };
     let state = state::of_pass(instance, &facts).await?;
@@ -483,7 +484,20 @@ async fn deploy(
     };
     fault::point("broadcast");
     state::tell(instance, Change { app, before, state: state.as_ref(), ended: ended.as_ref() }).await?;
-    Ok(passed(&plan, &applied, committed, state))
+    let passed = passed(&plan, &applied, committed, state);
+    Ok(Passed { wake_at: if asks_again { Some(snapshot.now) } else { passed.wake_at }, ..passed })
+}
+
+/// Notes whether the target refused an object of the commit; returns whether the app has a hook for that, which the next pass brings.
+fn note_refused(instance: &Instance, snapshot: &Snapshot, applied: &Applied) -> bool {
+    let is_refused = applied.failed().any(|outcome| outcome.error == Some(ErrorClass::User));
+    let mut refused = lock(&instance.refused);
+    if !is_refused {
+        refused.remove(&snapshot.app);
+        return false;
+    }
+    let before = refused.insert(snapshot.app.clone(), snapshot.commit.clone());
+    before.as_ref() != Some(&snapshot.commit) && plan::hook::has_rescue(snapshot)
 }
 
 fn passed(plan: &Plan, applied: &Applied, committed: &Committed, state: Option<AppState>) -> Passed {
@@ -517,6 +531,7 @@ async fn look(
     let secrets = instance.secrets.read()?;
     // Not where it is used: a lock that is kept across an await would keep the pass from moving between threads.
     let fights = lock(&instance.fights).get(app).cloned().unwrap_or_default();
+    let refused = lock(&instance.refused).get(app) == Some(&sight.overview.head);
     Ok(observe::observe(Observation {
         instance: &instance.id,
         app,
@@ -533,6 +548,7 @@ async fn look(
         requirements,
         dependents,
         fights,
+        refused,
         ask,
         target,
         now: instance.now(),

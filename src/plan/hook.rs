@@ -39,8 +39,6 @@ pub(super) enum Moment {
     PostDelete,
     /// When the app fails.
     OnFailure,
-    /// When a person asks what is wrong.
-    Doctor,
 }
 
 impl Moment {
@@ -54,7 +52,6 @@ impl Moment {
             "pre-delete" => Self::PreDelete,
             "post-delete" => Self::PostDelete,
             "on-failure" => Self::OnFailure,
-            "doctor" => Self::Doctor,
             _ => return None,
         })
     }
@@ -100,6 +97,11 @@ impl Delete {
 
 /// Returns what an author wrote about a hook that means nothing.
 pub(super) fn mistake(object: &Object) -> Option<String> {
+    if object.annotation(HOOK) == Some("doctor") {
+        return Some(
+            "is a hook of the moment doctor, which is not run: make it a CronJob, or a Job that is no hook".into(),
+        );
+    }
     if let (Some(moment), None) = (object.annotation(HOOK), Moment::of(object)) {
         return Some(format!("is a hook of a moment {moment:?} that does not exist"));
     }
@@ -262,6 +264,11 @@ pub(super) fn of_moment(snapshot: &Snapshot, is_meant: impl Fn(Moment) -> bool) 
         .map(|desired| Wanted::new(snapshot, desired))
         .filter(Wanted::is_hook)
         .collect()
+}
+
+/// Returns whether an app has a hook for when it fails.
+pub fn has_rescue(snapshot: &Snapshot) -> bool {
+    !of_moment(snapshot, |moment| moment == Moment::OnFailure).is_empty()
 }
 
 /// Returns the hooks of the end of the app, if a commit says that this is meant.

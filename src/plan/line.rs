@@ -169,7 +169,7 @@ fn wanted(snapshot: &Snapshot) -> (Vec<Wanted>, Vec<Wanted>) {
 /// Returns the runs of hooks that a failed app brings, each once for a state of the app.
 fn rescue(snapshot: &Snapshot, rescues: &[Wanted], plan: &mut Plan, spent: &mut Vec<Victim>) -> Vec<(Wanted, Write)> {
     let hook_failed = plan.blocked.iter().any(|blocked| blocked.reason == "HookFailed");
-    let is_failed = hook_failed || plan.health.state == HealthState::Degraded;
+    let is_failed = hook_failed || snapshot.refused || plan.health.state == HealthState::Degraded;
     let mut writes = Vec::new();
     for rescue in rescues {
         if let Some(refused) = rescue.refused.clone() {

@@ -64,6 +64,8 @@ pub struct Snapshot {
     pub secret_grants: Vec<String>,
     /// What this revision takes from other apps; filled in only where it takes something from this one.
     pub elsewhere: Elsewhere,
+    /// Whether the target refused an object of this commit when it was applied last.
+    pub refused: bool,
     /// Objects that were put back lately.
     pub fights: BTreeMap<ObjectId, Fight>,
     /// The target as a whole.

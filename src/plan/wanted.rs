@@ -127,7 +127,7 @@ fn hook_wave(moment: Moment) -> Option<i32> {
     match moment {
         Moment::Before { .. } => Some(FIRST_WAVE),
         Moment::After { .. } | Moment::OnFailure => Some(AFTER_WAVE),
-        Moment::PreDelete | Moment::PostDelete | Moment::Doctor => None,
+        Moment::PreDelete | Moment::PostDelete => None,
     }
 }
 

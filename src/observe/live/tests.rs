@@ -67,6 +67,7 @@ async fn snapshot(target: &Scripted, inventory: Inventory) -> Snapshot {
         requirements: Vec::new(),
         dependents: Vec::new(),
         fights: Default::default(),
+        refused: false,
         ask: Ask::default(),
         target,
         now: Timestamp(0),

@@ -118,6 +118,10 @@ fn a_hook_has_a_deadline() {
 #[test]
 fn what_an_author_wrote_about_a_hook_and_means_nothing_is_refused() {
     for (hook, text) in [
+        (
+            hook("check", "doctor"),
+            "is a hook of the moment doctor, which is not run: make it a CronJob, or a Job that is no hook",
+        ),
         (hook("check", "pre-lunch"), "is a hook of a moment \"pre-lunch\" that does not exist"),
         (
             with(hook("check", "pre-deploy"), "hook-timeout", "soon"),
@@ -199,6 +203,16 @@ fn a_failed_app_brings_its_hook_for_that_once() {
     check(&well, &["= 2 unchanged"]);
     // That the hook itself fails says nothing of the app.
     assert_eq!(plan(&well.health("Job/tell", Health::degraded("x")).snapshot).health.state, HealthState::Healthy);
+}
+
+#[test]
+fn an_object_that_the_target_refused_brings_the_hook_for_failures() {
+    let hook = hook("tell", "on-failure");
+    let mut world = World::deployed(&[config("files", "1")]).wants(&hook);
+    check(&world, &["= 2 unchanged"]);
+    world.snapshot.refused = true;
+    check(&world, &["+ Job tell new in ccccccc", "= 2 unchanged"]);
+    check(&runs(world, &hook, Health::healthy()), &["= 2 unchanged"]);
 }
 
 #[test]

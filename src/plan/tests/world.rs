@@ -173,6 +173,7 @@ impl World {
                 missing_secrets: Vec::new(),
                 secret_grants: Vec::new(),
                 elsewhere: Elsewhere::default(),
+                refused: false,
                 fights: BTreeMap::new(),
                 target: TargetState::Reachable,
                 policy: Policy {

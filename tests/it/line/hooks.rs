@@ -68,6 +68,28 @@ async fn hooks_of_an_update_and_of_the_end_run_then_and_at_no_other_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_the_cluster_refuses_brings_the_hook_for_failures_once() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    push(&world, "1", &[("tell", "on-failure")]).await;
+    world.healthy("plain").await;
+    let bad = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config}\ndata: {\"bad key\": x}\n";
+    let head = world.push("a bad key", &[("apps/plain/config.yaml", Some(bad))]).await;
+    world.until("the hook runs", async || has(&world, "tell").await).await;
+    world
+        .until("the revision is told to have failed", async || {
+            world.status(&head, "wild/deploy").await.as_deref() == Some("failure")
+        })
+        .await;
+    let uid = async || world.get("/apis/batch/v1/namespaces/plain/jobs/tell").await.unwrap()["metadata"]["uid"].clone();
+    let first = uid().await;
+    world.look_again("plain").await;
+    world.look_again("plain").await;
+    assert_eq!(uid().await, first);
+    let state = world.state("plain").await.unwrap();
+    assert!(state.needs_you.contains("bad key"), "{}", state.needs_you);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_last_hook_runs_when_everything_is_gone_and_holds_the_namespace_over_a_restart() {
     let mut world = World::start(&["stonedb 15.5"]).await;
     push(&world, "1", &[("sweep", "post-delete")]).await;
