@@ -22,6 +22,7 @@ mod faults;
 mod finish;
 mod forge;
 mod ground;
+mod hands;
 mod home;
 mod input;
 mod leaving;

@@ -8,21 +8,22 @@ use rewild::model::Request;
 use serde_json::{Value, json};
 
 use crate::ground::{Plane, start};
+use crate::hands::{late, losses, standstill, strangers};
 use crate::parts::{ControlPlane, Shape};
 use crate::world::{World, app};
 
 /// An app of plain files in a namespace of its own.
-struct Plain {
-    world: World<Plane>,
-    name: &'static str,
+pub(crate) struct Plain {
+    pub(crate) world: World<Plane>,
+    pub(crate) name: &'static str,
 }
 
 impl Plain {
-    async fn start(plane: &Plane, id: &str, name: &'static str) -> Self {
+    pub(crate) async fn start(plane: &Plane, id: &str, name: &'static str) -> Self {
         Self { world: start(plane, id).await, name }
     }
 
-    async fn push(&self, files: &[(&str, &str)]) {
+    pub(crate) async fn push(&self, files: &[(&str, &str)]) {
         let names: Vec<&str> = files.iter().map(|(file, _)| *file).collect();
         let list = format!("namespace: {}\nresources: [{}]\n", self.name, names.join(", "));
         let mut all = vec![(format!("apps/{}/kustomization.yaml", self.name), list)];
@@ -33,7 +34,7 @@ impl Plain {
     }
 
     /// Reads an object of the app's namespace by its API and plural; null if it is not there.
-    async fn live(&self, api: &str, plural: &str, name: &str) -> Value {
+    pub(crate) async fn live(&self, api: &str, plural: &str, name: &str) -> Value {
         self.world.get(&format!("/{api}/namespaces/{}/{plural}/{name}", self.name)).await.unwrap_or_default()
     }
 
@@ -42,12 +43,12 @@ impl Plain {
     }
 
     /// Waits until the app stands still for a reason.
-    async fn stands_for(&self, reason: &str) {
+    pub(crate) async fn stands_for(&self, reason: &str) {
         let stands = async || self.world.state(self.name).await.is_some_and(|state| state.reason == reason);
         self.world.until(reason, stands).await;
     }
 
-    async fn healthy(&self) {
+    pub(crate) async fn healthy(&self) {
         self.world.healthy(self.name).await;
     }
 }
@@ -60,7 +61,7 @@ fn web(selector: &str, image: &str, node: &str) -> String {
     )
 }
 
-fn config(name: &str, annotations: &str, version: &str) -> String {
+pub(crate) fn config(name: &str, annotations: &str, version: &str) -> String {
     format!(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, annotations: {{{annotations}}}}}\ndata: {{version: \"{version}\"}}\n"
     )
@@ -205,11 +206,40 @@ async fn last_hooks(plane: &Plane) {
     plain.world.stop().await;
 }
 
+/// An object that the API server refuses brings the hook for that; what is removed while the store is lost goes all the same.
+async fn refusals(plane: &Plane) {
+    let mut plain = Plain::start(plane, "k3f7q2mggg", "refusals").await;
+    let (hook, late) = (job("rewild.dev/hook: on-failure", "1"), config("late", "", "1"));
+    let hook_runs = async |plain: &Plain| !plain.live("apis/batch/v1", "jobs", "migrate").await.is_null();
+    plain.push(&[("config.yaml", &config("config", "", "1")), ("late.yaml", &late), ("job.yaml", &hook)]).await;
+    plain.healthy().await;
+    assert!(!hook_runs(&plain).await);
+    let bad = config("config", "", "2").replace("version:", "\"bad key\":");
+    plain.push(&[("config.yaml", &bad), ("late.yaml", &late), ("job.yaml", &hook)]).await;
+    plain.world.until("the hook runs", async || hook_runs(&plain).await).await;
+    plain.world.stop().await;
+    plain.push(&[("config.yaml", &config("config", "", "3")), ("job.yaml", &hook)]).await;
+    plain.world.restart_without_store().await;
+    let is_gone = async || plain.live("api/v1", "configmaps", "late").await.is_null();
+    plain.world.until("what is wanted no more is gone", is_gone).await;
+    plain.healthy().await;
+    assert_eq!(plain.live("api/v1", "configmaps", "config").await["data"]["version"], json!("3"));
+    plain.world.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn real_controllers_are_waited_for_left_alone_and_followed() {
     let Some(plane) = ControlPlane::start(Shape::Full) else { return };
     let plane = Plane(Arc::new(plane));
-    tokio::join!(waves(&plane), autoscaler(&plane), recreation(&plane), jobs(&plane), last_hooks(&plane));
+    tokio::join!(
+        waves(&plane),
+        autoscaler(&plane),
+        recreation(&plane),
+        jobs(&plane),
+        last_hooks(&plane),
+        refusals(&plane)
+    );
+    tokio::join!(strangers(&plane), standstill(&plane), losses(&plane), late(&plane));
 }
 
 #[tokio::test(flavor = "multi_thread")]
