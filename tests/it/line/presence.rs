@@ -44,6 +44,25 @@ async fn deleting_with_data_takes_the_namespace() {
     assert!(secrets.paths().all(|path| !path.starts_with("apps.stonedb.")));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_that_is_deleted_takes_the_namespace_that_it_had_and_no_other() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    let files = FILES.map(|(path, text)| (path, text.replace("namespace: hello", "namespace: garden")));
+    let pushed: Vec<(&str, Option<&str>)> = files.iter().map(|(path, text)| (*path, Some(text.as_str()))).collect();
+    world.push("write an app by hand", &pushed).await;
+    world.healthy("hello").await;
+    let own = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "hello"}});
+    world.make("/api/v1/namespaces", own).await;
+    let gone = FILES.map(|(path, _)| (path, None));
+    world.push("no hello\n\nWild-Delete: hello\nWild-Delete-Data: delete", &gone).await;
+    world.until("its namespace is gone", async || world.get("/api/v1/namespaces/garden").await.is_none()).await;
+    world.until("the app is forgotten", async || world.state("hello").await.is_none()).await;
+    assert!(
+        world.get("/api/v1/namespaces/hello").await.is_some(),
+        "a namespace of a person that has only its name is gone"
+    );
+}
+
 const NAMESPACE: &str = "/api/v1/namespaces/stonedb";
 
 /// Starts an app whose cluster has a second to end the deletion of a namespace by itself.
