@@ -259,7 +259,7 @@ impl Merging<'_> {
     fn checked_json(&self, merged: &str) -> Result<(), Fault> {
         let refusal = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).err();
         let of_side = |text: Option<&str>| text.and_then(|text| refusal(text.strip_prefix('\u{feff}').unwrap_or(text)));
-        if of_side(self.texts.ours).is_some() || refusal(merged).is_none() {
+        if self.texts.ours.is_none() || of_side(self.texts.ours).is_some() || refusal(merged).is_none() {
             return Ok(());
         }
         for (name, side) in [("upstream's file", self.texts.theirs), ("the file both started from", self.texts.base)] {
