@@ -171,7 +171,8 @@ const EXAMPLES: &[Example] = &[
         "commit",
     ),
     after(
-        "person 300Mi && maker 5.4 210Mi && ! wild app update quillblog",
+        // The update that was resolved last cannot be undone alone: a person's commit stands on it.
+        "person 300Mi && { wild undo; [ $? = 6 ]; } && maker 5.4 210Mi && ! wild app update quillblog",
         "wild app resolve quillblog --take mine",
         0,
         "commit",
