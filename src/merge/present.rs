@@ -38,20 +38,12 @@ pub struct MarkerLabels<'a> {
 /// Writes a text with markers at its open places.
 pub(super) fn with_markers(rope: &Rope, style: MarkerStyle, labels: MarkerLabels<'_>) -> String {
     let size = size(rope, labels.size);
-    let end = if rope.ours().contains("\r\n") { "\r\n" } else { "\n" };
-    let mut out = String::new();
-    for strand in &rope.0 {
-        match strand {
-            Strand::Plain(text) => out.push_str(text),
-            Strand::Open(open) => {
-                if !out.is_empty() && !out.ends_with('\n') {
-                    out.push_str(end);
-                }
-                hunk(&mut out, &open.sides, style, &Marks { labels, size, end });
-            }
+    written(rope, |out, sides, end| {
+        if !out.is_empty() && !out.ends_with('\n') {
+            out.push_str(end);
         }
-    }
-    out
+        hunk(out, sides, style, &Marks { labels, size, end });
+    })
 }
 
 /// Writes a text with the lines of a side, or of both, at its open places.
@@ -59,25 +51,27 @@ pub(super) fn favoring(rope: &Rope, favor: Favor) -> String {
     match favor {
         Favor::Ours => rope.ours(),
         Favor::Theirs => rope.side(|sides| &sides.theirs),
-        Favor::Union => {
-            let end = if rope.ours().contains("\r\n") { "\r\n" } else { "\n" };
-            let mut out = String::new();
-            for strand in &rope.0 {
-                match strand {
-                    Strand::Plain(text) => out.push_str(text),
-                    Strand::Open(open) => {
-                        let Three { base: _, ours, theirs } = &open.sides;
-                        out.push_str(ours);
-                        if !ours.is_empty() && !ours.ends_with('\n') {
-                            out.push_str(end);
-                        }
-                        out.push_str(theirs);
-                    }
-                }
+        Favor::Union => written(rope, |out, Three { base: _, ours, theirs }, end| {
+            out.push_str(ours);
+            if !ours.is_empty() && !ours.ends_with('\n') {
+                out.push_str(end);
             }
-            out
+            out.push_str(theirs);
+        }),
+    }
+}
+
+/// Writes a text; what comes to an open place is said with its sides and the line end of the text.
+fn written(rope: &Rope, open: impl Fn(&mut String, &Three<String>, &str)) -> String {
+    let end = if rope.ours().contains("\r\n") { "\r\n" } else { "\n" };
+    let mut out = String::new();
+    for strand in &rope.0 {
+        match strand {
+            Strand::Plain(text) => out.push_str(text),
+            Strand::Open(place) => open(&mut out, &place.sides, end),
         }
     }
+    out
 }
 
 struct Marks<'a> {
