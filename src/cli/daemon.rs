@@ -30,7 +30,8 @@ const HELP: &str = "Examples:
   wild daemon --config daemon.yaml
 
 Exit codes:
-  0 stopped as asked   2 error: bad settings, a port in use   6 blocked: another daemon holds the instance";
+  0 stopped as asked   2 error: bad settings, a port in use
+  6 blocked: another daemon holds the instance";
 
 /// Arguments.
 #[derive(Args, Debug)]

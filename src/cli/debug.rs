@@ -29,7 +29,7 @@ const MERGE_TREE_HELP: &str = "Examples:
 Exit codes:
   0 merged   1 conflicts   2 error";
 
-const BATCH_HELP: &str = "Each line of the input is {\"name\", \"template\", \"context\"}, each line of the output {\"name\", \"output\", \"error\"}. A
+const BATCH_HELP: &str = "Each line of the input is {\"name\", \"template\", \"context\"}, each line of the output {\"name\", \"output\", \"error\"}. A \
 context that is a text is the text of a YAML file.
 
 Examples:

@@ -38,9 +38,9 @@ const ADOPT_HELP: &str = "Examples:
   wild drift adopt quillblog
   wild drift adopt quillblog Deployment/quillblog spec.replicas
 
-A field that the package makes from a config value changes that value; any other changes the file that
-holds it. What a file cannot say alone, such as one half of a patch, is refused, and values of Secrets are.
-A difference is there to adopt while it is reported (drift: report) or the app is suspended; otherwise it is
+A field that the package makes from a config value changes that value; any other changes the file that \
+holds it. What a file cannot say alone, such as one half of a patch, is refused, and values of Secrets are. \
+A difference is there to adopt while it is reported (drift: report) or the app is suspended; otherwise it is \
 put back at once.
 
 Exit codes:

@@ -18,7 +18,8 @@ const HELP: &str = "Examples:
   wild plan -o json --exit-code
 
 Exit codes:
-  0 planned   1 with --exit-code: there is something to do   2 error, or the cluster does not answer";
+  0 planned   1 with --exit-code: there is something to do
+  2 error, or the cluster does not answer";
 
 /// Arguments.
 #[derive(Args, Debug)]

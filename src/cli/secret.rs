@@ -25,7 +25,7 @@ Exit codes:
 const SET_HELP: &str = "Examples:
   wild secret set apps.quillblog.adminPassword < password.txt
 
-The value comes from standard input, without its last line end; on a terminal it is asked for and not shown.
+The value comes from standard input, without its last line end; on a terminal it is asked for and not shown. \
 A copy of another app's secret that you set here no longer follows its owner.
 
 Exit codes:
@@ -43,7 +43,7 @@ const ROTATE_HELP: &str = "Examples:
   wild secret rotate apps.quillblog.databasePassword --dry-run
   wild secret rotate apps.quillblog.databasePassword --yes
 
-The old value is gone. Copies in other apps follow by themselves; what keeps the old value is named first.
+The old value is gone. Copies in other apps follow by themselves; what keeps the old value is named first. \
 A program that stores a password of its own, such as a database, has to be told the new one.
 
 Exit codes:

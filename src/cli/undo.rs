@@ -26,12 +26,13 @@ const HELP: &str = "Examples:
   wild undo --dry-run
   wild undo
 
-Without ID the newest request that changed the repository is taken back. A deleted app comes back with its files
-and its config, and with its volumes if they were kept; its secrets are made anew unless secrets.yaml still holds
+Without ID the newest request that changed the repository is taken back. A deleted app comes back with its files \
+and its config, and with its volumes if they were kept; its secrets are made anew unless secrets.yaml still holds \
 them. What later commits of the app stand on is refused, and they are named.
 
 Exit codes:
-  0 undone, or would be   2 error, or nothing to undo   3 a decision is needed   6 later commits changed the app";
+  0 undone, or would be   2 error, or nothing to undo   3 a decision is needed
+  6 later commits changed the app";
 
 /// Arguments.
 #[derive(Args, Debug)]

@@ -21,7 +21,8 @@ const HELP: &str = "Examples:
   wild app add quickcache --deploy
 
 Exit codes:
-  0 added   2 error: no such package, an unknown key, a requirement that nothing satisfies   6 blocked";
+  0 added   2 error: no such package, an unknown key, a requirement that nothing satisfies
+  6 blocked";
 
 /// Arguments.
 #[derive(Args, Debug)]

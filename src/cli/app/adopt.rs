@@ -16,8 +16,8 @@ const HELP: &str = "Examples:
   wild app adopt stonedb
   wild app adopt cache --package quickcache
 
-No file of the app changes. The version that its files come nearest to is what it stands on from now on; what differs is
-yours and is kept by updates. If no version comes near, it stands on its own files as they are: what you customised
+No file of the app changes. The version that its files come nearest to is what it stands on from now on; what differs is \
+yours and is kept by updates. If no version comes near, it stands on its own files as they are: what you customised \
 before cannot be told from upstream text then, and the next update, for which only you can ask, brings upstream text.
 
 Exit codes:

@@ -26,7 +26,8 @@ const SET_HELP: &str = "Examples:
   wild app config quillblog set title=\"Our garden\" domain=blog.example.org --dry-run
 
 Exit codes:
-  0 set   2 error: no such app, an unknown key   3 your files and the new value touch the same place: decide   6 blocked";
+  0 set   2 error: no such app, an unknown key
+  3 your files and the new value touch the same place: decide   6 blocked";
 
 const UNSET_HELP: &str = "Examples:
   wild app config quillblog unset storage

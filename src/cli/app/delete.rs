@@ -19,7 +19,8 @@ const HELP: &str = "Examples:
   wild app delete quillblog --delete-data --yes
 
 Exit codes:
-  0 deleted, or it was not there   2 error, or nobody could be asked   6 blocked: another app requires it";
+  0 deleted, or it was not there   2 error, or nobody could be asked
+  6 blocked: another app requires it";
 
 /// Arguments.
 #[derive(Args, Debug)]

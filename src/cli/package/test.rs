@@ -24,7 +24,7 @@ pub(super) const HELP: &str = "A test is a file _tests/<package>/<test>.yaml bes
   absent: [{kind: Ingress, metadata: {name: blog}}]   none of them may
   refused: T310   or: the rule by which the package is refused with this config
 
-What comes out is deployed onto an empty cluster in memory: it must take every object, and every workload must become
+What comes out is deployed onto an empty cluster in memory: it must take every object, and every workload must become \
 healthy there. It runs no image. Objects of kinds that Kubernetes itself does not have are left out and named.
 
 Examples:
