@@ -199,7 +199,7 @@ impl Growth<'_> {
             return Written { text: String::new(), style: Style::Plain, span, is_hidden: false };
         }
         let end = match style {
-            Style::BlockText if is_kept(written) => span.end,
+            Style::BlockText if is_kept(written) => span.start + whole_lines(written).len(),
             _ => span.start + written.trim_end().len(),
         };
         let span = span.start..end;
@@ -452,6 +452,14 @@ fn is_kept(written: &str) -> bool {
     let header = written.lines().next().unwrap_or("");
     let header = header.split('#').next().unwrap_or("");
     header.trim_start_matches(['|', '>']).trim().contains('+')
+}
+
+/// Returns a block text without the indentation of the line behind it, which is told with a text that is empty.
+fn whole_lines(written: &str) -> &str {
+    match written.rsplit_once('\n') {
+        Some((lines, rest)) if rest.trim().is_empty() => written.get(..=lines.len()).unwrap_or(written),
+        Some(_) | None => written,
+    }
 }
 
 /// Returns the next byte that is neither blank nor part of a comment.

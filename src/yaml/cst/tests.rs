@@ -65,6 +65,11 @@ fn control_lines_are_entries_over_all_their_lines() {
 }
 
 #[test]
+fn a_kept_text_without_lines_ends_before_the_next_entry() {
+    check("a:\n  b: >+\n  c: 1\nd: 2\n", &["a=a:\n  b: >+\n  c: 1\n|", "b=  b: >+\n|", "c=  c: 1\n|", "d=d: 2\n|"]);
+}
+
+#[test]
 fn a_return_alone_ends_no_line_that_we_know() {
     let text = "a: 1\rb:\r\n  - 2";
     let broken = Cst::parse(Source { text, masked: text, controls: &[] }).unwrap_err();
