@@ -142,8 +142,12 @@ async fn socket(path: &Path) -> Result<UnixListener, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(refused(error)),
     }
-    let listener = UnixListener::bind(path).map_err(refused)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(SOCKET_MODE)).map_err(refused)?;
+    // It gets its name when somebody listens on it and it has its mode: whoever finds it is answered.
+    let unnamed = path.with_extension(std::process::id().to_string());
+    let _ = std::fs::remove_file(&unnamed);
+    let listener = UnixListener::bind(&unnamed).map_err(refused)?;
+    std::fs::set_permissions(&unnamed, std::fs::Permissions::from_mode(SOCKET_MODE)).map_err(refused)?;
+    std::fs::rename(&unnamed, path).map_err(refused)?;
     Ok(listener)
 }
 
@@ -200,6 +204,27 @@ mod tests {
         std::fs::write(&path, "a file").unwrap();
         assert!(!socket(&path).await.unwrap_err().is_other_daemon());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a file");
+    }
+
+    #[tokio::test]
+    async fn a_socket_answers_and_has_its_mode_from_the_moment_it_can_be_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("wild.sock");
+        for _ in 0..200 {
+            let (found, done) = (path.clone(), std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)));
+            let seen = done.clone();
+            let finder = std::thread::spawn(move || {
+                while !found.exists() && !seen.load(std::sync::atomic::Ordering::SeqCst) {}
+                let mode = std::fs::metadata(&found).map(|found| found.permissions().mode() & 0o777).ok();
+                (mode, std::os::unix::net::UnixStream::connect(&found).is_ok())
+            });
+            let listener = socket(&path).await.unwrap();
+            done.store(true, std::sync::atomic::Ordering::SeqCst);
+            assert_eq!(finder.join().unwrap(), (Some(SOCKET_MODE), true));
+            drop(listener);
+            std::fs::remove_file(&path).unwrap();
+        }
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]
