@@ -16,7 +16,9 @@ use super::record_of;
 use super::refusal::{Refusal, no_such_app};
 use super::sources::{Sources, apps_of, config_of};
 use super::update::is_there;
+use crate::base::RepoPath;
 use crate::kustomize;
+use crate::merge::{is_customised, is_package_view};
 use crate::model::{AppName, Diagnostic, DriftState, File, FileTree, Object, at, locate};
 use crate::yaml::{self, Dialect};
 
@@ -24,8 +26,6 @@ use crate::yaml::{self, Dialect};
 const MAX_TRIES: usize = 32;
 /// Fields that one request may adopt.
 const MAX_FIELDS: usize = 50;
-/// Folder of an app that holds its package, which is only a view.
-const PACKAGE_FOLDER: &str = ".package";
 
 /// Commits live values of fields.
 pub(super) fn adopt(app: &AppName, sources: &Sources, fields: &[DriftState]) -> Result<Proposal, Refusal> {
@@ -179,11 +179,9 @@ impl<'a> Adopted<'a> {
     /// Returns the files with the field changed where it stands in one of them.
     fn in_files(&self, step: &Step<'_>) -> Option<FileTree> {
         let own = app_files(&self.files, self.app);
-        let package = format!("apps/{}/{PACKAGE_FOLDER}", self.app);
-        let yaml = own.iter().filter(|(path, _)| {
-            let name = path.as_str();
-            !path.is_within(&package) && (name.ends_with(".yaml") || name.ends_with(".yml"))
-        });
+        // The package and its customised templates are no part of what is built.
+        let is_built = |path: &RepoPath| path.is_yaml() && !is_package_view(path) && !is_customised(path);
+        let yaml = own.iter().filter(|(path, _)| is_built(path));
         let mut left = MAX_TRIES;
         for (path, file) in yaml {
             let Some(text) = file.as_text() else { continue };
@@ -315,7 +313,7 @@ fn variants(file: &str, text: &str, step: &Step<'_>) -> Vec<String> {
 }
 
 fn is_kustomization(file: &str) -> bool {
-    matches!(file.rsplit('/').next(), Some("kustomization.yaml" | "kustomization.yml"))
+    file.rsplit('/').next().is_some_and(|name| kustomize::FILE_NAMES.contains(&name))
 }
 
 /// Returns what a part of a value becomes when the value becomes another: `15.4` in `db:15.4` becomes `15.5` in `db:15.5`. It keeps its type.

@@ -18,7 +18,7 @@ const MAX_DIRECTORY_DEPTH: usize = 16;
 /// Directories of one build; the same directory may be named by several others.
 const MAX_DIRECTORIES: usize = 1_000;
 /// Names of kustomization files, in the order in which kustomize looks for them.
-const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 /// Fields of `spec` that `replicas` sets, by kind.
 const SCALED: [&str; 4] = ["Deployment", "ReplicationController", "ReplicaSet", "StatefulSet"];
 

@@ -35,6 +35,7 @@ use crate::model::{Diagnostic, FileTree, Object};
 
 use item::Item;
 use layer::Builder;
+pub use layer::FILE_NAMES;
 
 /// The objects of a build and what is odd about its files.
 #[derive(Clone, PartialEq, Debug)]
