@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::decisions::Decisions;
 use super::edit::{app_files, changes, rules};
+use super::generate::shown;
 use super::record::digest_of;
 use super::sources::{PastMerge, Sources};
 use crate::base::RepoPath;
@@ -38,7 +39,7 @@ pub(super) fn customised(
         return None;
     }
     let base = sources.base.as_ref().map_or(&sources.files, |base| &base.files);
-    let sides = Three { base: &view(base, app), ours: &own(&sources.files, app), theirs: &placed(&package.files, app) };
+    let sides = Three { base: &view(base, app), ours: &own(&sources.files, app), theirs: &shown(app, package) };
     let rules = rules(app, &sources.files, [sides.ours, sides.theirs]);
     let merged = merge_customised(sides, &rules);
     let decided = decisions.over(&merged.conflicts);
@@ -77,7 +78,7 @@ impl Customised {
     /// Shows the package itself beside the compiled files again.
     pub(super) fn show(&self, files: &mut FileTree, app: &AppName, package: &Package) {
         files.remove_below(&format!("apps/{app}/.package"));
-        files.extend(placed(&package.files, app));
+        files.extend(shown(app, package));
     }
 
     /// Names the customised template that a finding is about.
@@ -116,17 +117,14 @@ pub(super) fn followed(app: &AppName, sources: &Sources, past: &PastMerge) -> Op
 }
 
 fn own(files: &FileTree, app: &AppName) -> FileTree {
-    let own = app_files(files, app);
-    own.iter().filter(|(path, _)| is_customised(path)).map(|(path, file)| (path.clone(), file.clone())).collect()
+    only(files, app, is_customised)
 }
 
 fn view(files: &FileTree, app: &AppName) -> FileTree {
-    let own = app_files(files, app);
-    own.iter().filter(|(path, _)| is_package_view(path)).map(|(path, file)| (path.clone(), file.clone())).collect()
+    only(files, app, is_package_view)
 }
 
-/// Returns the files of a package where an app shows them.
-fn placed(files: &FileTree, app: &AppName) -> FileTree {
-    let place = |path: &RepoPath| RepoPath::parse(&format!("apps/{app}/.package/{path}")).ok();
-    files.iter().filter_map(|(path, file)| Some((place(path)?, file.clone()))).collect()
+fn only(files: &FileTree, app: &AppName, is_wanted: fn(&RepoPath) -> bool) -> FileTree {
+    let own = app_files(files, app);
+    own.iter().filter(|(path, _)| is_wanted(path)).map(|(path, file)| (path.clone(), file.clone())).collect()
 }

@@ -327,15 +327,19 @@ fn record(input: &GenerateInput<'_>, config: &Map<String, Value>, defaults: &Map
     }
 }
 
+/// Returns the files of a package where an app shows them.
+pub(super) fn shown(app: &AppName, package: &Package) -> FileTree {
+    let place = |path: &RepoPath| RepoPath::parse(&format!("apps/{app}/{VIEW}/{path}")).ok();
+    package.files.iter().filter_map(|(path, file)| Some((place(path)?, file.clone()))).collect()
+}
+
 /// Returns what is known of a version that does not compile: its view and a record without config.
 pub(super) fn uncompiled(app: &AppName, directory: &Upstream, commit: &CommitId, package: &Package) -> Generated {
-    let own = RepoPath::parse(&format!("apps/{app}/{VIEW}")).ok();
-    let shown = |(path, file): (&RepoPath, &File)| Some((own.as_ref()?.join(path.as_str()).ok()?, file.clone()));
     let (bindings, config) = (BTreeMap::new(), Config::default());
     let input =
         GenerateInput { app, package, directory, upstream_commit: commit, bindings: &bindings, config: &config };
     Generated {
-        files: package.files.iter().filter_map(shown).collect(),
+        files: shown(app, package),
         record: record(&input, &Map::new(), &Map::new()),
         needs: SecretNeeds::none(app.clone()),
         objects: Vec::new(),
