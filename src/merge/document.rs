@@ -9,6 +9,7 @@ use std::rc::Rc;
 use super::conflict::{ConflictKind, NoticeKind};
 use super::finding::{Findings, Sides};
 use super::likeness::{alike, leaves};
+use super::outline::Outline;
 use super::piece::{Piece, Rope, assemble};
 use super::place::{Frame, order};
 use super::rules::{Rules, Subject, Take};
@@ -21,7 +22,7 @@ use crate::base::{Digest, RepoPath};
 use crate::yaml::cst::{Cst, Kind, Node, Source, split};
 
 /// Bytes that are read for one unit of work.
-const FUEL_BYTES: usize = 64;
+pub(super) const FUEL_BYTES: usize = 64;
 /// Share of equal leaves, in percent, from which two objects of one kind in one order are one.
 const IN_ORDER_PERCENT: usize = 30;
 /// Share of equal leaves, in percent, from which two objects of one kind are one.
@@ -104,20 +105,26 @@ fn has_double_anchor(cst: &Cst) -> bool {
 }
 
 fn document(cst: Cst, nests: bool) -> Document {
-    let text = |path: &[&str]| cst.at(path).filter(|node| node.kind == Kind::Scalar).map(|node| node.text.clone());
-    let kind = text(&["kind"]).unwrap_or_default();
-    let version = text(&["apiVersion"]).unwrap_or_default();
-    let group = version.rsplit_once('/').map_or(String::new(), |(group, _)| group.to_owned());
-    let name = text(&["metadata", "name"]).or_else(|| text(&["metadata", "generateName"])).unwrap_or_default();
-    let namespace = text(&["metadata", "namespace"]).unwrap_or_default();
-    let object = match (kind.is_empty() || name.is_empty(), namespace.is_empty(), group.is_empty()) {
-        (true, ..) => String::new(),
-        (false, true, true) => format!("{kind}/{name}"),
-        (false, true, false) => format!("{kind}.{group}/{name}"),
-        (false, false, true) => format!("{kind} {namespace}/{name}"),
-        (false, false, false) => format!("{kind}.{group} {namespace}/{name}"),
-    };
-    Document { subject: Subject { group, kind, object }, name, nests, cst }
+    let text = |path: &[&str]| cst.at(path).filter(|node| node.kind == Kind::Scalar).map_or("", |node| &node.text);
+    let generated = || text(&["metadata", "generateName"]);
+    let is_named = cst.at(&["metadata", "name"]).is_some_and(|node| node.kind == Kind::Scalar);
+    let name = if is_named { text(&["metadata", "name"]) } else { generated() }.to_owned();
+    let subject = Subject::new(text(&["apiVersion"]), text(&["kind"]), (text(&["metadata", "namespace"]), &name));
+    Document { subject, name, nests, cst }
+}
+
+/// Returns the names of the objects of a text, one for each document that is an object; nothing if it cannot be read.
+pub(super) fn objects(text: &str, rules: &Rules) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    for part in split(text) {
+        let known = if rules.templates.is_none() { Outline::of(part).as_ref().and_then(Subject::of) } else { None };
+        match known {
+            Some(subject) => found.push(subject.object),
+            None => found.extend(read(part, rules).ok()?.iter().map(|document| document.subject.object.clone())),
+        }
+    }
+    found.retain(|object| !object.is_empty());
+    Some(found)
 }
 
 impl Document {

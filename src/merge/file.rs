@@ -11,7 +11,8 @@ use super::document::{self, Documents, Refused};
 use super::finding::{Findings, Sides};
 use super::piece::{Rope, Strand};
 use super::present::{MarkerLabels, MarkerStyle, favoring, with_markers};
-use super::rules::{Rules, Subject, Take};
+use super::reduce::{Reduced, reduce};
+use super::rules::{Limits, Rules, Subject, Take};
 use super::sound::{doubles_more, is_sound};
 use super::template;
 use super::text::{Favor, Hunk, TextMerge, has_markers, merge_text, merge_text_favoring, merge_text_marked};
@@ -92,6 +93,7 @@ pub fn merge_file(path: &RepoPath, texts: Three<Option<&str>>, rules: &Rules) ->
         return trivial(theirs);
     }
     let merged = Merging { path, texts, rules, found: Findings::new(rules.limits.fuel), guard: None }.run();
+    debug_assert_eq!(other_than_the_whole(&merged, path, texts, rules), None, "what is left out counts\n{texts:#?}");
     let is_unread = merged.notices.iter().any(|notice| notice.kind == NoticeKind::Unparsable);
     if rules.templates.is_none() || !is_unread {
         return merged;
@@ -101,6 +103,25 @@ pub fn merge_file(path: &RepoPath, texts: Three<Option<&str>>, rules: &Rules) ->
     let fuel = merged.fuel;
     let again = Merging { path, texts, rules: &plain, found: Findings::new(fuel), guard: None }.run();
     if again.how == How::Structural { again } else { merged }
+}
+
+/// Returns in what a merge is not that of the whole texts, from which nothing was left out.
+fn other_than_the_whole(
+    merged: &FileMerge,
+    path: &RepoPath,
+    texts: Three<Option<&str>>,
+    rules: &Rules,
+) -> Option<[String; 2]> {
+    let limits = Limits { leaves_out: false, ..rules.limits };
+    let rules = &Rules { limits, ..rules.clone() };
+    let whole = Merging { path, texts, rules, found: Findings::new(rules.limits.fuel), guard: None }.run();
+    // What is left out is no work, so less work than the limit may be left of a file that is too much as a whole.
+    if whole.notices.iter().any(|notice| notice.kind == NoticeKind::Limit) {
+        return None;
+    }
+    let said = |merge: &FileMerge| FileMerge { fuel: 0, ..merge.clone() };
+    let (merged, whole) = (format!("{:#?}", said(merged)), format!("{:#?}", said(&whole)));
+    (merged != whole).then_some([merged, whole])
 }
 
 /// Why a merge by structure does not stand.
@@ -184,6 +205,12 @@ impl Merging<'_> {
 
     fn structured(mut self, normal: Three<Option<String>>, form: Form) -> FileMerge {
         let texts = normal.as_ref().map(|text| text.as_deref());
+        if let Some(reduced) = self.rules.limits.leaves_out.then(|| reduce(&texts, self.rules)).flatten() {
+            if let Some(rope) = self.of_the_rest(&reduced, &texts) {
+                return self.finish(rope, How::Structural, Some(form));
+            }
+            self.reset();
+        }
         match document::merge(&texts, self.rules, &mut self.found) {
             Ok(mut documents) => match self.checked(&mut documents) {
                 Ok(()) => self.judged(documents, normal, form),
@@ -218,6 +245,32 @@ impl Merging<'_> {
                 self.by_lines(normal, Some(form), Some((NoticeKind::ByLines, why)))
             }
         }
+    }
+
+    /// Merges what is left of a file without what its sides have alike; nothing where that does not settle everything.
+    fn of_the_rest(&mut self, reduced: &Reduced, texts: &Three<Option<&str>>) -> Option<Rope> {
+        let bytes: usize = [texts.base, texts.ours, texts.theirs].into_iter().flatten().map(str::len).sum();
+        self.found.burn(bytes / document::FUEL_BYTES).ok()?;
+        let mut documents = document::merge(&reduced.texts(), self.rules, &mut self.found).ok()?;
+        self.checked(&mut documents).ok()?;
+        let is_known = |kind: NoticeKind| !matches!(kind, NoticeKind::ByLines | NoticeKind::DuplicateKept);
+        let is_open = self.found.len() > 0;
+        if self.found.says(Reduced::is_in)
+            || !self.found.kinds().all(is_known)
+            || self.found.len() > self.rules.limits.conflicts
+        {
+            return None;
+        }
+        let rope = reduced.restored(&self.cut(documents.text, &reduced.texts()))?;
+        let Three { base, ours, theirs } = texts.map(Option::unwrap_or_default);
+        let by_lines = merge_text(base, ours, theirs);
+        // What a merge by lines says as well, in other words or with nothing to decide, is weighed against the whole.
+        let is_weighed = match (by_lines.conflicts.is_empty(), is_open || self.found.has_replayed()) {
+            (false, _) => false,
+            (true, true) => is_open,
+            (true, false) => by_lines.text != rope.ours(),
+        };
+        (!is_weighed).then_some(rope)
     }
 
     fn reset(&mut self) {
@@ -451,21 +504,23 @@ struct Form {
 impl Form {
     /// Returns the form of a text, or nothing if its line ends are mixed.
     fn of(text: &str) -> Option<Self> {
-        let breaks = text.matches('\n').count();
-        let returns = text.matches("\r\n").count();
-        if returns != 0 && returns != breaks || text.matches('\r').count() != returns {
+        let has_returns = memchr::memchr(b'\r', text.as_bytes()).is_some();
+        let returns = if has_returns { text.matches("\r\n").count() } else { 0 };
+        if has_returns && (returns != text.matches('\n').count() || returns != text.matches('\r').count()) {
             return None;
         }
         Some(Self {
             has_mark: text.starts_with('\u{feff}'),
-            has_returns: returns > 0,
+            has_returns,
             ends_line: text.is_empty() || text.ends_with('\n'),
         })
     }
 
     /// Returns a text without mark and returns, ended by a newline.
     fn plain(text: &str) -> String {
-        let mut plain = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let has_returns = memchr::memchr(b'\r', text.as_bytes()).is_some();
+        let mut plain = if has_returns { text.replace("\r\n", "\n") } else { text.to_owned() };
         if !plain.is_empty() && !plain.ends_with('\n') {
             plain.push('\n');
         }

@@ -99,6 +99,22 @@ impl Findings {
         self.conflicts.len()
     }
 
+    /// Returns whether anything that people see of conflicts and notices is as asked for.
+    pub(super) fn says(&self, is_asked: fn(&str) -> bool) -> bool {
+        let found = self.conflicts.iter().chain(self.replayed.iter().map(|(found, _)| found));
+        let texts = found.flat_map(|found| {
+            let Three { base, ours, theirs } = &found.shown;
+            [base, ours, theirs].into_iter().chain([&found.suggestion]).flatten().chain([&found.path, &found.why])
+        });
+        let notices = self.notices.iter().flat_map(|(_, place, detail)| [place, detail]);
+        texts.chain(notices).any(|text| is_asked(text))
+    }
+
+    /// Returns the kinds of all notices.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = NoticeKind> {
+        self.notices.iter().map(|(kind, ..)| *kind)
+    }
+
     /// Opens a conflict and returns its number, or the decision that settles it.
     pub(super) fn open(
         &mut self,

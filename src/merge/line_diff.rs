@@ -5,7 +5,7 @@
 //! diagonals, its cost bounds, its removal of lines without partner and its sliding of groups.
 //! Not here: the merge itself (`text`), differences shown to people (`base::text_diff`).
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt as _};
 
 mod compact;
 mod prune;
@@ -26,7 +26,14 @@ pub(super) struct Change {
 
 /// Splits a text into lines that keep their line end; the last one may have none.
 pub(super) fn lines(text: &str) -> Vec<&str> {
-    text.split_inclusive('\n').collect()
+    let mut lines = Vec::new();
+    let mut start = 0;
+    for newline in memchr::memchr_iter(b'\n', text.as_bytes()) {
+        lines.extend(text.get(start..=newline));
+        start = newline + 1;
+    }
+    lines.extend(text.get(start..).filter(|rest| !rest.is_empty()));
+    lines
 }
 
 /// Returns the changes from `old` to `new` in order, never touching each other.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind, Texts};
-use super::document::read;
+use super::document::{objects, read};
 use super::links;
 use super::rules::Rules;
 use super::tree::{Three, text_of};
@@ -31,10 +31,12 @@ pub(super) fn settle(sides: &mut Three<FileTree>, rules: &Rules) -> Moved {
     if active.is_empty() {
         return moved;
     }
-    rename_files(sides, &active, rules, &mut moved);
-    let base = places(&sides.base, &active, rules);
-    let ours = places(&sides.ours, &active, rules);
-    let theirs = places(&sides.theirs, &active, rules);
+    let all = |sides: &Three<FileTree>| sides.as_ref().map(|tree| places(tree, &active, rules));
+    let mut known = all(sides);
+    if rename_files(sides, known.as_ref(), &mut moved) {
+        known = all(sides);
+    }
+    let Three { base, ours, theirs } = known;
     let names: BTreeSet<&String> = base.keys().chain(ours.keys()).chain(theirs.keys()).collect();
     for name in names {
         let (old, mine, upstream) = (base.get(name), ours.get(name), theirs.get(name));
@@ -87,7 +89,9 @@ fn active(sides: &Three<FileTree>) -> BTreeSet<RepoPath> {
         let [base, ours, theirs] = trees.map(|tree| tree.get(path.as_str()).map(|file| &file.bytes));
         base != ours && base != theirs && ours != theirs
     };
-    if !changed.iter().any(is_missing) && !changed.iter().any(matters) {
+    let is_any_missing = changed.iter().any(is_missing);
+    // Nor from one file to no other.
+    if !is_any_missing && (changed.len() < 2 || !changed.iter().any(matters)) {
         return BTreeSet::new();
     }
     changed.into_iter().cloned().collect()
@@ -97,9 +101,8 @@ fn active(sides: &Three<FileTree>) -> BTreeSet<RepoPath> {
 fn places(tree: &FileTree, active: &BTreeSet<RepoPath>, rules: &Rules) -> Places {
     let mut found: BTreeMap<String, Vec<RepoPath>> = BTreeMap::new();
     for (path, file) in tree.iter().filter(|(path, _)| active.contains(*path)) {
-        let documents = text_of(file).and_then(|text| read(text, rules).ok()).unwrap_or_default();
-        for document in documents.iter().filter(|document| !document.subject.object.is_empty()) {
-            found.entry(document.subject.object.clone()).or_default().push(path.clone());
+        for object in text_of(file).and_then(|text| objects(text, rules)).unwrap_or_default() {
+            found.entry(object).or_default().push(path.clone());
         }
     }
     let single = |(name, mut paths): (String, Vec<RepoPath>)| {
@@ -109,11 +112,10 @@ fn places(tree: &FileTree, active: &BTreeSet<RepoPath>, rules: &Rules) -> Places
     found.into_iter().filter_map(single).collect()
 }
 
-/// Renames whole files: one that is gone on a side and whose objects all stand in one new file there.
-fn rename_files(sides: &mut Three<FileTree>, active: &BTreeSet<RepoPath>, rules: &Rules, moved: &mut Moved) {
-    let base = places(&sides.base, active, rules);
-    let ours = renames(&sides.base, &sides.ours, &base, &places(&sides.ours, active, rules));
-    let theirs = renames(&sides.base, &sides.theirs, &base, &places(&sides.theirs, active, rules));
+/// Renames whole files: one that is gone on a side and whose objects all stand in one new file there. Returns whether there are any.
+fn rename_files(sides: &mut Three<FileTree>, known: Three<&Places>, moved: &mut Moved) -> bool {
+    let ours = renames(&sides.base, &sides.ours, known.base, known.ours);
+    let theirs = renames(&sides.base, &sides.theirs, known.base, known.theirs);
     for (old, new) in &theirs {
         if sides.ours.contains(old.as_str()) && !sides.ours.contains(new.as_str()) {
             if sides.ours.get(old.as_str()) != sides.base.get(old.as_str()) {
@@ -132,6 +134,7 @@ fn rename_files(sides: &mut Three<FileTree>, active: &BTreeSet<RepoPath>, rules:
             rename(&mut sides.base, old, new);
         }
     }
+    !ours.is_empty() || !theirs.is_empty()
 }
 
 fn renames(base: &FileTree, side: &FileTree, before: &Places, after: &Places) -> BTreeMap<RepoPath, RepoPath> {

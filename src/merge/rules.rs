@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::outline::{EntryId, Outline};
 use crate::base::limits::{MAX_APP_FILES, MAX_FILE_BYTES, MAX_YAML_DOCUMENTS};
 pub(super) use crate::model::Take;
 use crate::schema::{self, ListRule};
@@ -28,6 +29,9 @@ pub(super) const GUESSED_KEYS: [&str; 16] = [
     "match",
 ];
 
+/// The field of an object that says which one it is.
+pub(super) const METADATA: &str = "metadata";
+
 /// Where structural merging stops; beyond it files are merged by lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
@@ -47,6 +51,8 @@ pub struct Limits {
     pub conflicts: usize,
     /// Work of one merge: entries visited, and blocks of 64 bytes read.
     pub fuel: u64,
+    /// Whether what all sides have alike is left out of the merge of a file, which changes the work and not the result.
+    pub leaves_out: bool,
 }
 
 impl Default for Limits {
@@ -60,6 +66,7 @@ impl Default for Limits {
             comparisons: 4_096,
             conflicts: 200,
             fuel: 50_000_000,
+            leaves_out: true,
         }
     }
 }
@@ -117,6 +124,37 @@ pub(super) struct Subject {
     pub(super) kind: String,
     /// How people name it; empty for files that are no objects.
     pub(super) object: String,
+}
+
+impl Subject {
+    /// Names what says to be of a version and kind, in a namespace and with a name.
+    pub(super) fn new(version: &str, kind: &str, (namespace, name): (&str, &str)) -> Self {
+        let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+        let object = match (kind.is_empty() || name.is_empty(), namespace.is_empty(), group.is_empty()) {
+            (true, ..) => String::new(),
+            (false, true, true) => format!("{kind}/{name}"),
+            (false, true, false) => format!("{kind}.{group}/{name}"),
+            (false, false, true) => format!("{kind} {namespace}/{name}"),
+            (false, false, false) => format!("{kind}.{group} {namespace}/{name}"),
+        };
+        Self { group: group.to_owned(), kind: kind.to_owned(), object }
+    }
+
+    /// Says what a document is by its outline; nothing where that is not written plainly.
+    pub(super) fn of(outline: &Outline<'_>) -> Option<Self> {
+        let top: Vec<EntryId> = outline.top().collect();
+        let text = |among: &[EntryId], key: &str| match outline.find(among, key) {
+            Some(id) => outline.scalar(id),
+            None => Some(""),
+        };
+        let metadata: Vec<EntryId> = match outline.find(&top, METADATA) {
+            Some(id) => Some(outline.children(id).collect()).filter(|children: &Vec<_>| !children.is_empty())?,
+            None => Vec::new(),
+        };
+        let named = if outline.find(&metadata, "name").is_some() { "name" } else { "generateName" };
+        let place = (text(&metadata, "namespace")?, text(&metadata, named)?);
+        Some(Self::new(text(&top, "apiVersion")?, text(&top, "kind")?, place))
+    }
 }
 
 impl Rules {

@@ -114,6 +114,9 @@ impl TextMerge {
 
 /// Returns whether a text holds a whole set of conflict markers.
 pub fn has_markers(text: &str) -> bool {
+    if memchr::memmem::find(text.as_bytes(), b"<<<<<<< ").is_none() {
+        return false;
+    }
     let mut opened = false;
     let mut parted = false;
     for line in text.lines() {

@@ -3,8 +3,6 @@
 //!
 //! Not here: the walk (`split`).
 
-use std::collections::HashMap;
-
 /// Occurrences from which a line counts as common, however long the text is.
 const MAX_COMMON: usize = 1_024;
 /// Lines looked at on each side when a common line is judged by its neighbours.
@@ -48,16 +46,22 @@ pub(super) fn prune(old: (&[usize], &mut [bool]), new: (&[usize], &mut [bool])) 
 fn side(own: &[usize], other: &[usize], ends: (usize, usize), marks: &mut [bool]) -> (Vec<usize>, Vec<usize>) {
     let (head, tail) = ends;
     let middle = own.len() - head - tail;
-    let mut count: HashMap<usize, usize> = HashMap::new();
+    if middle == 0 {
+        return (Vec::new(), Vec::new());
+    }
+    // Symbols are small numbers without gaps.
+    let mut count = vec![0; own.iter().chain(other).max().map_or(0, |last| last + 1)];
     for symbol in other {
-        *count.entry(*symbol).or_default() += 1;
+        if let Some(count) = count.get_mut(*symbol) {
+            *count += 1;
+        }
     }
     let common = rough_root(own.len()).min(MAX_COMMON);
     let partners: Vec<Partner> = own
         .iter()
         .skip(head)
         .take(middle)
-        .map(|symbol| match count.get(symbol).copied().unwrap_or(0) {
+        .map(|symbol| match count.get(*symbol).copied().unwrap_or(0) {
             0 => Partner::None,
             many if many >= common => Partner::Many,
             _ => Partner::Some,
