@@ -19,8 +19,10 @@ mod names;
 mod ports;
 #[cfg(test)]
 mod tests;
+mod unseen;
 
 use entries::Kustomization;
+pub(super) use unseen::is_unseen;
 
 /// A field of an object, or a whole object or file where the field is empty.
 pub(super) type Spot = (String, String);

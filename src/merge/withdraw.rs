@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::check::{Finding, Scene, Spot};
+use super::check::{Finding, Scene, Spot, is_unseen};
 use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind, Suggestion, Texts};
 use super::rules::{Rules, Take};
 use super::tree::{Merged, Three, is_beside, is_package_view, merge_once};
@@ -21,6 +21,10 @@ const ID_CHARS: usize = 16;
 /// Looks at a merge and puts edits of theirs back until both sides together say nothing wrong that neither says alone.
 pub(super) fn checked(trees: Three<&FileTree>, rules: &Rules, mut merged: Merged) -> Merged {
     if is_of_one_side(&merged.files, trees) {
+        return merged;
+    }
+    if is_unseen(trees.ours, &merged.files) {
+        debug_assert_eq!(Scene::read(&merged.files).findings(), Scene::read(trees.ours).findings(), "it is seen");
         return merged;
     }
     let mut found = Scene::read(&merged.files).findings();
