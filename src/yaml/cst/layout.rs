@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use super::{Child, Control, Cst, Label, Node, NodeId, line_end, line_start};
-use crate::yaml::tree::Style;
 
 /// Gives every entry of a block collection its lines.
 pub(super) fn lay_out(cst: &mut Cst, controls: &[Control]) {
@@ -92,7 +91,8 @@ impl Layout<'_> {
             return self.block(child.value, Some(column), floor);
         }
         let end = node.span.end.max(child.head);
-        let is_ended = node.style == Style::BlockText && self.text.get(..end).is_some_and(|it| it.ends_with('\n'));
+        // Block text may end behind its line, and so does what is one value because of its tag and holds block text.
+        let is_ended = end > child.head && self.text.get(..end).is_some_and(|it| it.ends_with('\n'));
         if is_ended { end } else { line_end(self.text, end) }
     }
 

@@ -70,6 +70,11 @@ fn a_kept_text_without_lines_ends_before_the_next_entry() {
 }
 
 #[test]
+fn a_value_with_a_tag_that_ends_in_kept_text_ends_before_the_next_entry() {
+    check("c: !d:\n  b: >+\n\nd: 1\n", &["c=c: !d:\n  b: >+\n\n|", "d=d: 1\n|"]);
+}
+
+#[test]
 fn a_return_alone_ends_no_line_that_we_know() {
     let text = "a: 1\rb:\r\n  - 2";
     let broken = Cst::parse(Source { text, masked: text, controls: &[] }).unwrap_err();
