@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::super::Dialect;
 use super::super::scalar::{self, Reading};
 use super::super::tree::Style;
-use super::{Broken, Child, Cst, Kind, Label, Node, NodeId, Source};
+use super::{Broken, Child, Cst, Kind, Label, Node, NodeId, Source, line_start};
 use crate::base::limits::{MAX_YAML_DEPTH, MAX_YAML_NODES};
 use crate::base::{Digest, Encoder};
 
@@ -229,7 +229,12 @@ impl Growth<'_> {
     }
 
     fn key(&mut self, written: Written) {
-        let Written { text, style, span, is_hidden: _ } = written;
+        let Written { text, style, mut span, is_hidden: _ } = written;
+        // A key that is not there may be told behind the indentation of the line behind it.
+        let line = line_start(self.source.masked, span.start);
+        if span.is_empty() && self.source.masked.get(line..span.start).is_some_and(|before| before.trim().is_empty()) {
+            span = line..line;
+        }
         if let Some(open) = self.open.last_mut() {
             open.from = open.from.max(span.end);
             open.key = Some(Key { text, span, is_simple: style != Style::BlockText });

@@ -75,6 +75,11 @@ fn a_value_with_a_tag_that_ends_in_kept_text_ends_before_the_next_entry() {
 }
 
 #[test]
+fn a_key_that_is_not_there_ends_before_the_next_item() {
+    check("a:\n  - ? \n  - b\n", &["a=a:\n  - ? \n  - b\n|", "-=  - ? \n|", "-=  - b\n|"]);
+}
+
+#[test]
 fn a_return_alone_ends_no_line_that_we_know() {
     let text = "a: 1\rb:\r\n  - 2";
     let broken = Cst::parse(Source { text, masked: text, controls: &[] }).unwrap_err();
