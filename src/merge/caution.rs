@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::check::{containers, list, list_at, parts_of_image, pods, text};
+use super::check::{Blind, containers, is_seen_in, list, list_at, parts_of_image, pods, text};
 use super::conflict::{Notice, NoticeKind};
 use super::tree::is_beside;
 use crate::base::RepoPath;
@@ -16,12 +16,36 @@ use crate::model::{FileTree, Object, ObjectId};
 use crate::schema::{self, quantity};
 use crate::yaml;
 
+/// What is worth no look.
+const BLIND: Blind = Blind {
+    values: &["value", "replicas", "imagePullPolicy", "schedule"],
+    fields: &["annotations", "args", "command", "affinity", "tolerations", "terminationGracePeriodSeconds"],
+    images: |before, after| {
+        let ((repository, from), (other, to)) = (parts_of_image(before), parts_of_image(after));
+        repository != other || !is_older(to, from)
+    },
+    sees_fixed: true,
+};
 /// Rights that one notice names; more are counted.
 const SHOWN_RIGHTS: usize = 3;
 
 /// Returns what is worth a look in merged files.
 pub(super) fn cautions(ours: &FileTree, merged: &FileTree) -> Vec<Notice> {
-    let (before, after) = (objects(ours, merged), objects(merged, ours));
+    let sides = |path: &RepoPath| (ours.get(path.as_str()), merged.get(path.as_str()));
+    let is_other = |path: &&RepoPath| path.is_yaml() && !is_beside(path) && sides(path).0 != sides(path).1;
+    let other: BTreeSet<&RepoPath> = ours.paths().chain(merged.paths()).filter(is_other).collect();
+    let is_seen = |path: &&RepoPath| match sides(path) {
+        (Some(before), Some(after)) => is_seen_in(path, (before, after), &BLIND),
+        (None, _) | (_, None) => true,
+    };
+    let found = among(&other.iter().copied().filter(is_seen).collect(), ours, merged);
+    debug_assert_eq!(found, among(&other, ours, merged), "it is worth a look");
+    found
+}
+
+/// Returns what is worth a look in some files.
+fn among(paths: &BTreeSet<&RepoPath>, ours: &FileTree, merged: &FileTree) -> Vec<Notice> {
+    let (before, after) = (objects(ours, paths), objects(merged, paths));
     let mut found = Vec::new();
     for (id, new) in &after {
         let old = before.get(id);
@@ -44,12 +68,10 @@ pub(super) fn cautions(ours: &FileTree, merged: &FileTree) -> Vec<Notice> {
     found
 }
 
-/// Returns the objects in the files of a tree that the other tree has not or holds otherwise.
-fn objects(tree: &FileTree, other: &FileTree) -> BTreeMap<ObjectId, Object> {
+/// Returns the objects in some files of a tree.
+fn objects(tree: &FileTree, paths: &BTreeSet<&RepoPath>) -> BTreeMap<ObjectId, Object> {
     let mut found = BTreeMap::new();
-    let is_other =
-        |path: &RepoPath| path.is_yaml() && !is_beside(path) && tree.get(path.as_str()) != other.get(path.as_str());
-    for (path, file) in tree.iter().filter(|(path, _)| is_other(path)) {
+    for (path, file) in paths.iter().filter_map(|path| Some((*path, tree.get(path.as_str())?))) {
         let text = file.as_text().filter(|text| text.contains("kind:"));
         let loaded = text.and_then(|text| yaml::load(path.as_str(), text, yaml::Dialect::Kube).ok());
         let documents = loaded.map(|loaded| loaded.documents).unwrap_or_default();
@@ -219,6 +241,22 @@ mod tests {
         let service = "apiVersion: v1\nkind: Service";
         let expected = "Service/a changes spec.clusterIP, for which the object must be made anew";
         check_spec(service, "x: y", "clusterIP: None", &[expected]);
+    }
+
+    #[test]
+    fn a_value_counts_where_it_cannot_be_changed_in_place() {
+        let object = |image: &str| {
+            format!(
+                "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: a\nspec:\n  template:\n    spec:\n      containers:\n      - \
+                 name: c\n        image: quarry.example/c:{image}\n"
+            )
+        };
+        let expected = "Job.batch/a changes spec.template, for which the object must be made anew";
+        check(&object("1.0"), &object("1.1"), &[expected]);
+        let other = |image: &str| object(image).replace("batch/v1", "apps/v1").replace("Job", "Deployment");
+        check(&other("1.0"), &other("1.1"), &[]);
+        let older = "Deployment.apps/a goes back to an older image: quarry.example/c:1.1 → quarry.example/c:1.0";
+        check(&other("1.1"), &other("1.0"), &[older]);
     }
 
     #[test]

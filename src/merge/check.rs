@@ -22,7 +22,7 @@ mod tests;
 mod unseen;
 
 use entries::Kustomization;
-pub(super) use unseen::is_unseen;
+pub(super) use unseen::{Blind, is_seen_in, is_unseen};
 
 /// A field of an object, or a whole object or file where the field is empty.
 pub(super) type Spot = (String, String);

@@ -12,22 +12,39 @@ use super::super::tree::is_beside;
 use super::parts_of_image;
 use crate::base::RepoPath;
 use crate::model::{File, FileTree};
+use crate::schema;
 use crate::yaml::cst::split;
 
-/// Fields whose value no check reads; whether they are there may count.
-const VALUES: [&str; 6] = ["value", "replicas", "imagePullPolicy", "schedule", "type", "storage"];
-/// Fields that no check reads, whatever is below them.
-const FIELDS: [&str; 9] = [
-    "annotations",
-    "resources",
-    "args",
-    "command",
-    "securityContext",
-    "affinity",
-    "tolerations",
-    "strategy",
-    "terminationGracePeriodSeconds",
-];
+/// What somebody who looks at objects does not see.
+pub(in crate::merge) struct Blind {
+    /// Fields whose value is not seen; whether they are there may count.
+    pub(in crate::merge) values: &'static [&'static str],
+    /// Fields that are not seen, whatever is below them.
+    pub(in crate::merge) fields: &'static [&'static str],
+    /// Whether one image in place of another is not seen.
+    pub(in crate::merge) images: fn(before: &str, after: &str) -> bool,
+    /// Whether everything counts that cannot be changed in place.
+    pub(in crate::merge) sees_fixed: bool,
+}
+
+/// What no check sees.
+const CHECKS: Blind = Blind {
+    values: &["value", "replicas", "imagePullPolicy", "schedule", "type", "storage"],
+    fields: &[
+        "annotations",
+        "resources",
+        "args",
+        "command",
+        "securityContext",
+        "affinity",
+        "tolerations",
+        "strategy",
+        "terminationGracePeriodSeconds",
+    ],
+    images: |before, after| parts_of_image(before).0 == parts_of_image(after).0,
+    sees_fixed: false,
+};
+
 /// Fields of an object whose keys count and whose values do not.
 const KEYED: [&str; 3] = ["data", "stringData", "binaryData"];
 /// Fields whose entries are names of somebody's choice, so that none of them is a field known here.
@@ -37,13 +54,13 @@ const CHOSEN: [&str; 3] = ["labels", "matchLabels", "selector"];
 pub(in crate::merge) fn is_unseen(before: &FileTree, after: &FileTree) -> bool {
     let own = |tree: &'_ FileTree| tree.paths().filter(|path| !is_beside(path)).count();
     let is_alike = |(path, file): (&RepoPath, &File)| {
-        before.get(path.as_str()).is_some_and(|old| old.bytes == file.bytes || !is_seen_in(path, old, file))
+        before.get(path.as_str()).is_some_and(|old| old.bytes == file.bytes || !is_seen_in(path, (old, file), &CHECKS))
     };
     own(before) == own(after) && after.iter().filter(|(path, _)| !is_beside(path)).all(is_alike)
 }
 
-/// Returns whether a check may tell two states of a file apart.
-fn is_seen_in(path: &RepoPath, before: &File, after: &File) -> bool {
+/// Returns whether somebody who is blind for something may tell two states of a file apart.
+pub(in crate::merge) fn is_seen_in(path: &RepoPath, (before, after): (&File, &File), blind: &Blind) -> bool {
     if !path.is_yaml() {
         return false;
     }
@@ -52,21 +69,27 @@ fn is_seen_in(path: &RepoPath, before: &File, after: &File) -> bool {
         return true;
     }
     let (old, new) = (split(before), split(after));
-    old.len() != new.len() || old.into_iter().zip(new).any(|(old, new)| old != new && !is_unseen_in(old, new))
+    old.len() != new.len() || old.into_iter().zip(new).any(|(old, new)| old != new && !is_unseen_in((old, new), blind))
 }
 
-/// Returns whether two states of an object differ in nothing that a check looks at.
-fn is_unseen_in(before: &str, after: &str) -> bool {
+/// Returns whether two states of an object differ in nothing that is seen.
+fn is_unseen_in((before, after): (&str, &str), blind: &Blind) -> bool {
     let (Some(before), Some(after)) = (Outline::of(before), Outline::of(after)) else { return false };
-    let subjects = (Subject::of(&before), Subject::of(&after));
-    let is_one = matches!(&subjects, (Some(old), Some(new)) if old == new && !old.object.is_empty());
+    let (Some(old), Some(new)) = (Subject::of(&before), Subject::of(&after)) else { return false };
+    if old != new || old.object.is_empty() {
+        return false;
+    }
     let all = (before.top().collect::<Vec<_>>(), after.top().collect::<Vec<_>>());
-    is_one && Look { before: &before, after: &after }.entries((&all.0, &all.1), &mut Vec::new())
+    let fixed = if blind.sees_fixed { schema::immutable_paths(&old.group, &old.kind) } else { &[] };
+    Look { before: &before, after: &after, blind, fixed }.entries((&all.0, &all.1), &mut Vec::new())
 }
 
 struct Look<'a> {
     before: &'a Outline<'a>,
     after: &'a Outline<'a>,
+    blind: &'a Blind,
+    /// Fields that are seen with everything below them.
+    fixed: &'static [schema::ImmutablePath],
 }
 
 impl<'a> Look<'a> {
@@ -87,8 +110,10 @@ impl<'a> Look<'a> {
             ids.iter().map(|id| (outline.key(*id), *id)).collect()
         };
         let (before, after) = (index(self.before, old), index(self.after, new));
-        let is_free = !path.last().is_some_and(|above| is_chosen(above));
-        let is_known = |key: &str| is_free && FIELDS.contains(&key);
+        let is_fixed = self.fixed.iter().any(|fixed| path.starts_with(fixed));
+        let is_free = !is_fixed && !path.last().is_some_and(|above| is_chosen(above));
+        let ends_fixed = |key: &str| self.fixed.iter().any(|fixed| fixed.last() == Some(&key));
+        let is_known = |key: &str| is_free && self.blind.fields.contains(&key) && !ends_fixed(key);
         let is_known_where_gone = |key: &&str| after.contains_key(key) || is_known(key);
         let is_plain = before.len() == old.len() && after.len() == new.len();
         if !is_plain || !before.keys().all(is_known_where_gone) {
@@ -114,6 +139,9 @@ impl<'a> Look<'a> {
         if lines(self.before, old) == lines(self.after, new) {
             return true;
         }
+        if self.fixed.iter().any(|fixed| path.starts_with(fixed)) {
+            return false;
+        }
         let below = (self.before.children(old).collect::<Vec<_>>(), self.after.children(new).collect::<Vec<_>>());
         match (below.0.is_empty(), below.1.is_empty()) {
             (false, false) => self.entries((&below.0, &below.1), path),
@@ -124,18 +152,14 @@ impl<'a> Look<'a> {
 
     fn is_unseen_value(&self, old: EntryId, new: EntryId, path: &[&str]) -> bool {
         let is_item = self.before.is_item(old) || self.after.is_item(new);
+        let Blind { values, images, .. } = self.blind;
+        let (before, after) = (self.before.scalar(old), self.after.scalar(new));
         match path {
             _ if is_item => false,
             [field, _] if KEYED.contains(field) => true,
             [.., above, _] if is_chosen(above) => false,
-            [.., "image"] => {
-                let repository = |image: Option<&'a str>| image.map(|image| parts_of_image(image).0);
-                let (old, new) = (repository(self.before.scalar(old)), repository(self.after.scalar(new)));
-                old.is_some() && old == new
-            }
-            [.., field] => {
-                VALUES.contains(field) && self.before.scalar(old).is_some() && self.after.scalar(new).is_some()
-            }
+            [.., "image"] => matches!((before, after), (Some(before), Some(after)) if images(before, after)),
+            [.., field] => values.contains(field) && before.is_some() && after.is_some(),
             [] => false,
         }
     }
