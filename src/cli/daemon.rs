@@ -13,7 +13,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use super::environment::{Stream, Surroundings};
 use super::error::{CommandError, ExitCode};
-use super::locate::{entry_of, of_start, open_state, read_settings, repository_around, settings_file, usual_socket};
+use super::locate::{around, entries_of, of_start, open_state, read_settings, settings_file, usual_socket};
 use super::session::Session;
 use crate::base::chain;
 use crate::daemon::{Daemon, Start, Work};
@@ -58,7 +58,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: DaemonRun) -> Resu
     // From here on a signal ends the daemon in good order, however early it comes.
     let signals =
         Signals::listen().map_err(|error| CommandError::new("wait for signals", error.to_string(), "wild daemon"))?;
-    let settings = settings_of(session.environment, config)?;
+    let settings = settings_of(session.environment, config).await?;
     log_to_stderr(session.environment, &settings)?;
     let listeners = http::bind(&settings).await.map_err(|error| of_bind(&error))?;
     let start =
@@ -81,8 +81,8 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: DaemonRun) -> Resu
     Ok(ExitCode::Done)
 }
 
-/// Reads the settings; without instances in them the one around the working directory is served.
-fn settings_of(environment: &Surroundings, config: Option<PathBuf>) -> Result<DaemonSettings, CommandError> {
+/// Reads the settings; without instances in them those of the repository around the working directory are.
+async fn settings_of(environment: &Surroundings, config: Option<PathBuf>) -> Result<DaemonSettings, CommandError> {
     let file = settings_file(environment, config.as_deref());
     if config.is_some() && !file.exists() {
         let what = format!("read the settings {}", file.display());
@@ -93,12 +93,12 @@ fn settings_of(environment: &Surroundings, config: Option<PathBuf>) -> Result<Da
         settings.socket = usual_socket(environment);
     }
     if settings.instances.is_empty() {
-        let around = repository_around(&environment.directory).ok_or_else(|| {
+        let around = around(&environment.directory).ok_or_else(|| {
             let because =
                 format!("{} names no instance, and {} is in none", file.display(), environment.directory.display());
             CommandError::new("start the daemon", because, "wild init my-cloud, then run the daemon in there")
         })?;
-        settings.instances.push(entry_of(&around, &settings)?);
+        settings.instances = entries_of(&around.repository, &settings).await?;
     }
     Ok(settings)
 }

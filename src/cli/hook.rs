@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::client::{Call, Client};
 use super::error::{CommandError, ExitCode};
@@ -151,29 +151,32 @@ fn is_rewind_allowed(session: &Session<'_>) -> bool {
 /// Tells the daemon that something was pushed. Never fails: the push is done.
 async fn post_receive(session: &mut Session<'_>) -> ExitCode {
     let told = match connect(session.environment, &session.flags) {
-        Ok(Some(client)) => tell(session, &client).await,
-        Ok(None) | Err(_) => None,
+        Ok(Some(client)) => tell(session, &client).await.unwrap_or_default(),
+        Ok(None) | Err(_) => Vec::new(),
     };
-    match told {
-        Some(name) => session.out.note(&format!("wild: seen by {name}; follow it with: wild status")),
-        None => session.out.note("wild: the push will be seen at the daemon's next look"),
+    match told.as_slice() {
+        [] => session.out.note("wild: the push will be seen at the daemon's next look"),
+        names => session.out.note(&format!("wild: seen by {}; follow it with: wild status", names.join(", "))),
     }
     ExitCode::Done
 }
 
-/// Returns the instance that was told, if the daemon has this repository.
-async fn tell(session: &Session<'_>, client: &Client) -> Option<String> {
+/// Tells every instance of the daemon that lives in this repository, and returns those that heard of it.
+async fn tell(session: &Session<'_>, client: &Client) -> Option<Vec<String>> {
     let environment = session.environment;
     let own = environment.path(Path::new(environment.variable("GIT_DIR").unwrap_or("."))).canonicalize().ok()?;
     let own = if own.file_name().is_some_and(|name| name == ".git") { own.parent()?.to_owned() } else { own };
     let actor = environment.actor(Some(&own));
     let answer =
         client.call(Call { method: "GET", path: "/api/v1/instances", body: None, actor: &actor }).await.ok()?;
-    let found = list(&answer, "items")
-        .iter()
-        .find(|instance| Path::new(text(instance, "path")).canonicalize().is_ok_and(|path| path == own))?;
-    let name = text(found, "name");
-    let path = format!("/api/v1/instances/{name}/pushed");
-    client.call(Call { method: "POST", path: &path, body: Some(&json!({})), actor: &actor }).await.ok()?;
-    Some(name.to_owned())
+    let is_here = |instance: &&Value| Path::new(text(instance, "path")).canonicalize().is_ok_and(|path| path == own);
+    let mut told = Vec::new();
+    for found in list(&answer, "items").iter().filter(is_here) {
+        let name = text(found, "name");
+        let path = format!("/api/v1/instances/{name}/pushed");
+        if client.call(Call { method: "POST", path: &path, body: Some(&json!({})), actor: &actor }).await.is_ok() {
+            told.push(name.to_owned());
+        }
+    }
+    Some(told)
 }

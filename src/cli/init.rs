@@ -15,8 +15,10 @@ use super::locate::{instance_name, open_state, read_settings, settings_file};
 use super::session::Session;
 use crate::base::{RepoPath, chain};
 use crate::compile;
-use crate::git::{self, Layout, NewCommit, Repository};
-use crate::model::{Author, CommitId, File, FileTree, InstanceId, SETTINGS_PATH, SETTINGS_VERSION};
+use crate::git::{self, InstanceTree, Layout, NewCommit, Repository};
+use crate::model::{
+    Author, CommitId, File, FileTree, InstanceId, MAX_SUBDIRECTORY_DEPTH, SETTINGS_PATH, SETTINGS_VERSION, Subdirectory,
+};
 use crate::settings;
 use crate::yaml;
 
@@ -24,6 +26,10 @@ use crate::yaml;
 const BRANCH: &str = "main";
 /// What git must never take in: secret values, and what programs leave behind.
 const IGNORED: &str = "secrets.yaml\nsecrets.yaml.lock\nkubeconfig\noperations/\n*.tmp\n*.log\n.kube/cache/\n";
+/// Folders that are searched upwards for a repository.
+const MAX_FOLDERS: usize = 64;
+/// Folders of one depth that are searched for an instance; a repository with more beside none is one of something else.
+const MAX_FOLDERS_LOOKED_AT: usize = 1_000;
 /// Name under which the first package directory is followed.
 const FIRST_DIRECTORY: &str = "wild-directory";
 
@@ -31,6 +37,7 @@ const HELP: &str = "Examples:
   wild init my-cloud
   wild init my-cloud --directory https://git.example.org/wild/directory.git
   wild init my-cloud.git --bare --kubeconfig ~/.kube/config
+  wild init fleet --subdirectory clusters/home
 
 Exit codes:
   0 made, or it is there already   2 error: the folder holds something else";
@@ -45,6 +52,9 @@ pub(super) struct Init {
     /// Folder; it is made if it is not there.
     #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
+    /// Directory of the repository in which the instance lives, so that several share one repository.
+    #[arg(long, value_name = "PATH", default_value = "")]
+    subdirectory: Subdirectory,
     /// Makes a repository without a work tree: people clone and push, the daemon commits.
     #[arg(long)]
     bare: bool,
@@ -67,8 +77,11 @@ pub(super) struct Init {
 
 /// Runs the command.
 pub(super) async fn run(session: &mut Session<'_>, arguments: Init) -> Result<ExitCode, CommandError> {
-    let folder = session.environment.path(&arguments.folder);
-    let what = format!("make an instance in {}", folder.display());
+    let (folder, place) = place(session.environment.path(&arguments.folder), &arguments.subdirectory);
+    let what = match place.is_top() {
+        true => format!("make an instance in {}", folder.display()),
+        false => format!("make an instance in {place} of {}", folder.display()),
+    };
     let fail = |error: git::Error| CommandError::new(what.clone(), chain(&error), "choose another folder");
     let wants_cluster = arguments.kubeconfig.is_some() || arguments.context.is_some();
     let chosen = wants_cluster
@@ -76,7 +89,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Init) -> Result<Ex
         .transpose()?;
     refuse_foreign(&folder, &what)?;
     if session.is_dry_run() {
-        session.note(&format!("Would make an instance in {}. Nothing was changed.", folder.display()));
+        session.note(&format!("Would {what}. Nothing was changed."));
         return Ok(ExitCode::Done);
     }
     let repository = match is_repository(&folder) {
@@ -87,21 +100,100 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Init) -> Result<Ex
         }
     };
     let head = repository.head(BRANCH).await.map_err(fail)?;
+    let tree = repository.instance_at(place);
     let there = match &head {
-        Some(head) => repository.read_tree(head, &["config.yaml", SETTINGS_PATH, ".gitignore"]).await.map_err(fail)?,
-        None => FileTree::new(),
+        Some(head) => {
+            if let Some((because, remedy)) = in_the_way(&repository, &tree, head).await.map_err(fail)? {
+                return Err(CommandError::new(what, because, remedy));
+            }
+            tree.read_tree(head, &["config.yaml", SETTINGS_PATH, ".gitignore"]).await.map_err(fail)?
+        }
+        None => {
+            refuse_other_branch(&repository, &what).await?;
+            FileTree::new()
+        }
     };
-    if head.is_some() && !there.contains(SETTINGS_PATH) {
-        return Err(CommandError::new(what, "it is a repository of something else", "choose another folder"));
-    }
-    let (id, missing) = missing_files(&folder, &arguments, &there)?;
-    let commit = commit(session, &repository, head.as_ref(), missing).await.map_err(fail)?;
+    let (id, missing) = missing_files(&folder, tree.subdirectory(), &arguments, &there)?;
+    let commit = commit(session, (&repository, &tree), head.as_ref(), missing).await.map_err(fail)?;
     if !arguments.no_hook {
         git::hook::install(&repository, &session.environment.program).await.map_err(fail)?;
     }
     let state = keep_state(session, &id, chosen.as_ref())?;
-    tell(session, &repository, Made { id, commit, state, cluster: chosen });
+    let place = tree.subdirectory().clone();
+    tell(session, &repository, Made { place, id, commit, state, cluster: chosen });
     Ok(ExitCode::Done)
+}
+
+/// Returns the repository that a folder names and where in it the instance is to live: a folder in the work tree of a repository that has
+/// instances in sub-directories is one of those.
+fn place(folder: PathBuf, given: &Subdirectory) -> (PathBuf, Subdirectory) {
+    if given.is_top()
+        && !is_repository(&folder)
+        && let Some(repository) = folder.ancestors().skip(1).take(MAX_FOLDERS).find(|above| above.join(".git").exists())
+        && let Some(place) = folder.strip_prefix(repository).ok().and_then(Path::to_str)
+        && let Ok(place) = Subdirectory::parse(place)
+        && has_instances(repository)
+    {
+        return (repository.to_owned(), place);
+    }
+    (folder, given.clone())
+}
+
+/// Returns whether the work tree of a repository has an instance in it. A repository of something else is none of our business.
+fn has_instances(folder: &Path) -> bool {
+    let mut folders = vec![folder.to_owned()];
+    for _ in 0..MAX_SUBDIRECTORY_DEPTH {
+        if folders.iter().any(|folder| folder.join(SETTINGS_PATH).is_file()) {
+            return true;
+        }
+        let below = folders.iter().flat_map(std::fs::read_dir).flatten().flatten();
+        let is_directory = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let is_hidden = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with('.');
+        let next = below.filter(|entry| is_directory(entry) && !is_hidden(entry)).map(|entry| entry.path());
+        folders = next.take(MAX_FOLDERS_LOOKED_AT).collect();
+    }
+    false
+}
+
+/// Returns what of a commit keeps an instance out of its directory, and what to do; nothing if it is there already or the place is free.
+async fn in_the_way(
+    repository: &Repository,
+    tree: &InstanceTree,
+    head: &CommitId,
+) -> Result<Option<(String, String)>, git::Error> {
+    let place = tree.subdirectory();
+    let others = repository.instances(head).await?;
+    if others.contains(place) {
+        return Ok(None);
+    }
+    if let Some(other) = others.iter().find(|other| other.holds(place)) {
+        let because = format!("{other} of the repository holds an instance, and one cannot lie inside another");
+        return Ok(Some((because, "wild init NEW-FOLDER".to_owned())));
+    }
+    if let Some(other) = others.iter().find(|other| place.holds(other)) {
+        let because = format!("an instance lives in {other} of the repository, and one cannot lie inside another");
+        return Ok(Some((because, "wild init DIR --subdirectory PATH".to_owned())));
+    }
+    if place.is_top() {
+        return Ok(Some(("it is a repository of something else".to_owned(), "choose another folder".to_owned())));
+    }
+    let folder = repository.work_tree().map(|root| root.join(place.as_str()));
+    let is_taken =
+        folder.and_then(|folder| std::fs::read_dir(folder).ok()).is_some_and(|mut found| found.next().is_some());
+    Ok((is_taken || tree.tree_id(head, "").await?.is_some())
+        .then(|| ("the directory holds something else".to_owned(), "choose another directory".to_owned())))
+}
+
+/// Refuses a repository of a person whose branch is another one: a first commit of ours would begin a history of its own.
+async fn refuse_other_branch(repository: &Repository, what: &str) -> Result<(), CommandError> {
+    let fail = |error: git::Error| CommandError::new(what, chain(&error), "choose another folder");
+    match repository.head_branch().await.map_err(fail)? {
+        Some(branch) if repository.head(&branch).await.map_err(fail)?.is_some() => {
+            let because = format!("its branch is {branch}, and {BRANCH} is the one that is deployed");
+            Err(CommandError::new(what, because, format!("git branch -m {branch} {BRANCH}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a folder that holds something and is no repository. A repository without a commit may hold nothing else: our own first steps
@@ -126,9 +218,11 @@ fn is_repository(folder: &Path) -> bool {
 /// Returns the identity of the instance and the files that it lacks.
 fn missing_files(
     folder: &Path,
+    place: &Subdirectory,
     arguments: &Init,
     there: &FileTree,
 ) -> Result<(InstanceId, Vec<Missing>), CommandError> {
+    let folder = if place.is_top() { folder } else { Path::new(place.as_str()) };
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or("home").trim_end_matches(".git");
     let name = instance_name(name)?;
     let mut missing = Vec::new();
@@ -168,7 +262,7 @@ fn settings_text(id: &InstanceId, directory: Option<&str>) -> String {
 /// Commits the files, and brings them into the work tree.
 async fn commit(
     session: &Session<'_>,
-    repository: &Repository,
+    (repository, tree): (&Repository, &InstanceTree),
     head: Option<&CommitId>,
     missing: Vec<Missing>,
 ) -> Result<Option<CommitId>, git::Error> {
@@ -182,8 +276,9 @@ async fn commit(
         }
     }
     let ours = Author { name: "wild".to_owned(), email: "wild@localhost".to_owned() };
-    let message = if head.is_some() { "chore: add what the instance lacked" } else { "chore: make the instance" };
-    let made = repository
+    let is_new = changes.contains_key(SETTINGS_PATH);
+    let message = if is_new { "chore: make the instance" } else { "chore: add what the instance lacked" };
+    let made = tree
         .commit(NewCommit {
             reference: format!("refs/heads/{BRANCH}"),
             expected: head.cloned(),
@@ -221,6 +316,7 @@ fn keep_state(session: &Session<'_>, id: &InstanceId, chosen: Option<&Chosen>) -
 
 /// What was made.
 struct Made {
+    place: Subdirectory,
     id: InstanceId,
     commit: Option<CommitId>,
     state: PathBuf,
@@ -228,18 +324,23 @@ struct Made {
 }
 
 fn tell(session: &mut Session<'_>, repository: &Repository, made: Made) {
-    let Made { id, commit, state, cluster } = made;
+    let Made { place, id, commit, state, cluster } = made;
     let path = repository.path().display().to_string().trim_end_matches('/').to_owned();
     let value = json!({
         "name": path,
         "id": id,
+        "subdirectory": place,
         "bare": repository.is_bare(),
         "branch": BRANCH,
         "commit": commit,
         "context": cluster.as_ref().map(|cluster| cluster.context.clone()),
     });
     session.print(Document { kind: "Instance", value, items: None }, |value| {
-        let mut lines = format!("  repository  {path} ({BRANCH})\n  identity    {id}\n");
+        let mut lines = format!("  repository  {path} ({BRANCH})\n");
+        if !place.is_top() {
+            lines.push_str(&format!("  directory   {place}\n"));
+        }
+        lines.push_str(&format!("  identity    {id}\n"));
         if let Some(commit) = &commit {
             lines.push_str(&format!("  commit      {}\n", commit.short()));
         }
@@ -254,6 +355,7 @@ fn tell(session: &mut Session<'_>, repository: &Repository, made: Made) {
         lines
     });
     if session.is_for_people() {
+        let path = if repository.is_bare() || place.is_top() { path } else { format!("{path}/{place}") };
         session.note(&format!(
             "Next: cd {path} && wild directory add NAME URL, then wild app add PACKAGE and wild daemon"
         ));
@@ -308,6 +410,93 @@ mod tests {
         assert_eq!(code, 2);
         assert!(out.notes.contains("because: it is not empty and no instance\ntry: wild init"), "{out:?}");
         assert_eq!(std::fs::read_dir(directory.path().join("photos")).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn several_instances_share_a_repository_and_a_folder_in_it_becomes_the_next() {
+        let directory = tempfile::tempdir().unwrap();
+        let environment = surroundings(directory.path());
+        let fleet = directory.path().join("fleet");
+        let (code, out) = wild(&environment, "wild init fleet --subdirectory clusters/home").await;
+        assert_eq!(code, 0, "{out:?}");
+        assert!(out.data.contains("  directory   clusters/home\n"), "{out:?}");
+        let read = |path: &str| std::fs::read_to_string(fleet.join(path)).unwrap();
+        assert!(read("clusters/home/config.yaml").contains("domain: home.home.arpa"));
+        assert!(read("clusters/home/.gitignore").starts_with("secrets.yaml\n") && !fleet.join("config.yaml").exists());
+        assert_eq!(wild(&environment, "wild init fleet --subdirectory clusters/cabin --no-hook").await.0, 0);
+        assert_eq!(wild(&environment, "wild init fleet/clusters/lab --no-hook").await.0, 0);
+        assert!(
+            !fleet.join("clusters/lab/.git").exists() && read("clusters/lab/config.yaml").contains("lab.home.arpa")
+        );
+        let ids: std::collections::BTreeSet<String> =
+            ["home", "cabin", "lab"].map(|place| read(&format!("clusters/{place}/.wild/config.yaml"))).into();
+        assert_eq!(ids.len(), 3, "each has an identity of its own");
+        let (code, out) = wild(&environment, "wild init fleet/clusters/lab").await;
+        assert!(code == 0 && out.data.contains("nothing was missing"), "{out:?}");
+    }
+
+    #[tokio::test]
+    async fn an_instance_inside_around_or_over_something_else_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let environment = surroundings(directory.path());
+        for line in ["wild init top --no-hook", "wild init fleet --subdirectory c/home --no-hook"] {
+            assert_eq!(wild(&environment, line).await.0, 0);
+        }
+        std::fs::create_dir_all(directory.path().join("fleet/docs")).unwrap();
+        std::fs::write(directory.path().join("fleet/docs/a"), "x").unwrap();
+        for (line, expected) in [
+            ("wild init top/sub", "the top of the repository holds an instance, and one cannot lie inside another"),
+            ("wild init top --subdirectory sub", "the top of the repository holds an instance, and one cannot"),
+            ("wild init fleet --subdirectory c/home/sub", "c/home of the repository holds an instance, and one cannot"),
+            ("wild init fleet --subdirectory c", "an instance lives in c/home of the repository, and one cannot lie"),
+            ("wild init fleet", "an instance lives in c/home of the repository, and one cannot lie inside another"),
+            ("wild init fleet --subdirectory docs", "the directory holds something else"),
+        ] {
+            let (code, out) = wild(&environment, line).await;
+            assert_eq!(code, 2, "{line}: {out:?}");
+            assert!(
+                out.notes.contains(&format!("because: {expected}")) && out.notes.contains("try: "),
+                "{line}: {out:?}"
+            );
+        }
+        let (code, out) = wild(&environment, "wild init fleet --subdirectory ../x").await;
+        assert!(code == 2 && out.notes.contains("it holds a . or .. segment"), "{out:?}");
+        assert!(!directory.path().join("top/sub").exists() && !directory.path().join("fleet/.wild").exists());
+    }
+
+    #[tokio::test]
+    async fn a_repository_of_something_else_takes_an_instance_in_a_sub_directory_on_its_main_branch_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let environment = surroundings(directory.path());
+        let root = directory.path().join("code");
+        let repository = Repository::init(&root, Layout::WorkTree, "master").await.unwrap();
+        let author = Author { name: "a".to_owned(), email: "a@example.org".to_owned() };
+        let new = NewCommit {
+            reference: "refs/heads/master".to_owned(),
+            expected: None,
+            base_tree: None,
+            changes: [(RepoPath::parse("main.c").unwrap(), Some(File::text("int main;")))].into(),
+            parents: Vec::new(),
+            author: author.clone(),
+            committer: author,
+            message: "code".to_owned(),
+            time: crate::base::Timestamp(0),
+        };
+        let made = repository.commit(new).await.unwrap();
+        repository.sync_worktree(None, &made).await.unwrap();
+        let (code, out) = wild(&environment, "wild init code --subdirectory deploy/home").await;
+        assert_eq!(code, 2, "{out:?}");
+        assert!(
+            out.notes.contains("its branch is master") && out.notes.contains("git branch -m master main"),
+            "{out:?}"
+        );
+        std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        std::fs::rename(root.join(".git/refs/heads/master"), root.join(".git/refs/heads/main")).unwrap();
+        let (code, out) = wild(&environment, "wild init code --subdirectory deploy/home").await;
+        assert_eq!(code, 0, "{out:?}");
+        assert!(root.join("deploy/home/.wild/config.yaml").exists() && root.join("main.c").exists());
+        let head = repository.head("main").await.unwrap().unwrap();
+        assert_eq!(repository.read_tree(&head, &["main.c"]).await.unwrap().len(), 1);
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@
 //!
 //! Not here: speaking to it (`client.rs`).
 
+use std::borrow::Borrow;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +20,8 @@ use super::error::CommandError;
 use super::json::{list, text};
 use crate::base::chain;
 use crate::daemon::{Daemon, Start, Work};
-use crate::model::{InstanceName, SETTINGS_PATH};
+use crate::git::{self, Repository};
+use crate::model::{InstanceName, SETTINGS_PATH, Subdirectory};
 use crate::pipeline;
 use crate::settings::{self, DaemonSettings, InstanceEntry, StateDirectory};
 use crate::store;
@@ -29,6 +31,8 @@ use crate::yaml;
 const LOCK_DEADLINE: Duration = Duration::from_secs(10);
 /// Time between two tries to take it.
 const LOCK_INTERVAL: Duration = Duration::from_millis(200);
+/// The deployed branch, unless the daemon's settings name another.
+const BRANCH: &str = "main";
 /// Folders that are searched upwards for an instance.
 const MAX_FOLDERS: usize = 64;
 
@@ -52,21 +56,57 @@ pub(super) async fn locate(environment: &Surroundings, flags: &Flags) -> Result<
     if let Some(name) = named(environment, flags) {
         return Ok(Place { client, instance: name.to_owned() });
     }
-    let around = repository_around(&environment.directory);
-    let here = around
-        .as_deref()
-        .and_then(|path| instances.iter().find(|instance| same(Path::new(text(instance, "path")), path)))
-        .or_else(|| around.as_deref().and_then(|path| clone_of(path, instances)));
-    match (here, around, instances) {
-        (Some(instance), ..) => Ok(Place { instance: text(instance, "name").to_owned(), client }),
+    let around = around(&environment.directory);
+    let here = around.as_ref().map(|around| around.among(instances)).unwrap_or_default();
+    let is_ours = around.is_some_and(|around| around.is_ours());
+    match (here.as_slice(), instances) {
+        ([instance], _) => Ok(Place { instance: text(instance, "name").to_owned(), client }),
         // The daemon that answers knows nothing of this repository, so nobody holds it.
-        (None, Some(_), _) if flags.daemon_url.is_none() => {
+        ([], _) if is_ours && flags.daemon_url.is_none() => {
             client.close().await;
             open_local(environment, flags).await
         }
-        (None, _, [only]) => Ok(Place { instance: text(only, "name").to_owned(), client }),
-        (None, _, []) => Err(none("the daemon has no instance")),
-        (None, _, several) => Err(choose(several)),
+        ([], [only]) => Ok(Place { instance: text(only, "name").to_owned(), client }),
+        ([], []) => Err(none("the daemon has no instance")),
+        ([], several) => Err(choose(several)),
+        (several, _) => Err(choose(several)),
+    }
+}
+
+/// What lies around a folder.
+pub(super) struct Around {
+    /// A repository.
+    pub(super) repository: PathBuf,
+    /// Where in its work tree the instance lives that the folder is in; nothing if it is in none, and in a bare repository.
+    subdirectory: Option<Subdirectory>,
+}
+
+/// Returns the repository around a folder and the instance there.
+pub(super) fn around(folder: &Path) -> Option<Around> {
+    let repository = folder.ancestors().take(MAX_FOLDERS).find_map(repository_at)?;
+    let inside = folder.ancestors().take(MAX_FOLDERS).take_while(|folder| folder.starts_with(&repository));
+    // The outermost, because no instance lies inside another.
+    let instance = inside.filter(|folder| folder.join(SETTINGS_PATH).exists()).last();
+    let place = instance.and_then(|folder| folder.strip_prefix(&repository).ok()?.to_str());
+    let subdirectory = place.and_then(|place| Subdirectory::parse(place).ok());
+    Some(Around { repository, subdirectory })
+}
+
+impl Around {
+    /// Returns whether commands in the folder are about this repository: it is in an instance, or the repository is a bare one.
+    fn is_ours(&self) -> bool {
+        self.subdirectory.is_some() || !self.repository.join(".git").exists()
+    }
+
+    /// Returns the instances of a daemon that live here, or that this is a clone of.
+    fn among<'a>(&self, instances: &'a [Value]) -> Vec<&'a Value> {
+        let is_here = |instance: &&Value| same(Path::new(text(instance, "path")), &self.repository);
+        let here: Vec<&Value> = instances.iter().filter(is_here).collect();
+        let Some(subdirectory) = &self.subdirectory else { return here };
+        match here.iter().find(|instance| text(instance, "subdirectory") == subdirectory.as_str()) {
+            Some(instance) => vec![*instance],
+            None => clone_of(&self.repository.join(subdirectory.as_str()), instances).into_iter().collect(),
+        }
     }
 }
 
@@ -83,8 +123,8 @@ fn named<'a>(environment: &'a Surroundings, flags: &'a Flags) -> Option<&'a str>
     flags.instance.as_deref().or_else(|| environment.variable("WILD_INSTANCE"))
 }
 
-fn choose(several: &[Value]) -> CommandError {
-    let names: Vec<&str> = several.iter().map(|instance| text(instance, "name")).collect();
+fn choose<T: Borrow<Value>>(several: &[T]) -> CommandError {
+    let names: Vec<&str> = several.iter().map(|instance| text(instance.borrow(), "name")).collect();
     let first = names.first().copied().unwrap_or_default();
     let because = format!("there are several: {}", names.join(", "));
     CommandError::new("find the instance", because, format!("add --instance {first}"))
@@ -170,7 +210,7 @@ pub(super) fn open_state(settings: &DaemonSettings) -> Result<StateDirectory, Co
 /// Does a daemon's work in this process, for one instance.
 async fn open_local(environment: &Surroundings, flags: &Flags) -> Result<Place, CommandError> {
     let mut settings = read_settings(environment, &settings_file(environment, None))?;
-    let entry = local_entry(environment, flags, &settings)?;
+    let entry = local_entry(environment, flags, &settings).await?;
     let instance = entry.name.as_str().to_owned();
     settings.instances = vec![entry];
     let daemon = start(environment, settings).await?;
@@ -220,7 +260,7 @@ fn store_remedy(error: &store::Error) -> String {
 }
 
 /// Returns the instance that a command without a daemon is about.
-fn local_entry(
+async fn local_entry(
     environment: &Surroundings,
     flags: &Flags,
     settings: &DaemonSettings,
@@ -228,18 +268,19 @@ fn local_entry(
     let given = flags.local.as_deref().filter(|path| *path != Path::new("."));
     if let Some(given) = given {
         let given = environment.path(given);
-        let found = repository_at(&given).ok_or_else(|| {
+        let found = around(&given).filter(|found| found.repository == given || found.subdirectory.is_some());
+        let found = found.ok_or_else(|| {
             let because = format!("{} is no git repository", given.display());
             CommandError::new("find the instance", because, "wild init my-cloud")
         })?;
-        return entry_of(&found, settings);
+        return one_of(&found, named(environment, flags), settings).await;
     }
     let wanted = named(environment, flags);
     if let Some(found) = wanted.and_then(|name| settings.instances.iter().find(|entry| entry.name.as_str() == name)) {
         return Ok(found.clone());
     }
-    if let (Some(found), None) = (repository_around(&environment.directory), wanted) {
-        return entry_of(&found, settings);
+    if let (Some(found), None) = (around(&environment.directory).filter(Around::is_ours), wanted) {
+        return one_of(&found, None, settings).await;
     }
     match (settings.instances.as_slice(), wanted) {
         ([only], None) => Ok(only.clone()),
@@ -254,17 +295,65 @@ fn local_entry(
     }
 }
 
-/// Returns the settings' entry for a repository, or one made for it.
-pub(super) fn entry_of(repository: &Path, settings: &DaemonSettings) -> Result<InstanceEntry, CommandError> {
-    if let Some(entry) = settings.instances.iter().find(|entry| same(&settings.state_dir.join(&entry.path), repository))
-    {
+/// Returns the one instance of a repository that a command is about: the one around the folder, the one that is named, or the only one.
+async fn one_of(
+    found: &Around,
+    wanted: Option<&str>,
+    settings: &DaemonSettings,
+) -> Result<InstanceEntry, CommandError> {
+    if let Some(subdirectory) = &found.subdirectory {
+        return entry_of(&found.repository, subdirectory, settings);
+    }
+    let entries = entries_of(&found.repository, settings).await?;
+    match (entries.as_slice(), wanted) {
+        ([only], _) => Ok(only.clone()),
+        (several, wanted) => {
+            let found = several.iter().find(|entry| Some(entry.name.as_str()) == wanted);
+            let names: Vec<Value> = several.iter().map(|entry| serde_json::json!({"name": entry.name})).collect();
+            found.cloned().ok_or_else(|| choose(&names))
+        }
+    }
+}
+
+/// Returns the instances of a repository, as the settings or its deployed branch name them; one without any is about to get one at its top.
+pub(super) async fn entries_of(
+    repository: &Path,
+    settings: &DaemonSettings,
+) -> Result<Vec<InstanceEntry>, CommandError> {
+    let places = async {
+        let opened = Repository::open(repository).await?;
+        match opened.head(BRANCH).await? {
+            Some(head) => opened.instances(&head).await,
+            None => Ok(Vec::new()),
+        }
+    };
+    let fail = |error: git::Error| CommandError::new("find the instances", chain(&error), "wild init my-cloud");
+    let mut places = places.await.map_err(fail)?;
+    if places.is_empty() {
+        places.push(Subdirectory::top());
+    }
+    places.iter().map(|place| entry_of(repository, place, settings)).collect()
+}
+
+/// Returns the settings' entry for an instance of a repository, or one made for it.
+pub(super) fn entry_of(
+    repository: &Path,
+    subdirectory: &Subdirectory,
+    settings: &DaemonSettings,
+) -> Result<InstanceEntry, CommandError> {
+    let is_it = |entry: &&InstanceEntry| {
+        entry.subdirectory == *subdirectory && same(&settings.state_dir.join(&entry.path), repository)
+    };
+    if let Some(entry) = settings.instances.iter().find(is_it) {
         return Ok(entry.clone());
     }
-    let folder = repository.file_name().and_then(|name| name.to_str()).unwrap_or("home");
-    let name = instance_name(folder.trim_end_matches(".git"))?;
-    let branch = "main".to_owned();
+    let folder = repository.file_name().and_then(|name| name.to_str()).unwrap_or("home").trim_end_matches(".git");
+    // All of a sub-directory, so that the name stays when the repository gets another instance.
+    let name = instance_name(if subdirectory.is_top() { folder } else { subdirectory.as_str() })?;
+    let branch = BRANCH.to_owned();
     let (remote, credential_file, kubeconfig) = (String::new(), PathBuf::new(), PathBuf::new());
-    Ok(InstanceEntry { name, path: repository.to_owned(), branch, remote, credential_file, kubeconfig })
+    let (path, subdirectory) = (repository.to_owned(), subdirectory.clone());
+    Ok(InstanceEntry { name, path, subdirectory, branch, remote, credential_file, kubeconfig })
 }
 
 /// Returns the name of an instance after a folder: what a name may not hold becomes a hyphen.
@@ -284,11 +373,9 @@ fn repository_at(folder: &Path) -> Option<PathBuf> {
     (folder.join(".git").exists() || bare).then(|| folder.to_owned())
 }
 
-/// Returns the instance around a folder: a repository with our settings in it, or a bare one.
+/// Returns the repository of the instance around a folder, or a bare one.
 pub(super) fn repository_around(folder: &Path) -> Option<PathBuf> {
-    let found = folder.ancestors().take(MAX_FOLDERS).find_map(repository_at)?;
-    let ours = !found.join(".git").exists() || found.join(SETTINGS_PATH).exists();
-    ours.then_some(found)
+    around(folder).filter(Around::is_ours).map(|found| found.repository)
 }
 
 fn same(left: &Path, right: &Path) -> bool {
@@ -319,20 +406,95 @@ mod tests {
     }
 
     #[test]
+    fn an_instance_in_a_sub_directory_is_found_by_its_settings_and_a_folder_beside_it_is_in_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        for folder in ["fleet/.git", "fleet/clusters/home/.wild", "fleet/clusters/home/apps/ghost/.wild", "fleet/docs"]
+        {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        for place in ["clusters/home", "clusters/home/apps/ghost"] {
+            std::fs::write(root.join("fleet").join(place).join(SETTINGS_PATH), "instanceId: k3f7q2m5xd\n").unwrap();
+        }
+        let place = |folder: &str| around(&root.join(folder)).unwrap().subdirectory.map(|place| place.to_string());
+        assert_eq!(place("fleet/clusters/home/apps/ghost").as_deref(), Some("clusters/home"));
+        assert_eq!((place("fleet"), place("fleet/docs"), place("fleet/clusters")), (None, None, None));
+        assert_eq!(repository_around(&root.join("fleet/clusters/home")), Some(root.join("fleet")));
+        assert_eq!(repository_around(&root.join("fleet/docs")), None);
+        let path = root.join("fleet").display().to_string();
+        let instance = |name: &str, path: &str, place: &str, id: &str| serde_json::json!({"name": name, "path": path, "subdirectory": place, "id": id});
+        let instances = [
+            instance("home", &path, "clusters/home", "k3f7q2m5xd"),
+            instance("cabin", &path, "clusters/cabin", "a"),
+            instance("other", "/elsewhere", "", "b"),
+        ];
+        let among = |folder: &str, instances: &[Value]| -> Vec<String> {
+            let found = around(&root.join(folder)).unwrap();
+            found.among(instances).iter().map(|instance| text(instance, "name").to_owned()).collect()
+        };
+        assert_eq!(among("fleet/clusters/home", &instances), ["home"]);
+        assert_eq!(among("fleet", &instances), ["home", "cabin"], "both live here");
+        let elsewhere = [instance("far", "/srv/fleet.git", "clusters/home", "k3f7q2m5xd")];
+        assert_eq!(
+            among("fleet/clusters/home", &elsewhere),
+            ["far"],
+            "a clone has the identity of what it was made from"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_instances_of_a_repository_are_named_after_their_directories() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("fleet.git");
+        let fleet = Repository::init(&path, git::Layout::Bare, BRANCH).await.unwrap();
+        let settings = DaemonSettings::default();
+        let names = async || -> Vec<String> {
+            entries_of(&path, &settings).await.unwrap().iter().map(|entry| entry.name.to_string()).collect()
+        };
+        assert_eq!(names().await, ["fleet"]);
+        let author = crate::model::Author { name: "a".into(), email: "a@example.org".into() };
+        let file = |place: &str| {
+            let path = format!("{place}/{SETTINGS_PATH}");
+            (crate::base::RepoPath::parse(&path).unwrap(), Some(crate::model::File::text("x")))
+        };
+        let new = git::NewCommit {
+            reference: format!("refs/heads/{BRANCH}"),
+            expected: None,
+            base_tree: None,
+            changes: [file("eu/home"), file("us/home")].into(),
+            parents: Vec::new(),
+            author: author.clone(),
+            committer: author,
+            message: "two".to_owned(),
+            time: crate::base::Timestamp(0),
+        };
+        fleet.commit(new).await.unwrap();
+        assert_eq!(names().await, ["eu-home", "us-home"]);
+        let found = around(&path).unwrap();
+        let error = one_of(&found, None, &settings).await.unwrap_err();
+        assert_eq!(
+            (error.because.as_str(), error.remedy.as_str()),
+            ("there are several: eu-home, us-home", "add --instance eu-home")
+        );
+        let entry = one_of(&found, Some("us-home"), &settings).await.unwrap();
+        assert_eq!(entry.subdirectory.as_str(), "us/home");
+    }
+
+    #[test]
     fn a_folder_gives_the_name_of_an_instance() {
         assert_eq!(instance_name("My Cloud").unwrap().as_str(), "my-cloud");
         assert!(instance_name("___").is_err());
     }
 
-    #[test]
-    fn without_a_daemon_and_outside_of_an_instance_the_way_to_one_is_told() {
+    #[tokio::test]
+    async fn without_a_daemon_and_outside_of_an_instance_the_way_to_one_is_told() {
         let directory = tempfile::tempdir().unwrap();
         let environment = Surroundings::bare(directory.path());
-        let error = local_entry(&environment, &Flags::default(), &DaemonSettings::default()).unwrap_err();
+        let error = local_entry(&environment, &Flags::default(), &DaemonSettings::default()).await.unwrap_err();
         assert_eq!(error.code, ExitCode::Error);
         assert!(error.remedy.starts_with("wild init"), "{error:?}");
         let flags = Flags { local: Some(PathBuf::from("nowhere")), ..Flags::default() };
-        let error = local_entry(&environment, &flags, &DaemonSettings::default()).unwrap_err();
+        let error = local_entry(&environment, &flags, &DaemonSettings::default()).await.unwrap_err();
         assert!(error.because.ends_with("nowhere is no git repository"), "{error:?}");
     }
 }

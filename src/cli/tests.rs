@@ -145,7 +145,8 @@ async fn with_a_daemon_the_same_commands_go_over_its_socket() {
     settings.socket = root.join("run/wild.sock");
     settings.listen = "127.0.0.1:0".to_owned();
     settings.metrics_listen = String::new();
-    settings.instances = vec![locate::entry_of(&root.join("cloud"), &settings).unwrap()];
+    settings.instances =
+        vec![locate::entry_of(&root.join("cloud"), &crate::model::Subdirectory::top(), &settings).unwrap()];
     let listeners = http::bind(&settings).await.unwrap();
     let state = StateDirectory::open(&settings.state_dir).unwrap();
     let daemon =

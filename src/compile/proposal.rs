@@ -11,8 +11,9 @@ use crate::model::{AppName, CommitId, Diagnostic, File, FileTree};
 use crate::package::SecretNeeds;
 
 /// Trailers of a commit in the order in which they are written; the pipeline adds those that only it knows and sorts.
-pub const TRAILERS: [&str; 11] = [
+pub const TRAILERS: [&str; 12] = [
     "Wild-App",
+    "Wild-Instance",
     "Wild-Operation",
     "Wild-Upstream",
     "Wild-Fork",

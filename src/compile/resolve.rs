@@ -399,7 +399,7 @@ impl<'a> Update<'a> {
         Refusal::undecided(
             format!("resolve {}", self.app),
             because,
-            format!("git switch wild/update/{} && git merge main", self.app),
+            format!("git switch {} && git merge main", self.branch.name),
         )
     }
 }

@@ -96,6 +96,8 @@ pub struct PackageVersion {
 /// The branch of an update that waits.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UpdateBranch {
+    /// Its name, without `refs/heads/`.
+    pub name: String,
     /// Its tip.
     pub tip: CommitId,
     /// At the tip, the same paths as [`Sources::files`], and `.wild/conflicts/<app>.yaml`.

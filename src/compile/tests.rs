@@ -246,7 +246,9 @@ impl World {
         if let Some(edit) = &proposal.update {
             let files = applied(&fork, edit);
             let authors = self.updates.get(app).map_or(Authors::OnlyUs, |branch| branch.authors);
-            self.updates.insert(app.clone(), UpdateBranch { tip: commit(0xb0), files, fork: fork.clone(), authors });
+            let name = format!("wild/update/{app}");
+            self.updates
+                .insert(app.clone(), UpdateBranch { name, tip: commit(0xb0), files, fork: fork.clone(), authors });
         }
         if proposal.update_branch == Fate::Drop {
             self.updates.remove(app);

@@ -88,9 +88,9 @@ impl Daemon {
         let mut handles = BTreeMap::new();
         let mut tasks = Vec::new();
         for entry in &settings.instances {
-            let opening = opening(&settings, &state, entry, access.clone(), clock)?;
+            let beside = handles.values().map(|handle: &Handle| handle.instance().clone()).collect();
+            let opening = Opening { beside, ..opening(&settings, &state, entry, access.clone(), clock)? };
             let instance = Arc::new(Instance::open(opening, &state, store.clone()).await?);
-            refuse_shared(&instance, handles.values())?;
             let shared = Arc::new(Shared::new(instance.clone(), &settings, &state, metrics.clone(), work)?);
             let notes = Box::new(notes::GitNotes::new(instance.clone()));
             let forge = forge(&instance, entry).await?;
@@ -158,19 +158,6 @@ impl Daemon {
     }
 }
 
-/// Refuses a second instance in a repository: both would write the generations and updates of an app to the same refs.
-fn refuse_shared<'a>(instance: &Instance, others: impl IntoIterator<Item = &'a Handle>) -> Result<(), Error> {
-    let git_dir = instance.repository.git_dir();
-    let shares = |other: &&Handle| other.instance().repository.git_dir() == git_dir;
-    match others.into_iter().find(shares) {
-        Some(other) => {
-            let because = format!("the instance {} lies in the same repository", other.instance().name);
-            Err(refused(&format!("open the instance {}", instance.name), &because, "wild init PATH"))
-        }
-        None => Ok(()),
-    }
-}
-
 impl Handle {
     /// Returns the instance.
     pub fn instance(&self) -> &Arc<Instance> {
@@ -225,10 +212,12 @@ fn opening(
     Ok(Opening {
         name: entry.name.clone(),
         path: state.root().join(&entry.path),
+        subdirectory: entry.subdirectory.clone(),
         branch: entry.branch.clone(),
         remote: remote(state, entry)?,
         access: access.or(configured).or(file),
         clock,
+        beside: Vec::new(),
     })
 }
 

@@ -10,7 +10,10 @@ use std::path::Path;
 use git2::{Config, ConfigLevel};
 
 use super::error::{Error, git, io};
+use super::instances::instances;
+use super::refs::commit_id;
 use super::repository::Repository;
+use crate::model::Subdirectory;
 
 /// The driver's name in configuration and attributes.
 const DRIVER: &str = "merge.wild.driver";
@@ -22,7 +25,7 @@ const DRIVER_ARGUMENTS: &str = "merge-file --style zdiff3 %O %A %B %P %L %S %X %
 const REFSPEC: &str = "+refs/wild/*:refs/wild/*";
 /// Matches the refspec alone.
 const REFSPEC_PATTERN: &str = r"^\+refs/wild/\*:refs/wild/\*$";
-/// Which files the driver merges.
+/// Which files of an instance the driver merges.
 const ATTRIBUTES: &str = "apps/** merge=wild";
 /// The remote that a clone has from its making.
 const ORIGIN: &str = "origin";
@@ -48,7 +51,9 @@ pub async fn set_up_clone(repository: &Repository, wild: &Path) -> Result<Vec<St
                 config.set_multivar(&key, REFSPEC_PATTERN, REFSPEC).map_err(git(attempt.clone()))?;
                 changed.push(format!("{key} = {REFSPEC}"));
             }
-            changed.extend(with_attributes(repository.commondir(), |lines| lines.push(ATTRIBUTES.to_owned()))?);
+            let places = places(repository)?;
+            let add = |lines: &mut Vec<String>| lines.extend(places.iter().map(|place| place.outward(ATTRIBUTES)));
+            changed.extend(with_attributes(repository.commondir(), add)?);
             Ok(changed)
         })
         .await
@@ -79,6 +84,18 @@ pub async fn undo_clone(repository: &Repository) -> Result<Vec<String>, Error> {
         .await
 }
 
+/// Returns where the instances of a clone live; without any it is about to get one at its top.
+fn places(repository: &git2::Repository) -> Result<Vec<Subdirectory>, Error> {
+    let head = repository.head().and_then(|head| head.peel_to_commit()).ok();
+    let found = head.map(|head| instances(repository, &commit_id(head.id()))).transpose()?.unwrap_or_default();
+    Ok(if found.is_empty() { vec![Subdirectory::top()] } else { found })
+}
+
+/// Returns whether a line of the attributes is one of ours.
+fn is_ours(line: &str) -> bool {
+    line.strip_suffix(ATTRIBUTES).is_some_and(|place| Subdirectory::parse(place).is_ok())
+}
+
 /// Returns the configuration of the repository alone, without that of the person or the system.
 fn own(repository: &git2::Repository) -> Result<Config, git2::Error> {
     repository.config()?.open_level(ConfigLevel::Local)
@@ -102,7 +119,7 @@ fn has_value(config: &Config, key: &str, value: &str) -> bool {
     false
 }
 
-/// Writes the attributes anew, without our line and then with what `add` does; says so if that changed the file.
+/// Writes the attributes anew, without our lines and then with what `add` does; says so if that changed the file.
 fn with_attributes(directory: &Path, add: impl Fn(&mut Vec<String>)) -> Result<Option<String>, Error> {
     let path = directory.join("info/attributes");
     let attempt = || format!("write {}", path.display());
@@ -111,7 +128,7 @@ fn with_attributes(directory: &Path, add: impl Fn(&mut Vec<String>)) -> Result<O
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(error) => return Err(io(attempt())(error)),
     };
-    let mut lines: Vec<String> = text.lines().filter(|line| *line != ATTRIBUTES).map(str::to_owned).collect();
+    let mut lines: Vec<String> = text.lines().filter(|line| !is_ours(line)).map(str::to_owned).collect();
     add(&mut lines);
     let new: String = lines.iter().map(|line| format!("{line}\n")).collect();
     if new.trim_end() == text.trim_end() {
@@ -162,6 +179,22 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("*.png binary\n{ATTRIBUTES}\n"));
         undo_clone(&instance.repository).await.unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "*.png binary\n");
+    }
+
+    #[tokio::test]
+    async fn the_driver_merges_the_apps_of_every_instance_and_a_second_setup_finds_new_ones() {
+        let instance = clone().await;
+        let wild = Path::new("wild");
+        let merge = |path: &str| instance.git(&["check-attr", "merge", path]).ends_with(": wild");
+        instance.commit(&[("c/home/.wild/config.yaml", "x")], "first").await;
+        set_up_clone(&instance.repository, wild).await.unwrap();
+        assert!(merge("c/home/apps/a/b.yaml") && !merge("c/cabin/apps/a/b.yaml") && !merge("apps/a/b.yaml"));
+        instance.commit(&[("c/cabin/.wild/config.yaml", "x")], "second").await;
+        assert_eq!(set_up_clone(&instance.repository, wild).await.unwrap().len(), 1);
+        assert!(merge("c/home/apps/a/b.yaml") && merge("c/cabin/apps/a/b.yaml") && !merge("c/home/config.yaml"));
+        assert_eq!(set_up_clone(&instance.repository, wild).await.unwrap(), Vec::<String>::new());
+        undo_clone(&instance.repository).await.unwrap();
+        assert!(!merge("c/home/apps/a/b.yaml") && !merge("c/cabin/apps/a/b.yaml"));
     }
 
     #[tokio::test]

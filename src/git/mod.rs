@@ -16,6 +16,8 @@ mod error;
 mod history;
 pub mod hook;
 mod identity;
+mod instance_tree;
+mod instances;
 mod intake;
 mod lane;
 mod launch;
@@ -41,7 +43,9 @@ pub use commit::{CommitContent, NewCommit};
 pub use error::Error;
 pub use history::Commit;
 pub use identity::{Identity, identity};
+pub use instance_tree::InstanceTree;
 pub use launch::become_child;
+pub use left_over::Writers;
 pub use network::{
     Credential, CredentialKind, FetchRef, Fetched, FetchedRef, Moved, PushRef, Pushed, PushedRef, Remote,
     clear_scratch, fetch, ls_remote, push, push_deletion,

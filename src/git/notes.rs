@@ -2,7 +2,7 @@
 //!
 //! Not here: their text (`broadcast`).
 
-use git2::ErrorCode;
+use git2::{ErrorCode, Oid};
 
 use crate::base::Timestamp;
 use crate::model::{Author, CommitId};
@@ -17,12 +17,19 @@ use super::repository::Repository;
 pub const NOTES_REF: &str = "refs/notes/wild";
 
 impl Repository {
-    /// Writes the note of a commit, in place of an earlier one.
-    pub async fn add_note(&self, commit: &CommitId, text: &str, author: &Author, time: Timestamp) -> Result<(), Error> {
+    /// Writes the note of a commit made from an earlier one, which is empty if there is none.
+    pub async fn change_note(
+        &self,
+        commit: &CommitId,
+        change: impl FnOnce(&str) -> String + Send + 'static,
+        author: &Author,
+        time: Timestamp,
+    ) -> Result<(), Error> {
         let attempt = format!("write the note of commit {}", commit.short());
-        let (commit, text, author) = (commit.clone(), text.to_owned(), author.clone());
+        let (commit, author) = (commit.clone(), author.clone());
         self.write(attempt.clone(), move |repository| {
             let (by, id) = (signature(&author, time)?, oid(&commit)?);
+            let text = change(&read_note(repository, id).map_err(git(attempt.clone()))?.unwrap_or_default());
             let write = || repository.note(&by, &by, Some(NOTES_REF), id, &text, true).map(drop);
             match write() {
                 Err(error) if error.code() == ErrorCode::Locked => {
@@ -42,12 +49,16 @@ impl Repository {
     pub async fn read_note(&self, commit: &CommitId) -> Result<Option<String>, Error> {
         let attempt = format!("read the note of commit {}", commit.short());
         let commit = commit.clone();
-        self.read(attempt.clone(), move |repository, _| match repository.find_note(Some(NOTES_REF), oid(&commit)?) {
-            Ok(note) => Ok(Some(String::from_utf8_lossy(note.message_bytes()).into_owned())),
-            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(git(attempt)(error)),
-        })
-        .await
+        self.read(attempt.clone(), move |repository, _| read_note(repository, oid(&commit)?).map_err(git(attempt)))
+            .await
+    }
+}
+
+fn read_note(repository: &git2::Repository, id: Oid) -> Result<Option<String>, git2::Error> {
+    match repository.find_note(Some(NOTES_REF), id) {
+        Ok(note) => Ok(Some(String::from_utf8_lossy(note.message_bytes()).into_owned())),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -64,8 +75,9 @@ mod tests {
         let commit = instance.commit(&[("config.yaml", "a: 1\n")], "first").await;
         let repository = &instance.repository;
         assert_eq!(repository.read_note(&commit).await.unwrap(), None);
-        repository.add_note(&commit, "deployed\n", &author(), time()).await.unwrap();
-        repository.add_note(&commit, "healthy\n", &author(), time()).await.unwrap();
+        repository.change_note(&commit, |before| format!("{before}deployed\n"), &author(), time()).await.unwrap();
+        let change = |before: &str| before.replace("deployed", "healthy");
+        repository.change_note(&commit, change, &author(), time()).await.unwrap();
         assert_eq!(repository.read_note(&commit).await.unwrap().as_deref(), Some("healthy\n"));
         assert_eq!(instance.git(&["notes", "--ref=wild", "show", commit.as_str()]), "healthy");
     }
@@ -78,7 +90,8 @@ mod tests {
             let lock = instance.repository.git_dir().join("refs/notes/wild.lock");
             std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
             let file = std::fs::File::create(&lock).unwrap();
-            let write = async || instance.repository.add_note(&commit, "deployed\n", &author(), time()).await;
+            let write =
+                async || instance.repository.change_note(&commit, |_| "deployed\n".to_owned(), &author(), time()).await;
             assert!(matches!(write().await, Err(Error::Locked { path }) if path == lock));
             file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
             write().await.unwrap();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use git2::{ConfigLevel, RepositoryInitOptions, RepositoryOpenFlags};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::error::{Error, git, io};
 use super::read::Directories;
@@ -55,6 +55,7 @@ struct Place {
     git_dir: PathBuf,
     work_tree: Option<PathBuf>,
     writes: Mutex<()>,
+    turn: Mutex<()>,
     idle: std::sync::Mutex<Vec<git2::Repository>>,
     directories: Directories,
     files_read: AtomicU64,
@@ -108,11 +109,17 @@ impl Repository {
                 git_dir: repository.path().to_owned(),
                 work_tree,
                 writes: Mutex::new(()),
+                turn: Mutex::new(()),
                 idle: std::sync::Mutex::default(),
                 directories: Directories::default(),
                 files_read: AtomicU64::new(0),
             }),
         }
+    }
+
+    /// Waits until nobody else commits: from looking where a branch is to its push all instances that live in here take turns.
+    pub async fn turn(&self) -> MutexGuard<'_, ()> {
+        self.place.turn.lock().await
     }
 
     /// Returns how many files were read from commits so far: work that follows a commit grows with what it changed.

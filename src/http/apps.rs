@@ -156,8 +156,7 @@ pub(super) async fn history(State(daemon): Host, Path((name, app)): Path<(String
     let head = pipeline::overview(shown).await?.head.clone();
     // A deployment changes the record alone.
     let (own, record) = (format!("apps/{app}"), compile::record_path(&app));
-    let mut commits: Vec<Commit> =
-        shown.repository.first_parent_log(&head, HISTORY_LIMIT, &[&own, record.as_str()]).await?;
+    let mut commits: Vec<Commit> = shown.tree.first_parent_log(&head, HISTORY_LIMIT, &[&own, record.as_str()]).await?;
     commits.truncate(HISTORY_LIMIT);
     if commits.is_empty() {
         state(shown, &app).await?;
@@ -217,7 +216,7 @@ pub(super) async fn update(State(daemon): Host, Path((name, app)): Path<(String,
         "available": state.available,
         "base": list.as_ref().map(|list| list.base.package.as_str()),
         "upstream": list.as_ref().map(|list| list.upstream.package.as_str()),
-        "branch": format!("wild/update/{app}"),
+        "branch": shown.tree.subdirectory().update_branch(&app),
         "conflicts": conflicts,
         "decided": decided.collect::<Vec<_>>(),
     })))
@@ -226,7 +225,7 @@ pub(super) async fn update(State(daemon): Host, Path((name, app)): Path<(String,
 /// Returns the commit of the deployed branch that changed a file last.
 async fn last_change(instance: &Instance, path: &str) -> Result<Value, Problem> {
     let head = pipeline::overview(instance).await?.head.clone();
-    let log = instance.repository.first_parent_log(&head, 1, &[path]).await?;
+    let log = instance.tree.first_parent_log(&head, 1, &[path]).await?;
     let change = |commit: &Commit| json!({"commit": commit.id, "author": commit.author.name, "time": commit.time});
     Ok(log.first().map_or(Value::Null, change))
 }

@@ -25,7 +25,7 @@ use crate::daemon::{Daemon, Handle};
 use crate::model::{
     AppName, CommitId, DataFate, Decision, Deploy, IgnoreRule, PackageName, Request, Suspension, Take, Trigger,
 };
-use crate::pipeline;
+use crate::pipeline::{self, Instance};
 
 /// Commits of an app that are searched for a version to go back to.
 const MAX_ROLLBACK_WALK: usize = 500;
@@ -132,7 +132,7 @@ async fn preview(handle: &Handle, request: &Request) -> Answered {
     let there = match proposal.main.as_ref().or(proposal.update.as_ref()) {
         Some(edit) => {
             let paths: Vec<&str> = edit.changes.keys().map(|path| path.as_str()).collect();
-            shown.repository.read_tree(&overview.head, &paths).await?
+            shown.tree.read_tree(&overview.head, &paths).await?
         }
         None => crate::model::FileTree::new(),
     };
@@ -286,7 +286,7 @@ pub(super) async fn rollback(change: Change) -> Answered {
 
 /// Returns the commit of the deployed branch's history that a text names, or the newest at which the app had that version.
 async fn past(handle: &Handle, app: &AppName, wanted: &str) -> Result<CommitId, Problem> {
-    let repository = &handle.instance().repository;
+    let Instance { repository, tree, .. } = handle.instance().as_ref();
     let head = pipeline::overview(handle.instance()).await?.head.clone();
     if let Some(found) = repository.commit_of(wanted).await?
         && repository.is_ancestor(&found, &head).await?
@@ -294,8 +294,8 @@ async fn past(handle: &Handle, app: &AppName, wanted: &str) -> Result<CommitId, 
         return Ok(found);
     }
     let (own, record) = (format!("apps/{app}"), compile::record_path(app));
-    for commit in repository.first_parent_log(&head, MAX_ROLLBACK_WALK, &[&own, &record]).await? {
-        let files = repository.read_tree(&commit.id, &[&record]).await?;
+    for commit in tree.first_parent_log(&head, MAX_ROLLBACK_WALK, &[&own, &record]).await? {
+        let files = tree.read_tree(&commit.id, &[&record]).await?;
         if compile::record_of(&files, app).ok().flatten().is_some_and(|record| record.version == wanted) {
             return Ok(commit.id);
         }

@@ -91,11 +91,13 @@ fn files(before: &FileTree, after: &FileTree, labels: (&str, &str)) -> Vec<Value
 async fn mine(instance: &Instance, app: &AppName) -> Result<Vec<Value>, Problem> {
     let head = pipeline::overview(instance).await?.head.clone();
     let repository = &instance.repository;
-    let Some(tip) = repository.read_ref(&format!("refs/wild/generated/{app}")).await? else { return Ok(Vec::new()) };
+    let Some(tip) = repository.read_ref(&instance.tree.subdirectory().generated_ref(app)).await? else {
+        return Ok(Vec::new());
+    };
     let Some(base) = repository.merge_base(&head, &tip).await? else { return Ok(Vec::new()) };
     let own = format!("apps/{app}");
-    let generated = repository.read_tree(&base, &[&own]).await?;
-    let committed = repository.read_tree(&head, &[&own]).await?;
+    let generated = instance.tree.read_tree(&base, &[&own]).await?;
+    let committed = instance.tree.read_tree(&head, &[&own]).await?;
     Ok(files(&generated, &committed, ("generated", "mine")))
 }
 
@@ -106,7 +108,7 @@ async fn upstream(instance: &Instance, app: &AppName, to: Option<String>) -> Res
     let Some(edit) = proposal.main.as_ref().or(proposal.update.as_ref()) else { return Ok(Vec::new()) };
     let head = pipeline::overview(instance).await?.head.clone();
     let paths: Vec<&str> = edit.changes.keys().map(|path| path.as_str()).collect();
-    let before = instance.repository.read_tree(&head, &paths).await?;
+    let before = instance.tree.read_tree(&head, &paths).await?;
     let mut after = FileTree::new();
     for (path, file) in &edit.changes {
         if let Some(file) = file {

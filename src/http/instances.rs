@@ -42,6 +42,7 @@ fn identity(instance: &Instance) -> Value {
         "name": instance.name,
         "id": instance.id,
         "path": instance.repository.path().display().to_string().trim_end_matches('/'),
+        "subdirectory": instance.tree.subdirectory(),
         "branch": instance.branch,
     })
 }

@@ -19,7 +19,7 @@ pub(super) async fn value(instance: &Instance, state: &AppState, conflict: &Conf
     let named = |id: &&ObjectId| names(id).contains(&conflict.object) && id.kind != "Secret";
     let id = state.objects.iter().map(|known| &known.object).find(named)?;
     let head = instance.repository.head(&instance.branch).await.ok()??;
-    let files = instance.repository.read_tree(&head, &[conflict.path.as_str()]).await.ok()?;
+    let files = instance.tree.read_tree(&head, &[conflict.path.as_str()]).await.ok()?;
     let version = api_version(files.text(conflict.path.as_str())?, id)?;
     let object = target.get(id, &version).await.ok()??.to_value();
     at(&object, &conflict.key).map(merge::shown)

@@ -177,7 +177,7 @@ async fn section(handle: &Handle, now: Timestamp) -> Result<Section, Problem> {
         name: shown.name.to_string(),
         branch: shown.branch.clone(),
         head: head.map(|head| head.short().to_owned()).unwrap_or_default(),
-        path: shown.repository.path().display().to_string().trim_end_matches('/').to_owned(),
+        path: place(shown),
         cluster,
         trouble: handle.is_ready().err().unwrap_or_default(),
         statuses,
@@ -185,6 +185,16 @@ async fn section(handle: &Handle, now: Timestamp) -> Result<Section, Problem> {
         updates,
         operations: operations.iter().map(|row| operation(row, now)).collect(),
     })
+}
+
+/// Returns where an instance lives.
+fn place(instance: &Instance) -> String {
+    let repository = instance.repository.path().display().to_string();
+    let repository = repository.trim_end_matches('/');
+    match instance.tree.subdirectory() {
+        top if top.is_top() => repository.to_owned(),
+        subdirectory => format!("{repository} ({subdirectory})"),
+    }
 }
 
 async fn update(shown: &Instance, state: &AppState) -> Result<UpdateRow, Problem> {

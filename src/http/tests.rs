@@ -35,6 +35,7 @@ impl World {
         let entry = InstanceEntry {
             name: crate::model::InstanceName::parse("home").unwrap(),
             path: root.join("home.git"),
+            subdirectory: crate::model::Subdirectory::top(),
             branch: "main".to_owned(),
             remote: String::new(),
             credential_file: "".into(),

@@ -89,12 +89,12 @@ async fn commits(
 ) -> Result<Option<(Commit, Vec<Commit>)>, Problem> {
     let head = pipeline::overview(instance).await?.head.clone();
     let (own, record) = (format!("apps/{app}"), compile::record_path(app));
-    let repository = &instance.repository;
-    let all = repository.first_parent_log(&head, MAX_WALK, &[&own, &record, "config.yaml"]).await?;
+    let tree = &instance.tree;
+    let all = tree.first_parent_log(&head, MAX_WALK, &[&own, &record, "config.yaml"]).await?;
     let mut later = Vec::new();
     for commit in all {
         if commit.trailer("Wild-Operation") == Some(operation.0.as_str()) {
-            let touching = repository.first_parent_log(&head, MAX_WALK, &[&own, &record]).await?;
+            let touching = tree.first_parent_log(&head, MAX_WALK, &[&own, &record]).await?;
             later.retain(|later: &Commit| {
                 later.trailer("Wild-App") == Some(app.as_str()) || touching.iter().any(|commit| commit.id == later.id)
             });

@@ -17,6 +17,7 @@ mod request;
 mod revision;
 mod secrets;
 mod settings;
+mod subdirectory;
 mod tree;
 mod trigger;
 
@@ -41,5 +42,6 @@ pub use settings::{
     HealthRule, HealthTest, IgnoreRule, InstanceBudget, ReconcileSettings, RecoveryMode, RecoverySettings,
     SETTINGS_PATH, SETTINGS_VERSION, Settings, StatusSettings, Suspension, UpdatePolicy, UpdateSettings, Upstream,
 };
+pub use subdirectory::{MAX_SUBDIRECTORY_DEPTH, Subdirectory, SubdirectoryError};
 pub use tree::{File, FileMode, FileTree};
 pub use trigger::{Reason, Trigger};

@@ -40,7 +40,7 @@ pub(super) async fn generations(
     standing: Option<&GenerationRecord>,
 ) -> Result<Generations, Error> {
     let repository = &instance.repository;
-    let tip = match (repository.read_ref(&generated_ref(app)).await?, standing) {
+    let tip = match (repository.read_ref(&generated_ref(instance, app)).await?, standing) {
         (Some(tip), _) => tip,
         (None, None) => return Ok(Generations::default()),
         (None, Some(_)) => match recover(instance, app, head).await? {
@@ -48,12 +48,12 @@ pub(super) async fn generations(
             None => return lost(instance, app, head).await,
         },
     };
-    let tip_files = repository.read_tree(&tip, &[]).await?;
+    let tip_files = instance.tree.read_tree(&tip, &[]).await?;
     let base = match repository.merge_base(head, &tip).await? {
         None => None,
         Some(commit) if commit == tip => Some(Generation { commit, files: tip_files.clone() }),
         Some(commit) => {
-            let files = repository.read_tree(&commit, &[]).await?;
+            let files = instance.tree.read_tree(&commit, &[]).await?;
             Some(Generation { commit, files })
         }
     };
@@ -85,7 +85,7 @@ async fn bent(
     let repository = &instance.repository;
     let path = compile::record_path(app);
     for link in repository.first_parent_log(tip, MAX_CHAIN, &[]).await? {
-        let files = repository.read_tree(&link.id, &[&path]).await?;
+        let files = instance.tree.read_tree(&link.id, &[&path]).await?;
         let record = compile::record_of(&files, app).ok().flatten();
         if !record.is_some_and(|record| compile::same_generation(&record, standing)) {
             continue;
@@ -97,7 +97,7 @@ async fn bent(
                 None => Bent::Forgotten(link.id),
             }));
         }
-        let files = repository.read_tree(&link.id, &[]).await?;
+        let files = instance.tree.read_tree(&link.id, &[]).await?;
         return Ok(Some(Bent::Undone(Generation { commit: link.id, files })));
     }
     Ok(None)
@@ -110,7 +110,7 @@ async fn recover(instance: &Instance, app: &AppName, head: &CommitId) -> Result<
         if !holds_only(instance, app, second).await? {
             continue;
         }
-        let change = RefChange { name: generated_ref(app), expected: None, new: Some(second.clone()) };
+        let change = RefChange { name: generated_ref(instance, app), expected: None, new: Some(second.clone()) };
         instance.repository.update_refs(&[change]).await?;
         tracing::warn!(%app, generation = %second, "the ref of its generations was lost and is found again in the branch's history");
         return Ok(Some(second.clone()));
@@ -131,10 +131,9 @@ async fn lost(instance: &Instance, app: &AppName, head: &CommitId) -> Result<Gen
 
 /// Reads config.yaml as of the commit that changed the record of an app last.
 async fn config_then(instance: &Instance, app: &AppName, head: &CommitId) -> Result<FileTree, Error> {
-    let repository = &instance.repository;
-    let log = repository.first_parent_log(head, 1, &[&compile::record_path(app)]).await?;
+    let log = instance.tree.first_parent_log(head, 1, &[&compile::record_path(app)]).await?;
     let then = log.first().map_or(head, |commit| &commit.id);
-    Ok(repository.read_tree(then, &["config.yaml"]).await?)
+    Ok(instance.tree.read_tree(then, &["config.yaml"]).await?)
 }
 
 fn second_parent(commit: &Commit) -> Option<&CommitId> {
@@ -143,17 +142,20 @@ fn second_parent(commit: &Commit) -> Option<&CommitId> {
 
 /// Returns whether a commit is a generation of the app: its files and its record, nothing else.
 async fn holds_only(instance: &Instance, app: &AppName, commit: &CommitId) -> Result<bool, Error> {
-    let repository = &instance.repository;
+    let tree = &instance.tree;
     let record = format!("{app}.yaml");
+    if !tree.is_alone(commit).await? {
+        return Ok(false);
+    }
     for (directory, only) in [("", "apps"), ("apps", app.as_str()), (".wild/generated", record.as_str())] {
-        let entries = repository.list_directory(commit, directory).await?;
+        let entries = tree.list_directory(commit, directory).await?;
         if !entries.iter().all(|entry| entry == only || (directory.is_empty() && entry == ".wild"))
             || entries.is_empty()
         {
             return Ok(false);
         }
     }
-    Ok(repository.list_directory(commit, ".wild").await? == ["generated"])
+    Ok(tree.list_directory(commit, ".wild").await? == ["generated"])
 }
 
 /// Returns the name of the cursor that says which merge by hand was taken in last.
@@ -174,7 +176,7 @@ pub(super) async fn by_hand(
         return Ok(None);
     }
     let record = compile::record_path(app);
-    let log = repository.first_parent_log(head, 1, &[&record]).await?;
+    let log = instance.tree.first_parent_log(head, 1, &[&record]).await?;
     let Some(merge) = log.into_iter().find(|commit| commit.committer != instance.committer) else { return Ok(None) };
     if instance.store.cursor(&instance.id, &cursor(app)).await?.as_deref() == Some(merge.id.as_str()) {
         return Ok(None);
@@ -196,7 +198,7 @@ pub(super) async fn merges(
 ) -> Result<Vec<PastMerge>, Error> {
     let record = compile::record_path(app);
     let mut found = Vec::new();
-    for commit in instance.repository.first_parent_log(head, MAX_CHAIN, &[&record]).await? {
+    for commit in instance.tree.first_parent_log(head, MAX_CHAIN, &[&record]).await? {
         let Some(generation) = second_parent(&commit) else { continue };
         if instance.repository.is_ancestor(generation, tip).await? {
             found.extend(past(instance, app, &commit, generation).await?);
@@ -222,7 +224,7 @@ async fn past(
     };
     let (own, record) = (format!("apps/{app}"), compile::record_path(app));
     let read = async |commit: &CommitId| -> Result<FileTree, Error> {
-        Ok(repository.read_tree(commit, &["config.yaml", &record, &own]).await?)
+        Ok(instance.tree.read_tree(commit, &["config.yaml", &record, &own]).await?)
     };
     Ok(Some(PastMerge {
         commit: merge.id.clone(),

@@ -113,7 +113,7 @@ pub(super) async fn commit(
     if proposal.is_nothing() || skips("commit") {
         return Ok(committed);
     }
-    let _turn = instance.commits.lock().await;
+    let _turn = instance.repository.turn().await;
     if let Some(edit) = &proposal.main {
         refuse_dirty(instance, edit).await?;
     }
@@ -145,14 +145,14 @@ pub(super) async fn commit(
         }
     }
     if let (Fate::Drop, Some(tip)) = (proposal.generations, &read.sources.tip) {
-        instance.repository.delete_ref(&generated_ref(app), &tip.commit).await?;
+        instance.repository.delete_ref(&generated_ref(instance, app), &tip.commit).await?;
     }
     let old = read.sources.update.as_ref().map(|update| update.tip.clone());
     if let Some(edit) = &proposal.update {
         wait(instance, app, Waiting { read, edit, generation, old }, operation).await?;
         remote::publish_branches(instance, &committed.head).await;
     } else if let (Fate::Drop, Some(old)) = (proposal.update_branch, old) {
-        instance.repository.delete_ref(&update_ref(app), &old).await?;
+        instance.repository.delete_ref(&update_ref(instance, app), &old).await?;
         remote::publish_branches(instance, &committed.head).await;
     }
     Ok(committed)
@@ -167,7 +167,7 @@ async fn refuse_dirty(instance: &Instance, edit: &TreeEdit) -> Result<(), Error>
     if let Some(lock) = instance.repository.index_lock() {
         return Err(locked(&lock));
     }
-    let dirty = instance.repository.dirty_paths(&paths).await?;
+    let dirty = instance.tree.dirty_paths(&paths).await?;
     if dirty.is_empty() { Ok(()) } else { Err(git::Error::WorkTreeDirty { paths: dirty }.into()) }
 }
 
@@ -231,7 +231,7 @@ async fn generate(
 ) -> Result<CommitId, Error> {
     let changes = new.files.iter().map(|(path, file)| (path.clone(), Some(file.clone()))).collect();
     let commit = NewCommit {
-        reference: generated_ref(app),
+        reference: generated_ref(instance, app),
         expected: tip.clone(),
         base_tree: None,
         changes,
@@ -241,7 +241,7 @@ async fn generate(
         message: new.message.clone(),
         time: instance.now(),
     };
-    Ok(instance.repository.commit(commit).await?)
+    Ok(instance.tree.commit(commit).await?)
 }
 
 /// Commits what is remembered of decisions, each in a file of its own.
@@ -283,7 +283,7 @@ async fn remember(
         message: format!("resolutions({app}): {what}"),
         time: instance.now(),
     };
-    instance.repository.commit(commit).await?;
+    instance.tree.commit(commit).await?;
     Ok(())
 }
 
@@ -313,10 +313,10 @@ async fn land(
         parents,
         author: author(instance, operation),
         committer: instance.committer.clone(),
-        message: message(edit, operation, base, joined),
+        message: message(instance, edit, operation, (base, joined)),
         time: instance.now(),
     };
-    match instance.repository.commit(commit).await {
+    match instance.tree.commit(commit).await {
         Err(git::Error::Locked { path }) if !instance.repository.is_bare() => Err(locked(&path)),
         other => Ok(other?),
     }
@@ -358,17 +358,17 @@ async fn wait(
     }
     let base = read.sources.base.as_ref().map(|generation| &generation.commit);
     let commit = NewCommit {
-        reference: update_ref(app),
+        reference: update_ref(instance, app),
         expected: old,
         base_tree: Some(read.head.clone()),
         changes: edit.changes.clone(),
         parents,
         author: author(instance, operation),
         committer: instance.committer.clone(),
-        message: message(&edit, operation, base, generation.as_ref()),
+        message: message(instance, &edit, operation, (base, generation.as_ref())),
         time: instance.now(),
     };
-    instance.repository.commit(commit).await?;
+    instance.tree.commit(commit).await?;
     Ok(())
 }
 
@@ -385,12 +385,17 @@ fn author(instance: &Instance, operation: Option<&Operation>) -> Author {
 
 /// Returns the message: subject, body, trailers in the order that readers rely on.
 fn message(
+    instance: &Instance,
     edit: &TreeEdit,
     operation: Option<&Operation>,
-    base: Option<&CommitId>,
-    generation: Option<&CommitId>,
+    (base, generation): (Option<&CommitId>, Option<&CommitId>),
 ) -> String {
     let mut trailers = edit.trailers.clone();
+    // In a history that several instances share the name of an app alone says little.
+    let place = instance.tree.subdirectory();
+    if !place.is_top() {
+        trailers.push(("Wild-Instance".to_owned(), place.to_string()));
+    }
     if let Some(operation) = operation {
         trailers.push(("Wild-Operation".to_owned(), operation.id.to_string()));
     }

@@ -37,7 +37,7 @@ async fn follow(instance: &Instance) -> Result<(), Error> {
 /// Brings the files to the branch if an earlier pass did not.
 pub(super) async fn catch_up(instance: &Instance) {
     if !instance.repository.is_bare() {
-        let _turn = instance.commits.lock().await;
+        let _turn = instance.repository.turn().await;
         follow_or_tell(instance).await;
     }
 }

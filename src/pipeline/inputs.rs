@@ -32,15 +32,17 @@ impl Inputs {
         let mut ids: Vec<Option<String>> = vec![Some(RENDERER.to_owned())];
         ids.extend(names.iter().map(|name| overview.apps.get(*name).cloned()));
         ids.push(overview.files.text(&compile::record_path(app)).map(str::to_owned));
-        for reference in [generated_ref(app), update_ref(app)] {
+        for reference in [generated_ref(instance, app), update_ref(instance, app)] {
             ids.push(instance.repository.read_ref(&reference).await?.map(|commit| commit.to_string()));
         }
         if let Some(tip) = instance.repository.read_ref(RESOLUTIONS_REF).await? {
-            ids.push(instance.repository.tree_id(&tip, app.as_str()).await?);
+            ids.push(instance.tree.tree_id(&tip, app.as_str()).await?);
         }
         if let (Reason::Upstream, Some(record), Ok(settings)) = (why, &record, overview.settings()) {
             for directory in &settings.directories {
-                let Some(commit) = instance.repository.read_ref(&upstream_ref(directory)).await? else { continue };
+                let Some(commit) = instance.repository.read_ref(&upstream_ref(instance, directory)).await? else {
+                    continue;
+                };
                 for place in package::directories(&directory.path, &record.package) {
                     ids.push(instance.repository.tree_id(&commit, &place).await?);
                 }

@@ -3,19 +3,20 @@
 //! Not here: the line (`mod.rs`), the daemon's table of instances (`daemon`).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Error;
+use super::neighbours;
 use super::overview::{self, Overview};
 use super::settled::Memory;
 use super::statuses::Verdicts;
 use crate::base::Timestamp;
 use crate::broadcast::Bus;
-use crate::git::{Remote, Repository};
+use crate::git::{InstanceTree, Remote, Repository, Writers};
 use crate::model::{
     AppName, Author, CommitId, InstanceId, InstanceName, ObjectId, Operation, OperationId, OperationState, RefusalText,
-    Request, SETTINGS_VERSION,
+    Request, SETTINGS_VERSION, Settings, Subdirectory,
 };
 use crate::plan::Fight;
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
@@ -30,8 +31,10 @@ pub struct Instance {
     pub id: InstanceId,
     /// The deployed branch.
     pub branch: String,
-    /// Its repository.
+    /// Its repository, which other instances may live in as well.
     pub repository: Repository,
+    /// Its own files in there.
+    pub tree: InstanceTree,
     /// The repository that it is kept equal to, if there is one.
     pub remote: Option<Remote>,
     /// Our memory.
@@ -50,8 +53,6 @@ pub struct Instance {
     pub clock: fn() -> Timestamp,
     /// When this process opened it: a request from before may be done in part.
     pub(super) opened: Timestamp,
-    /// One commit at a time for the whole repository.
-    pub(super) commits: tokio::sync::Mutex<()>,
     /// Held while a plan with deletions is made, so that two do not count on the same budget.
     pub(super) deletions: tokio::sync::Mutex<()>,
     /// The newest overview that was read.
@@ -73,6 +74,8 @@ pub struct Opening {
     pub name: InstanceName,
     /// Path of the repository.
     pub path: PathBuf,
+    /// The directory of the repository in which it lives.
+    pub subdirectory: Subdirectory,
     /// The deployed branch.
     pub branch: String,
     /// The repository that it is kept equal to.
@@ -81,38 +84,26 @@ pub struct Opening {
     pub access: Option<Access>,
     /// The clock.
     pub clock: fn() -> Timestamp,
+    /// The instances that this process has opened already.
+    pub beside: Vec<Arc<Instance>>,
 }
 
 impl Instance {
     /// Opens an instance: reads its identity from the head of the deployed branch, takes its lock, connects its cluster lazily.
     pub async fn open(opening: Opening, state: &StateDirectory, store: Store) -> Result<Self, Error> {
-        let Opening { name, path, branch, remote, access, clock } = opening;
-        let repository = Repository::open(&path).await?;
-        let refused = |because: String, remedy: &str| {
-            let what = format!("open the instance {}", path.display());
-            Error::Refused(Box::new(RefusalText {
-                code: 2,
-                what,
-                because,
-                remedy: remedy.to_owned(),
-                diagnostics: Vec::new(),
-            }))
-        };
-        let Some(head) = repository.head(&branch).await? else {
-            let remedy = format!("wild init {}", path.display());
-            return Err(refused(format!("its branch {branch} has no commit"), &remedy));
-        };
-        let settings = overview::settings_at(&repository, &head).await?.map_err(|diagnostics| {
-            let because = diagnostics.first().map(ToString::to_string).unwrap_or_default();
-            let hint = diagnostics.first().map_or(SETTINGS_VERSION, |finding| finding.hint.as_str()).to_owned();
-            refused(because, &hint)
-        })?;
+        let repository = neighbours::repository(&opening).await?;
+        let settings = settings(&opening, &repository).await?;
         let id = settings.instance_id.clone();
+        neighbours::check_identity(&opening, &id)?;
+        let is_shared = opening.beside.iter().any(|other| other.repository.git_dir() == repository.git_dir());
+        let tree = repository.instance_at(opening.subdirectory.clone());
+        let Opening { name, path, subdirectory: _, branch, remote, access, clock, beside: _ } = opening;
         let own = state.instance(&id)?;
         let lock = InstanceLock::take(&own.lock(), clock())?;
-        repository.clear_left_over().await?;
+        let is_alone = !is_shared && tree.subdirectory().is_top();
+        repository.clear_left_over(if is_alone { Writers::None } else { Writers::Others }).await?;
         let secrets = match repository.work_tree() {
-            Some(root) => SecretsFile::new(root.join("secrets.yaml")),
+            Some(root) => SecretsFile::new(root.join(tree.subdirectory().as_str()).join("secrets.yaml")),
             None => SecretsFile::new(own.secrets()),
         };
         let access = access.or_else(|| {
@@ -123,7 +114,7 @@ impl Instance {
             None => None,
             Some(access) => {
                 let cluster = Cluster::connect(&access, &id, &settings.cluster.control_namespace, clock).await;
-                Some(Arc::new(cluster.map_err(|refusal| refused(refusal.message, "wild cluster add"))?))
+                Some(Arc::new(cluster.map_err(|refusal| refused(&path, refusal.message, "wild cluster add"))?))
             }
         };
         let bus = Bus::new(id.clone(), store.clone());
@@ -135,6 +126,7 @@ impl Instance {
             id,
             branch,
             repository,
+            tree,
             remote,
             store,
             target,
@@ -144,7 +136,6 @@ impl Instance {
             committer,
             clock,
             opened: clock(),
-            commits: tokio::sync::Mutex::default(),
             deletions: tokio::sync::Mutex::default(),
             overview: tokio::sync::Mutex::default(),
             verdicts: Verdicts::default(),
@@ -194,4 +185,26 @@ impl Instance {
         super::fault::point("accepted");
         Ok(operation)
     }
+}
+
+/// Reads the settings of an instance from the head of its branch.
+async fn settings(opening: &Opening, repository: &Repository) -> Result<Arc<Settings>, Error> {
+    let Opening { path, branch, subdirectory, .. } = opening;
+    let Some(head) = repository.head(branch).await? else {
+        let remedy = format!("wild init {}", path.display());
+        return Err(refused(path, format!("its branch {branch} has no commit"), &remedy));
+    };
+    neighbours::check_place(opening, repository, &head).await?;
+    let tree = repository.instance_at(subdirectory.clone());
+    overview::settings_at(&tree, &head).await?.map_err(|diagnostics| {
+        let because = diagnostics.first().map(ToString::to_string).unwrap_or_default();
+        let hint = diagnostics.first().map_or(SETTINGS_VERSION, |finding| finding.hint.as_str()).to_owned();
+        refused(path, because, &hint)
+    })
+}
+
+fn refused(path: &Path, because: String, remedy: &str) -> Error {
+    let what = format!("open the instance {}", path.display());
+    let remedy = remedy.to_owned();
+    Error::Refused(Box::new(RefusalText { code: 2, what, because, remedy, diagnostics: Vec::new() }))
 }

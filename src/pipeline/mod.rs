@@ -11,6 +11,7 @@ mod fault;
 mod files;
 mod inputs;
 mod instance;
+mod neighbours;
 mod overview;
 mod read;
 mod remote;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{Error, Instance, read};
 use crate::base::RepoPath;
 use crate::compile;
-use crate::git::{self, Repository};
+use crate::git::{self, InstanceTree};
 use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, RefusalText, SETTINGS_PATH, Settings};
 
 /// Commits that changed the settings and are searched for the newest ones that read.
@@ -97,15 +97,15 @@ pub(super) async fn changed_since(
 }
 
 async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) -> Result<Overview, Error> {
-    let repository = &instance.repository;
+    let tree = &instance.tree;
     let mut apps = BTreeMap::new();
     let mut ids = BTreeMap::new();
-    for (name, id) in repository.list_directories(head, "apps").await? {
+    for (name, id) in tree.list_directories(head, "apps").await? {
         let Ok(app) = AppName::parse(&name) else { continue };
         ids.insert(format!("apps/{app}/{}", crate::package::MANIFEST), id.clone());
         apps.insert(app, id);
     }
-    for (name, id) in repository.list_files(head, ".wild/generated").await? {
+    for (name, id) in tree.list_files(head, ".wild/generated").await? {
         ids.insert(format!(".wild/generated/{name}"), id);
     }
     let is_known = |path: &str| known.is_some_and(|known| known.ids.get(path) == ids.get(path));
@@ -119,13 +119,13 @@ async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) ->
     };
     let changed = ids.keys().map(String::as_str).filter(|path| !is_known(path));
     let paths: Vec<&str> = changed.chain(["config.yaml", SETTINGS_PATH]).collect();
-    files.extend(repository.read_tree(head, &paths).await?);
+    files.extend(tree.read_tree(head, &paths).await?);
     let same = |path: &str| known.filter(|known| known.files.get(path) == files.get(path));
     let (settings, in_force) = match same(SETTINGS_PATH) {
         Some(known) => (known.settings.clone(), known.in_force.clone()),
         None => {
             let settings = compile::settings_of(&files).map(Arc::new);
-            let in_force = in_force(repository, head, &settings).await?;
+            let in_force = in_force(tree, head, &settings).await?;
             (settings, in_force)
         }
     };
@@ -138,24 +138,24 @@ async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) ->
 
 /// Returns the settings in force at a commit; the findings of its own if none ever read.
 pub(super) async fn settings_at(
-    repository: &Repository,
+    tree: &InstanceTree,
     commit: &CommitId,
 ) -> Result<Result<Arc<Settings>, Vec<Diagnostic>>, git::Error> {
-    let own = compile::settings_of(&repository.read_tree(commit, &[SETTINGS_PATH]).await?).map(Arc::new);
-    Ok(in_force(repository, commit, &own).await?.map_or(own, Ok))
+    let own = compile::settings_of(&tree.read_tree(commit, &[SETTINGS_PATH]).await?).map(Arc::new);
+    Ok(in_force(tree, commit, &own).await?.map_or(own, Ok))
 }
 
 /// Returns the settings that a commit leaves in force: its own, or the newest before it that read, so that a mistake in them stops no app.
 async fn in_force(
-    repository: &Repository,
+    tree: &InstanceTree,
     commit: &CommitId,
     own: &Result<Arc<Settings>, Vec<Diagnostic>>,
 ) -> Result<Option<Arc<Settings>>, git::Error> {
     if let Ok(own) = own {
         return Ok(Some(own.clone()));
     }
-    for change in repository.first_parent_log(commit, MAX_SETTINGS_WALK, &[SETTINGS_PATH]).await? {
-        let files = repository.read_tree(&change.id, &[SETTINGS_PATH]).await?;
+    for change in tree.first_parent_log(commit, MAX_SETTINGS_WALK, &[SETTINGS_PATH]).await? {
+        let files = tree.read_tree(&change.id, &[SETTINGS_PATH]).await?;
         if let Ok(settings) = compile::settings_of(&files) {
             return Ok(Some(Arc::new(settings)));
         }

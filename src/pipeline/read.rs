@@ -53,19 +53,19 @@ pub(super) enum Merge {
     Upstream,
 }
 
-/// Returns the refs of an app's generations.
-pub(super) fn generated_ref(app: &AppName) -> String {
-    format!("refs/wild/generated/{app}")
+/// Returns the ref of an app's generations.
+pub(super) fn generated_ref(instance: &Instance, app: &AppName) -> String {
+    instance.tree.subdirectory().generated_ref(app)
 }
 
-/// Returns the branch of an app's waiting update.
-pub(super) fn update_ref(app: &AppName) -> String {
-    format!("refs/heads/wild/update/{app}")
+/// Returns the ref of the branch of an app's waiting update.
+pub(super) fn update_ref(instance: &Instance, app: &AppName) -> String {
+    format!("refs/heads/{}", instance.tree.subdirectory().update_branch(app))
 }
 
 /// Returns the ref of an upstream as fetched.
-pub(super) fn upstream_ref(directory: &Upstream) -> String {
-    format!("refs/wild/upstream/{}/{}", directory.name, directory.branch)
+pub(super) fn upstream_ref(instance: &Instance, directory: &Upstream) -> String {
+    instance.tree.subdirectory().upstream_ref(directory)
 }
 
 /// Returns the head of the deployed branch.
@@ -127,7 +127,7 @@ pub(super) async fn read(
     if let Some(Request::Rollback { to, .. }) = request {
         let record = compile::record_path(app);
         let paths = ["config.yaml", SETTINGS_PATH, &record, &format!("apps/{app}")];
-        sources.past = Some(instance.repository.read_tree(to, &paths).await?);
+        sources.past = Some(instance.tree.read_tree(to, &paths).await?);
     }
     if let Ok(settings) = overview.settings() {
         let package = match request {
@@ -186,7 +186,7 @@ async fn decided(
 /// Reads what people decided about conflicts of an app.
 pub async fn remembered(instance: &Instance, app: &AppName) -> Result<Remembered, Error> {
     let Some(tip) = instance.repository.read_ref(RESOLUTIONS_REF).await? else { return Ok(Remembered::default()) };
-    Ok(Remembered::read(&instance.repository.read_tree(&tip, &[app.as_str()]).await?, app))
+    Ok(Remembered::read(&instance.tree.read_tree(&tip, &[app.as_str()]).await?, app))
 }
 
 /// Which older versions of a package are read.
@@ -213,11 +213,11 @@ fn older_versions<'a>(request: Option<&'a Request>, installed: Option<&'a str>) 
 /// Reads the update that waits, if one does.
 async fn update(instance: &Instance, app: &AppName, head: &CommitId) -> Result<Option<UpdateBranch>, Error> {
     let repository = &instance.repository;
-    let Some(tip) = repository.read_ref(&update_ref(app)).await? else { return Ok(None) };
+    let Some(tip) = repository.read_ref(&update_ref(instance, app)).await? else { return Ok(None) };
     let (record, own) = (compile::record_path(app), format!("apps/{app}"));
     let conflicts = merge::conflicts_path(app);
     let paths = ["config.yaml", SETTINGS_PATH, record.as_str(), own.as_str(), conflicts.as_str()];
-    let files = repository.read_tree(&tip, &paths).await?;
+    let files = instance.tree.read_tree(&tip, &paths).await?;
     // Not the merge base: after a squash merge that was joined, the generation is one as well.
     let (mut fork, mut strangers, mut ends) = (None, false, false);
     for commit in repository.first_parent_log(&tip, MAX_VERSION_WALK, &[]).await? {
@@ -233,10 +233,11 @@ async fn update(instance: &Instance, app: &AppName, head: &CommitId) -> Result<O
     }
     let authors = if strangers || !ends { Authors::People } else { Authors::OnlyUs };
     let fork = match fork {
-        Some(fork) => repository.read_tree(&fork, &paths).await?,
+        Some(fork) => instance.tree.read_tree(&fork, &paths).await?,
         None => FileTree::new(),
     };
-    Ok(Some(UpdateBranch { tip, files, fork, authors }))
+    let name = instance.tree.subdirectory().update_branch(app);
+    Ok(Some(UpdateBranch { name, tip, files, fork, authors }))
 }
 
 /// Reads a package from every upstream that has it, and the older versions that a request asks for.
@@ -248,7 +249,7 @@ async fn packages(
 ) -> Result<Vec<UpstreamPackage>, Error> {
     let mut found = Vec::new();
     for directory in &settings.directories {
-        let Some(commit) = instance.repository.read_ref(&upstream_ref(directory)).await? else { continue };
+        let Some(commit) = instance.repository.read_ref(&upstream_ref(instance, directory)).await? else { continue };
         for place in package::directories(&directory.path, package) {
             let files = instance.repository.read_tree(&commit, &[&place]).await?.below(&place);
             if files.is_empty() {
@@ -368,9 +369,7 @@ pub(super) async fn desired(
         removed(instance, app, commit).await?
     };
     let last = match &before {
-        Some(before) => {
-            instance.repository.read_tree(before, &[&format!("apps/{app}"), &compile::record_path(app)]).await?
-        }
+        Some(before) => instance.tree.read_tree(before, &[&format!("apps/{app}"), &compile::record_path(app)]).await?,
         None => FileTree::new(),
     };
     Ok(Sight { files, overview, settings, presence, last })
@@ -381,14 +380,14 @@ async fn own(instance: &Instance, app: &AppName, overview: &Overview) -> Result<
     if !overview.apps.contains_key(app) {
         return Ok(overview.pick(&[&compile::record_path(app)]));
     }
-    let mut files = instance.repository.read_tree(&overview.head, &[&format!("apps/{app}")]).await?;
+    let mut files = instance.tree.read_tree(&overview.head, &[&format!("apps/{app}")]).await?;
     files.extend(overview.pick(&[&compile::record_path(app)]));
     Ok(files)
 }
 
 /// Returns whether the commit that removed an app's directory says that this was meant, and then the commit before it.
 async fn removed(instance: &Instance, app: &AppName, commit: &CommitId) -> Result<(Presence, Option<CommitId>), Error> {
-    let log = instance.repository.first_parent_log(commit, MAX_REMOVAL_WALK, &[&format!("apps/{app}")]).await?;
+    let log = instance.tree.first_parent_log(commit, MAX_REMOVAL_WALK, &[&format!("apps/{app}")]).await?;
     let Some(last) = log.first() else { return Ok((Presence::Vanished, None)) };
     if last.trailer("Wild-Delete") != Some(app.as_str()) {
         return Ok((Presence::Vanished, None));
@@ -403,7 +402,7 @@ async fn removed(instance: &Instance, app: &AppName, commit: &CommitId) -> Resul
 /// Returns the apps that the newest commits of the deployed branch removed on purpose.
 pub async fn departed(instance: &Instance) -> Result<BTreeSet<AppName>, Error> {
     let overview = overview(instance).await?;
-    let log = instance.repository.first_parent_log(&overview.head, MAX_DEPARTED, &["apps"]).await?;
+    let log = instance.tree.first_parent_log(&overview.head, MAX_DEPARTED, &["apps"]).await?;
     let named = log.iter().filter_map(|commit| AppName::parse(commit.trailer("Wild-Delete")?).ok());
     Ok(named.filter(|app| !overview.apps.contains_key(app)).collect())
 }
@@ -425,9 +424,9 @@ pub async fn conflicts(instance: &Instance, app: &AppName) -> Result<Vec<Conflic
 
 /// Returns what is open and what is decided of an app's waiting update; nothing if none waits or the list does not read.
 pub async fn conflicts_file(instance: &Instance, app: &AppName) -> Result<Option<ConflictsFile>, Error> {
-    let Some(tip) = instance.repository.read_ref(&update_ref(app)).await? else { return Ok(None) };
+    let Some(tip) = instance.repository.read_ref(&update_ref(instance, app)).await? else { return Ok(None) };
     let path = merge::conflicts_path(app);
-    let files = instance.repository.read_tree(&tip, &[&path]).await?;
+    let files = instance.tree.read_tree(&tip, &[&path]).await?;
     Ok(files.text(&path).and_then(|text| ConflictsFile::read(&path, text).ok()))
 }
 

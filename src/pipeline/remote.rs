@@ -44,7 +44,7 @@ impl Standing {
 /// Brings our branches forward to where the remote's are, or pushes ours; returns whether the deployed branch moved.
 pub async fn sync_remote(instance: &Instance) -> Result<bool, Error> {
     let Some(remote) = &instance.remote else { return Ok(false) };
-    let _turn = instance.commits.lock().await;
+    let _turn = instance.repository.turn().await;
     match follow(instance, remote).await {
         Ok(standing) => {
             trouble(instance, &standing.trouble).await?;
@@ -431,10 +431,12 @@ mod tests {
             let opening = Opening {
                 name: InstanceName::parse("home").unwrap(),
                 path: root.join("home.git"),
+                subdirectory: crate::model::Subdirectory::top(),
                 branch: "main".to_owned(),
                 remote: Some(remote),
                 access: None,
                 clock,
+                beside: Vec::new(),
             };
             let state = StateDirectory::open(&root.join("state")).unwrap();
             let store = Store::open(&state.store()).await.unwrap();

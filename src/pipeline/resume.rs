@@ -65,7 +65,7 @@ async fn finish(
         instance.secrets.remove_app(app.as_str())?;
     }
     if let (Some(Request::Eject { .. }), Some(tip)) = (&operation.request, &read.sources.tip) {
-        instance.repository.delete_ref(&generated_ref(app), &tip.commit).await?;
+        instance.repository.delete_ref(&generated_ref(instance, app), &tip.commit).await?;
     }
     let Some(update) = &read.sources.update else { return Ok(()) };
     let replaced = match &operation.request {
@@ -76,7 +76,7 @@ async fn finish(
         _ => false,
     };
     if replaced && instance.repository.read_commit(&update.tip).await?.time <= made.time {
-        instance.repository.delete_ref(&update_ref(app), &update.tip).await?;
+        instance.repository.delete_ref(&update_ref(instance, app), &update.tip).await?;
     }
     Ok(())
 }

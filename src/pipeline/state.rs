@@ -129,8 +129,8 @@ pub(super) async fn of_repository(
 /// Returns whether an app is the same in two commits, so that what was applied of the one is applied of the other.
 async fn is_same(instance: &Instance, app: &AppName, one: &CommitId, other: &CommitId) -> Result<bool, Error> {
     let own = format!("apps/{app}");
-    let repository = &instance.repository;
-    Ok(one == other || repository.tree_id(one, &own).await? == repository.tree_id(other, &own).await?)
+    let tree = &instance.tree;
+    Ok(one == other || tree.tree_id(one, &own).await? == tree.tree_id(other, &own).await?)
 }
 
 /// Returns the version that an upstream offers beyond the one that is there.
@@ -141,7 +141,9 @@ async fn available(
     version: &str,
 ) -> Result<Option<String>, Error> {
     for directory in &sight.settings.directories {
-        let Some(commit) = instance.repository.read_ref(&read::upstream_ref(directory)).await? else { continue };
+        let Some(commit) = instance.repository.read_ref(&read::upstream_ref(instance, directory)).await? else {
+            continue;
+        };
         for place in package::directories(&directory.path, package) {
             let offered = read::version_at(instance, &commit, &place).await?;
             if let Some(offered) = offered.filter(|offered| offered != version) {

@@ -50,7 +50,7 @@ pub async fn directories(instance: &Instance) -> Result<Vec<DirectoryState>, Err
     let settings = settings(instance).await?;
     let mut states = Vec::new();
     for directory in &settings.directories {
-        let commit = instance.repository.read_ref(&upstream_ref(directory)).await?;
+        let commit = instance.repository.read_ref(&upstream_ref(instance, directory)).await?;
         let listing = match &commit {
             Some(commit) => package::list(&instance.repository.read_tree(commit, &[]).await?, &directory.path),
             None => package::list(&FileTree::new(), &directory.path),
@@ -120,7 +120,7 @@ async fn fetch(
     })?;
     let egress = if local { Egress::Any } else { Egress::Public };
     let remote = Remote { url, credential: None, egress, scratch: scratch.to_owned() };
-    let wanted = FetchRef { from: format!("refs/heads/{}", directory.branch), to: upstream_ref(directory) };
+    let wanted = FetchRef { from: format!("refs/heads/{}", directory.branch), to: upstream_ref(instance, directory) };
     let fetched = git::fetch(&instance.repository, &remote, &[wanted]).await?;
     Ok(fetched.refs.first().map_or(Moved::Unchanged, |fetched| fetched.moved))
 }

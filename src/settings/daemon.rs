@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::Error;
 use super::file::read;
 use crate::base::parse_duration;
-use crate::model::{Diagnostic, InstanceName};
+use crate::model::{Diagnostic, InstanceName, Subdirectory};
 use crate::yaml;
 
 /// The settings of a daemon.
@@ -55,6 +55,9 @@ pub struct InstanceEntry {
     pub name: InstanceName,
     /// Its repository; relative to the state directory.
     pub path: PathBuf,
+    /// The directory of the repository in which it lives; the top if it is not given.
+    #[serde(default)]
+    pub subdirectory: Subdirectory,
     /// The deployed branch.
     #[serde(default = "main_branch")]
     pub branch: String,

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::super::error::{CommandError, ExitCode};
-use super::super::json::list;
+use super::super::json::{list, text};
 use super::super::report::Next;
 use super::super::session::Session;
 use super::super::wait::{Asked, Change, Patience};
@@ -69,7 +69,7 @@ async fn one(
         let waiting = session.get(&format!("/updates/{app}")).await?;
         let lines: String = list(&waiting, "conflicts").iter().map(conflict_lines).collect();
         session.out.data(&lines);
-        session.note(&format!("Kept on branch wild/update/{app}; nothing else is touched."));
+        session.note(&format!("Kept on branch {}; nothing else is touched.", text(&waiting, "branch")));
         session.note(&format!("Decide: wild app resolve {app} --take mine      or edit the branch with git"));
     }
     Ok(code)

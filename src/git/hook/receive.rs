@@ -7,21 +7,22 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use git2::Oid;
 
 use crate::base::limits::MAX_FILE_BYTES;
-use crate::model::{AppName, CommitId, Diagnostic, FileTree, SETTINGS_PATH, Settings};
+use crate::model::{AppName, CommitId, Diagnostic, FileTree, SETTINGS_PATH, Settings, Subdirectory};
 use crate::yaml::{Dialect, load_one, read_typed};
 
 use super::super::check_tree::HostileTree;
 use super::super::error::{Error, git};
 use super::super::history::{diff_paths, is_ancestor};
+use super::super::instances::{Instances, instances};
 use super::super::intake::{check_commit, check_files, check_objects};
 use super::super::lane;
 use super::super::notes::NOTES_REF;
-use super::super::read::{Directories, list_files, read_tree, root_of};
+use super::super::read::{Directories, list_files, read_tree, refused, root_of};
 use super::super::refs::{check_name, commit_id, list_refs, oid};
 use super::super::repository::open;
 use crate::base::RepoPath;
@@ -30,7 +31,7 @@ use crate::base::RepoPath;
 const MAX_NEW_COMMITS: usize = 100_000;
 /// Refusals that one push shows.
 const MAX_REFUSALS: usize = 50;
-/// Files at the top that hold secret values: only encrypted ones may be committed.
+/// Files of an instance that hold secret values: only encrypted ones may be committed.
 const SECRET_FILES: [&str; 2] = ["secrets.yaml", "secrets.sops.yaml"];
 /// How the newest commit is corrected and pushed again.
 const AMEND: &str = "git commit --amend --all --no-edit, git push";
@@ -219,6 +220,10 @@ fn check_history(repository: &git2::Repository, tip: Oid) -> Result<Vec<Refusal>
     for known in list_refs(repository, "refs/")?.values() {
         walk.hide(oid(known)?).map_err(git(attempt()))?;
     }
+    let odb = repository.odb().map_err(git(attempt()))?;
+    let mut instances = Instances::new(&odb);
+    let mut find = |tree: Oid| instances.find(tree).map_err(|refusal| refused(refusal, &tip.to_string()));
+    let last: BTreeSet<Subdirectory> = find(root_of(repository, &commit_id(tip))?)?.into_iter().collect();
     let mut seen = BTreeSet::new();
     let mut refusals = Vec::new();
     for (number, id) in walk.enumerate() {
@@ -229,17 +234,24 @@ fn check_history(repository: &git2::Repository, tip: Oid) -> Result<Vec<Refusal>
         }
         let id = id.map_err(git(attempt()))?;
         let tree = repository.find_commit(id).and_then(|commit| commit.tree()).map_err(git(attempt()))?;
-        for name in SECRET_FILES {
-            let Some(entry) = tree.get_name(name).filter(|entry| seen.insert((name, entry.id()))) else { continue };
+        // Secrets may come before the settings that make a directory an instance, and at the top before anything else.
+        let mut places = last.clone();
+        places.extend(find(tree.id())?);
+        places.insert(Subdirectory::top());
+        for path in places.iter().flat_map(|place| SECRET_FILES.map(|name| place.outward(name))) {
+            let Ok(entry) = tree.get_path(Path::new(&path)) else { continue };
+            if !seen.insert((path.clone(), entry.id())) {
+                continue;
+            }
             let encrypted = match repository.find_blob(entry.id()) {
-                Ok(blob) => is_encrypted(name, blob.content()),
+                Ok(blob) => is_encrypted(&path, blob.content()),
                 Err(_) => false,
             };
             if !encrypted {
                 let message = format!("commit {} holds secret values in clear", commit_id(id).short());
                 let hint =
-                    format!("git rm --cached {name}, git commit --amend --no-edit, git push, and change the values");
-                refusals.push(refusal("secret/plaintext", name, 0, &message, &hint));
+                    format!("git rm --cached {path}, git commit --amend --no-edit, git push, and change the values");
+                refusals.push(refusal("secret/plaintext", &path, 0, &message, &hint));
             }
         }
     }
@@ -253,32 +265,68 @@ fn is_encrypted(name: &str, bytes: &[u8]) -> bool {
     document.value.get("sops").is_some_and(|sops| sops.get("mac").is_some())
 }
 
-/// Checks what the deployed branch would hold.
+/// Checks what the deployed branch would hold, each instance on its own.
 fn check_deployed(
     repository: &git2::Repository,
     old: Option<&CommitId>,
     new: &CommitId,
 ) -> Result<Vec<Refusal>, Error> {
+    let places = places(repository, new)?;
+    let mut refusals = match old {
+        Some(old) => check_places(&instances(repository, old)?, &places),
+        None => Vec::new(),
+    };
+    let changed = diff_paths(repository, old, new)?;
+    for place in &places {
+        refusals.extend(check_instance(repository, new, place, &changed)?);
+    }
+    Ok(refusals)
+}
+
+/// Returns where the instances live; a repository without any is about to get one at its top.
+fn places(repository: &git2::Repository, commit: &CommitId) -> Result<Vec<Subdirectory>, Error> {
+    let found = instances(repository, commit)?;
+    Ok(if found.is_empty() { vec![Subdirectory::top()] } else { found })
+}
+
+/// Looks for a new instance around those that are there: neither could be told from the other any more.
+fn check_places(old: &[Subdirectory], new: &[Subdirectory]) -> Vec<Refusal> {
+    let around = |place: &Subdirectory| old.iter().find(|old| *old != place && place.holds(old)).cloned();
+    let nested = new.iter().filter_map(|place| Some((place, around(place)?)));
+    let refuse = |(place, old): (&Subdirectory, Subdirectory)| {
+        let message = format!("it makes an instance around that in {old}, and one cannot lie inside another");
+        refusal("instance/nested", &place.outward(SETTINGS_PATH), 0, &message, "give it a directory of its own")
+    };
+    nested.map(refuse).collect()
+}
+
+/// Checks what one instance would hold.
+fn check_instance(
+    repository: &git2::Repository,
+    new: &CommitId,
+    place: &Subdirectory,
+    changed: &[RepoPath],
+) -> Result<Vec<Refusal>, Error> {
     let mut refusals = Vec::new();
     let root = root_of(repository, new)?;
-    let conflicts = RepoPath::parse(".wild/conflicts").map(|path| vec![path]).unwrap_or_default();
+    let conflicts = RepoPath::parse(&place.outward(".wild/conflicts")).map(|path| vec![path]).unwrap_or_default();
     for path in list_files(repository, root, &conflicts)?.keys() {
         let hint = "resolve the conflicts it lists, delete it, and push again; or `wild app resolve`";
         refusals.push(refusal("conflict/file", path.as_str(), 0, "open conflicts are not deployed", hint));
     }
-    let changed = diff_paths(repository, old, new)?;
-    let read: Vec<String> = changed.iter().filter(|path| is_checked(path)).map(ToString::to_string).collect();
+    let is_read = |path: &&RepoPath| place.inward(path).is_some_and(|path| is_checked(&path));
+    let read: Vec<String> = changed.iter().filter(is_read).map(ToString::to_string).collect();
     if read.is_empty() {
         return Ok(refusals);
     }
     let files = read_tree(repository, &Directories::default(), new, &read)?;
-    refusals.extend(check_names(&files));
+    refusals.extend(check_names(&files, place));
     for (path, file) in files.iter() {
         let Some(text) = file.as_text() else { continue };
         refusals.extend(check_text(path, text));
-        if CONFIG_FILES.contains(&path.as_str())
-            && let Err(diagnostics) = check_config(path.as_str(), text)
-        {
+        let inward = place.inward(path);
+        let is_config = inward.is_some_and(|inward| CONFIG_FILES.contains(&inward.as_str()));
+        if is_config && let Err(diagnostics) = check_config(path, text) {
             refusals.extend(diagnostics.iter().map(unreadable));
         }
     }
@@ -286,9 +334,11 @@ fn check_deployed(
 }
 
 /// Reads a file that everything depends on as the line would.
-fn check_config(path: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
+fn check_config(path: &RepoPath, text: &str) -> Result<(), Vec<Diagnostic>> {
+    let is_settings = path.as_str() == SETTINGS_PATH || path.as_str().ends_with(&format!("/{SETTINGS_PATH}"));
+    let path = path.as_str();
     let document = load_one(path, text, Dialect::Gomplate)?;
-    if path != CONFIG {
+    if is_settings {
         return read_typed::<Settings>(path, text).map(drop);
     }
     let map = |value: &serde_json::Value| value.is_object() || value.is_null();
@@ -310,11 +360,12 @@ fn is_checked(path: &RepoPath) -> bool {
 }
 
 /// Checks the names of the apps that changed.
-fn check_names(files: &FileTree) -> Vec<Refusal> {
+fn check_names(files: &FileTree, place: &Subdirectory) -> Vec<Refusal> {
+    let apps = place.outward("apps");
     let mut names = BTreeSet::new();
     for path in files.paths() {
         if let Some(name) =
-            path.below("apps").and_then(|rest| rest.as_str().split_once('/').map(|(name, _)| name.to_owned()))
+            path.below(&apps).and_then(|rest| rest.as_str().split_once('/').map(|(name, _)| name.to_owned()))
         {
             names.insert(name);
         }
@@ -323,7 +374,7 @@ fn check_names(files: &FileTree) -> Vec<Refusal> {
     for name in names {
         if let Err(error) = AppName::parse(&name) {
             let hint = "name the directory with lower-case letters, digits and dashes";
-            refusals.push(refusal("app/name", &format!("apps/{name}"), 0, &error.to_string(), hint));
+            refusals.push(refusal("app/name", &format!("{apps}/{name}"), 0, &error.to_string(), hint));
         }
     }
     refusals

@@ -272,14 +272,17 @@ async fn a_forge_that_hides_our_refs_costs_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_instances_in_one_repository_are_refused_because_their_generations_would_mix() {
+async fn two_instances_in_one_directory_are_refused_because_their_generations_would_mix() {
     let mut world = World::start(&["stonedb 15.5"]).await;
     world.in_a_clone(
         "git checkout -q -b second && sed -i 's/instanceId: .*/instanceId: q2m5xdk3f7/' .wild/config.yaml
          git commit -q -am 'another instance' && git push -q origin second",
     );
     let refused = world.second_instance("second").await;
-    assert!(refused.contains("open the instance second: the instance home lies in the same repository"), "{refused}");
+    assert!(
+        refused.contains("open the instance second: the instance home lives at the top of the same repository"),
+        "{refused}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,7 @@ use super::super::super::{FetchRef, Repository};
 use super::*;
 
 const MAIN: &str = "refs/heads/main";
+const SETTINGS: &str = "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: k3f7q2m5xd\n";
 
 /// An instance with one commit and a clone of it.
 struct Push {
@@ -17,9 +18,17 @@ struct Push {
 
 impl Push {
     async fn new() -> Self {
+        Self::over(&[("config.yaml", "cluster: {}\n"), ("apps/ghost/pvc.yaml", "kind: PVC\n")]).await
+    }
+
+    /// A repository with two instances, each in a sub-directory.
+    async fn two() -> Self {
+        Self::over(&[("c/home/.wild/config.yaml", SETTINGS), ("c/cabin/.wild/config.yaml", SETTINGS)]).await
+    }
+
+    async fn over(files: &[(&str, &str)]) -> Self {
         let (instance, clone) = (Instance::bare().await, Instance::bare().await);
-        let files = [("config.yaml", "cluster: {}\n"), ("apps/ghost/pvc.yaml", "kind: PVC\n")];
-        let head = instance.commit(&files, "first").await;
+        let head = instance.commit(files, "first").await;
         let remote = super::super::super::Remote {
             url: super::super::super::RemoteUrl::parse(
                 instance.repository.path().to_str().unwrap(),
@@ -107,6 +116,50 @@ async fn files_that_must_be_readable_are_read() {
     one(".wild/config.yaml", settings, &["config/yaml .wild/config.yaml:3"]).await;
     one(".wild/config.yaml", &settings.replace("5\n", "[]\n"), &[]).await;
     one("apps/Ghost_2/x.yaml", "a: 1\n", &["app/name apps/Ghost_2:0"]).await;
+}
+
+#[tokio::test]
+async fn a_push_to_two_instances_is_checked_for_both_and_names_the_bad_one() {
+    let check = async |files: &[(&str, &str)], expected: &[&str]| {
+        assert_eq!(shown(&Push::two().await.files(files).await), expected, "{files:?}");
+    };
+    let good = ("c/home/apps/ghost/a.yaml", "a: 1\n");
+    check(&[good, ("c/cabin/config.yaml", "a: 1\n")], &[]).await;
+    let both = [("c/home/apps/Ghost/a.yaml", "<<<<<<< mine\n"), ("c/cabin/config.yaml", "a: [\n")];
+    let expected = [
+        "app/name c/home/apps/Ghost:0",
+        "config/yaml c/cabin/config.yaml:1",
+        "conflict/marker c/home/apps/Ghost/a.yaml:1",
+    ];
+    check(&both, &expected).await;
+    check(&[good, ("c/cabin/.wild/config.yaml", "a: b: c\n")], &["config/yaml c/cabin/.wild/config.yaml:1"]).await;
+    check(&[good, ("c/cabin/.wild/conflicts/x.yaml", "a: 1\n")], &["conflict/file c/cabin/.wild/conflicts/x.yaml:0"])
+        .await;
+    check(&[("c/cabin/secrets.yaml", "a: 1\n")], &["secret/plaintext c/cabin/secrets.yaml:0"]).await;
+    check(&[("secrets.yaml", "a: 1\n")], &["secret/plaintext secrets.yaml:0"]).await;
+    check(&[("config.yaml", "a: [\n"), ("apps/Ghost/a", "x"), ("c/home/docs/a", "<<<<<<< mine\n")], &[]).await;
+}
+
+#[tokio::test]
+async fn an_instance_around_another_is_refused_and_one_beside_it_is_not() {
+    let around = Push::two().await.files(&[(".wild/config.yaml", SETTINGS)]).await;
+    assert_eq!(shown(&around), ["instance/nested .wild/config.yaml:0"]);
+    assert!(around[0].message.contains("around that in c/cabin"), "{around:?}");
+    let around = Push::two().await.files(&[("c/.wild/config.yaml", SETTINGS)]).await;
+    assert_eq!(shown(&around), ["instance/nested c/.wild/config.yaml:0"]);
+    assert!(Push::two().await.files(&[("c/lab/.wild/config.yaml", SETTINGS)]).await.is_empty());
+}
+
+#[tokio::test]
+async fn secrets_that_come_before_the_settings_of_their_instance_are_found() {
+    let push = Push::two().await;
+    push.clone.commit(&[("lab/secrets.yaml", "password: x\n")], "oops").await;
+    let mut next =
+        change(push.clone.repository.head("main").await.unwrap(), &[("lab/.wild/config.yaml", SETTINGS)], "x");
+    next.changes.insert(path_of("lab/secrets.yaml"), None);
+    let new = push.clone.repository.commit(next).await.unwrap();
+    let refusals = push.update(MAIN, Some(&push.head), Some(&new)).await;
+    assert_eq!(shown(&refusals), ["secret/plaintext lab/secrets.yaml:0"]);
 }
 
 #[tokio::test]
