@@ -60,6 +60,9 @@
 //! | `refs/wild/upstream/<name>/<branch>` | an upstream as fetched and checked |
 //! | `refs/notes/wild` | what is said about commits, with or without a forge |
 //!
+//! A repository may hold several instances, each in a sub-directory of its own: their refs carry it before the app or the upstream
+//! (`refs/wild/generated/clusters/home/<app>`), and so do the paths below `refs/wild/resolutions`.
+//!
 //! A merge into the deployed branch has the parents (branch, generation), so `git merge-base` finds the base and plain git understands
 //! the history without us.
 //!

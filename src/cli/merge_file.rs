@@ -132,7 +132,8 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Result<Ex
         return Ok(ExitCode::Answer);
     };
     let named = arguments.path.clone().unwrap_or_else(|| arguments.sides.ours.display().to_string());
-    let path = RepoPath::parse(named.trim_start_matches(['/', '.'])).map_err(|error| refuse(error.to_string()))?;
+    let path = RepoPath::parse(in_instance(named.trim_start_matches(['/', '.'])))
+        .map_err(|error| refuse(error.to_string()))?;
     let prefer = match arguments.take {
         None => Prefer::Neither,
         Some(Side::Mine) => Prefer::Ours,
@@ -161,6 +162,14 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Result<Ex
         }
     }
     Ok(if is_done { ExitCode::Done } else { ExitCode::Answer })
+}
+
+/// Returns a path as its instance has it: git names a file by its path in the repository, and no directory above an instance is called apps.
+fn in_instance(path: &str) -> &str {
+    match path.find("/apps/").and_then(|at| path.get(at + 1..)) {
+        Some(inside) if !path.starts_with("apps/") => inside,
+        Some(_) | None => path,
+    }
 }
 
 fn marked(merged: &FileMerge, arguments: &MergeFile) -> String {

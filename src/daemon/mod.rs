@@ -85,12 +85,16 @@ impl Daemon {
         let store = Store::open(&state.store()).await?;
         let stop = CancellationToken::new();
         let metrics = Metrics::new();
+        // Nothing works before all can: where one instance is refused, the others are given up untouched.
+        let mut opened: Vec<Arc<Instance>> = Vec::new();
+        for entry in &settings.instances {
+            let opening = opening(&settings, &state, entry, access.clone(), clock)?;
+            let opening = Opening { beside: opened.clone(), ..opening };
+            opened.push(Arc::new(Instance::open(opening, &state, store.clone()).await?));
+        }
         let mut handles = BTreeMap::new();
         let mut tasks = Vec::new();
-        for entry in &settings.instances {
-            let beside = handles.values().map(|handle: &Handle| handle.instance().clone()).collect();
-            let opening = Opening { beside, ..opening(&settings, &state, entry, access.clone(), clock)? };
-            let instance = Arc::new(Instance::open(opening, &state, store.clone()).await?);
+        for (entry, instance) in settings.instances.iter().zip(opened) {
             let shared = Arc::new(Shared::new(instance.clone(), &settings, &state, metrics.clone(), work)?);
             let notes = Box::new(notes::GitNotes::new(instance.clone()));
             let forge = forge(&instance, entry).await?;

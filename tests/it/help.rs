@@ -57,6 +57,7 @@ const EXAMPLES: &[Example] = &[
     outside("wild init my-cloud", 0, "Next: cd "),
     outside("wild init my-cloud --directory https://git.example.org/wild/directory.git", 0, "nothing was missing"),
     outside("wild init my-cloud.git --bare --kubeconfig ~/.kube/config", 0, "cluster     home (http://127.0.0.1:"),
+    outside("wild init fleet --subdirectory clusters/home", 0, "directory   clusters/home"),
     outside("wild demo", 0, "All 10 steps hold"),
     outside("wild demo --check", 0, "All 10 steps hold"),
     outside("wild demo --check --keep my-demo", 0, "All 10 steps hold"),

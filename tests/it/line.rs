@@ -22,7 +22,7 @@ use serde_json::json;
 
 use crate::world::{World, app};
 
-fn add(package: &str, bindings: &[(&str, &str)]) -> Request {
+pub(crate) fn add(package: &str, bindings: &[(&str, &str)]) -> Request {
     Request::Add {
         package: PackageName::parse(package).unwrap(),
         app: app(package),
@@ -42,11 +42,11 @@ async fn installed(world: &World, apps: &[&str]) {
     }
 }
 
-fn deploy(name: &str) -> Request {
+pub(crate) fn deploy(name: &str) -> Request {
     Request::Deploy { app: app(name), approve: None, recreate: Vec::new() }
 }
 
-fn update(name: &str) -> Request {
+pub(crate) fn update(name: &str) -> Request {
     Request::Update { app: app(name), to: None, take: None }
 }
 

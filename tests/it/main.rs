@@ -7,6 +7,7 @@ mod children;
 mod commits;
 mod demo;
 mod faults;
+mod fleet;
 mod fuzz;
 mod help;
 mod input;
