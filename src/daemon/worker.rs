@@ -34,6 +34,8 @@ const LOOP_STALL: Duration = Duration::from_secs(60);
 const TURN_LIMIT: Duration = Duration::from_secs(10);
 /// How long a stop waits for running passes.
 const DRAIN_DEADLINE: Duration = Duration::from_secs(7);
+/// Wait before another look at a branch, or at what the store knows of it, that could not be read.
+const LOOK_RETRY: Duration = Duration::from_secs(5);
 /// Waits between looks whether a target answers again; the last one repeats.
 const PROBES: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(5)];
@@ -121,8 +123,11 @@ impl Shared {
         self.turned_ms.store(now, Ordering::Relaxed);
     }
 
-    fn note_trouble(&self, trouble: Option<String>) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    /// Notes what is in the way and returns whether that is news.
+    fn note_trouble(&self, trouble: Option<String>) -> bool {
+        let mut known = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *known, trouble);
+        *known != before
     }
 }
 
@@ -160,6 +165,7 @@ struct Ended {
 
 /// When the clock alone wakes something, as time since the worker began.
 struct Timers {
+    look: Option<Duration>,
     reconcile: Option<(Duration, Duration)>,
     remote: Option<(Duration, Duration)>,
     upstream: Option<Duration>,
@@ -169,7 +175,8 @@ struct Timers {
 
 impl Worker {
     async fn new(shared: Arc<Shared>) -> Self {
-        let mut timers = Timers { reconcile: None, remote: None, upstream: None, probe: None, schedule: None };
+        let mut timers =
+            Timers { look: None, reconcile: None, remote: None, upstream: None, probe: None, schedule: None };
         let everything = shared.work == Work::Everything;
         if shared.instance.remote.is_some() && everything {
             timers.remote = Some((Duration::ZERO, shared.intervals.poll_remote));
@@ -319,6 +326,7 @@ impl Worker {
     fn until(&self, due: Duration) -> Duration {
         let now = self.now();
         let timers = [
+            self.timers.look,
             self.timers.reconcile.map(|(at, _)| at),
             self.timers.remote.map(|(at, _)| at),
             self.timers.upstream,
@@ -331,6 +339,9 @@ impl Worker {
     /// Does what the clock asks for.
     async fn ring(&mut self) {
         let now = self.now();
+        if self.timers.look.is_some_and(|at| at <= now) {
+            self.look(Reason::Push).await;
+        }
         if let Some((at, every)) = self.timers.reconcile.filter(|(at, _)| *at <= now) {
             self.timers.reconcile = Some((at.max(now) + every, every));
             self.wake_all(Reason::Scheduled);
@@ -499,22 +510,32 @@ impl Worker {
         }
     }
 
-    /// Looks at the head and wakes the apps that it changed.
+    /// Looks at the head and wakes the apps that it changed; looks again soon if that could not be done.
     async fn look(&mut self, reason: Reason) {
-        let instance = self.shared.instance.clone();
-        let overview = match pipeline::seen(&instance).await {
-            Ok(overview) => overview,
-            Err(error) => {
-                tracing::error!(instance = %instance.name, error = chain(&error), "the deployed branch was not read");
-                self.shared.note_trouble(Some(chain(&error)));
-                return;
-            }
+        let Err(error) = self.try_look(reason).await else {
+            self.timers.look = None;
+            self.shared.note_trouble(None);
+            return;
         };
-        self.shared.note_trouble(None);
+        self.timers.look = Some(self.now() + LOOK_RETRY);
+        if self.shared.note_trouble(Some(chain(&error))) {
+            let instance = &self.shared.instance.name;
+            tracing::error!(%instance, error = chain(&error), "the deployed branch was not read; it is tried again");
+        }
+    }
+
+    async fn try_look(&mut self, reason: Reason) -> Result<(), Error> {
+        let instance = self.shared.instance.clone();
+        let overview = pipeline::seen(&instance).await?;
+        // Before the changed apps are taken over, which nobody would hear of again.
+        let remembered = match self.known {
+            None => remembered(&instance).await?,
+            Some(_) => BTreeSet::new(),
+        };
         let mut changed = pipeline::take_changed(&instance);
         if self.known.is_none() {
             changed.extend(overview.apps.keys().cloned());
-            changed.extend(remembered(&instance).await);
+            changed.extend(remembered);
         }
         let settings_changed = self
             .known
@@ -533,6 +554,7 @@ impl Worker {
         if settings_changed {
             self.read_timers().await;
         }
+        Ok(())
     }
 
     /// Lets running passes end.
@@ -543,25 +565,20 @@ impl Worker {
 }
 
 /// Returns the apps that the store knows objects or a state of, and those with a request that waits.
-async fn remembered(instance: &Instance) -> BTreeSet<AppName> {
-    let mut apps = BTreeSet::new();
+///
+/// An error is no empty answer: an app that is forgotten here is one whose objects stay for ever, or whose request nobody carries out.
+async fn remembered(instance: &Instance) -> Result<BTreeSet<AppName>, Error> {
     // An app that is gone is forgotten by its last pass, which an earlier process may not have ended.
-    if let Ok(states) = instance.store.app_states(&instance.id).await {
-        apps.extend(states.iter().map(|state| state.name.clone()));
-        // A store that knows nothing is a new one; what was removed while the old one was there may not be gone.
-        if states.is_empty()
-            && let Ok(departed) = pipeline::departed(instance).await
-        {
-            apps.extend(departed);
-        }
+    let states = instance.store.app_states(&instance.id).await?;
+    let mut apps: BTreeSet<AppName> = states.iter().map(|state| state.name.clone()).collect();
+    // A store that knows nothing is a new one; what was removed while the old one was there may not be gone.
+    if states.is_empty() {
+        apps.extend(pipeline::departed(instance).await?);
     }
-    if let Ok(inventories) = instance.store.inventories(&instance.id).await {
-        apps.extend(inventories.into_iter().map(|(app, _)| app));
-    }
-    if let Ok(operations) = instance.store.operations_in(&instance.id, OperationState::Waiting).await {
-        apps.extend(operations.into_iter().filter_map(|operation| operation.app));
-    }
-    apps
+    apps.extend(instance.store.inventories(&instance.id).await?.into_iter().map(|(app, _)| app));
+    let waiting = instance.store.operations_in(&instance.id, OperationState::Waiting).await?;
+    apps.extend(waiting.into_iter().filter_map(|operation| operation.app));
+    Ok(apps)
 }
 
 /// Carries out the requests of one app that wait, oldest first, then walks the line for the other reasons.
@@ -622,4 +639,80 @@ fn jitter() -> f64 {
     let _ = crate::settings::fill(&mut byte);
     let [byte] = byte;
     f64::from(byte) / 255.0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::base::{RepoPath, Timestamp};
+    use crate::git::{Layout, NewCommit, Repository};
+    use crate::model::{Author, File, InstanceName, Subdirectory};
+    use crate::pipeline::Opening;
+    use crate::store::Store;
+
+    /// Returns a worker of an instance in a directory that has not looked at anything yet.
+    async fn worker(root: &Path) -> Worker {
+        let repository = Repository::init(&root.join("home.git"), Layout::Bare, "main").await.unwrap();
+        let author = Author { name: "alice".to_owned(), email: "alice@example.org".to_owned() };
+        let settings = "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: k3f7q2m5xd\n";
+        let files = [(SETTINGS_PATH, settings), ("apps/plain/kustomization.yaml", "resources: []\n")];
+        let new = NewCommit {
+            reference: "refs/heads/main".to_owned(),
+            expected: None,
+            base_tree: None,
+            changes: files.map(|(path, text)| (RepoPath::parse(path).unwrap(), Some(File::text(text)))).into(),
+            parents: Vec::new(),
+            author: author.clone(),
+            committer: author,
+            message: "first".to_owned(),
+            time: Timestamp(0),
+        };
+        repository.commit(new).await.unwrap();
+        let state = StateDirectory::open(&root.join("state")).unwrap();
+        let store = Store::open(&state.store()).await.unwrap();
+        let opening = Opening {
+            name: InstanceName::parse("home").unwrap(),
+            path: root.join("home.git"),
+            subdirectory: Subdirectory::top(),
+            branch: "main".to_owned(),
+            remote: None,
+            access: None,
+            clock: || Timestamp(1_763_712_000_000_000),
+            beside: Vec::new(),
+        };
+        let instance = Arc::new(Instance::open(opening, &state, store).await.unwrap());
+        let settings = DaemonSettings::default();
+        let shared = Shared::new(instance, &settings, &state, Metrics::new(), Work::Everything).unwrap();
+        Worker::new(Arc::new(shared)).await
+    }
+
+    #[tokio::test]
+    async fn a_look_that_failed_is_made_again_and_what_it_would_have_found_is_not_lost() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut worker = worker(directory.path()).await;
+        let (home, away) = (directory.path().join("home.git"), directory.path().join("away.git"));
+        std::fs::rename(&home, &away).unwrap();
+        worker.look(Reason::Scheduled).await;
+        assert!(worker.known.is_none() && worker.shared.is_ready().is_err());
+        assert!(worker.timers.look.is_some_and(|at| at > worker.now()));
+        std::fs::rename(&away, &home).unwrap();
+        worker.timers.look = Some(Duration::ZERO);
+        worker.ring().await;
+        assert_eq!(worker.shared.is_ready(), Ok(()));
+        assert_eq!((worker.timers.look, worker.queue.depth()), (None, 1), "the app waits for its pass");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_does_not_answer_is_not_one_that_knows_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut worker = worker(directory.path()).await;
+        let instance = worker.shared.instance.clone();
+        assert!(remembered(&instance).await.unwrap().is_empty());
+        instance.store.close().await;
+        assert!(matches!(remembered(&instance).await, Err(Error::Store(_))));
+        worker.look(Reason::Scheduled).await;
+        assert!(worker.known.is_none() && worker.shared.is_ready().is_err());
+    }
 }
