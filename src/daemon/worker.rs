@@ -136,10 +136,12 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
     let receiver = shared.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(receiver) = receiver else { return };
     let mut worker = Worker::new(shared).await;
+    // Before the first look, so that a push right after it is not missed.
+    let refs = worker.watch_refs().await;
     if worker.shared.work == Work::Everything {
         worker.look(Reason::Scheduled).await;
     }
-    worker.turn_until(receiver, stop).await;
+    worker.turn_until((receiver, refs), stop).await;
     worker.drain().await;
 }
 
@@ -223,15 +225,23 @@ impl Worker {
         self.timers.upstream = next.map(|at| self.now() + at.since(now));
     }
 
-    async fn turn_until(&mut self, mut receiver: mpsc::Receiver<Trigger>, stop: CancellationToken) {
-        let instance = self.shared.instance.clone();
-        let mut refs = match git::watch_refs(&instance.repository, self.shared.intervals.poll_remote).await {
+    async fn watch_refs(&self) -> Option<git::RefWatch> {
+        let instance = &self.shared.instance;
+        match git::watch_refs(&instance.repository, self.shared.intervals.poll_remote).await {
             Ok(refs) => Some(refs),
             Err(error) => {
                 tracing::error!(instance = %instance.name, error = chain(&error), "refs cannot be watched");
                 None
             }
-        };
+        }
+    }
+
+    async fn turn_until(
+        &mut self,
+        (mut receiver, mut refs): (mpsc::Receiver<Trigger>, Option<git::RefWatch>),
+        stop: CancellationToken,
+    ) {
+        let instance = self.shared.instance.clone();
         let mut secrets = FileWatch::of(instance.secrets.path());
         loop {
             self.shared.turn();
