@@ -3,8 +3,6 @@
 //! A failed action skips what stands after it and nothing else. When the target stops answering, what is left is skipped. The values of
 //! Secrets are put in at the request edge, here. Not here: what to do (`plan`), remembering it (`record`).
 
-mod body;
-
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
@@ -20,7 +18,7 @@ use crate::plan::{
 };
 use crate::target::{
     ApplyRequest, DeleteRequest, Deletion, Dependents, FieldConflict, FreeRequest, Kind, Mode, Ownership, Refusal,
-    RefusalKind, Target, Written,
+    RefusalKind, Target, Written, with_values,
 };
 
 /// Calls of one stage that are prepared side by side; the target has a limit of its own over all apps.
@@ -180,7 +178,7 @@ async fn send<'a>(
             let request = ApplyRequest {
                 id: action.object.clone(),
                 api_version: action.api_version.clone(),
-                body: body::with_values(payload, secrets.get(&action.object), action.uid.as_deref()),
+                body: with_values(payload, secrets.get(&action.object), action.uid.as_deref()),
                 ownership,
                 mode: Mode::Write,
                 hash: action.hash.clone(),

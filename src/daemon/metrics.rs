@@ -13,6 +13,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::pipeline::Audited;
+
 /// Result of passes of one instance.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResultLabels {
@@ -34,6 +36,8 @@ pub struct Metrics {
     seconds: Histogram,
     active: Family<InstanceLabels, Gauge<i64, AtomicI64>>,
     depth: Family<InstanceLabels, Gauge<i64, AtomicI64>>,
+    audited: Family<InstanceLabels, Counter>,
+    mismatches: Family<InstanceLabels, Counter>,
 }
 
 impl Default for Metrics {
@@ -50,11 +54,15 @@ impl Metrics {
         let seconds = Histogram::new(exponential_buckets(0.001, 2.0, 16));
         let active = Family::default();
         let depth = Family::default();
+        let audited = Family::default();
+        let mismatches = Family::default();
         registry.register("controller_runtime_reconcile", "Passes by result", passes.clone());
         registry.register("controller_runtime_reconcile_time_seconds", "Duration of passes", seconds.clone());
         registry.register("controller_runtime_active_workers", "Passes that run", active.clone());
         registry.register("workqueue_depth", "Apps that wait for a pass", depth.clone());
-        Self { registry: Arc::new(registry), passes, seconds, active, depth }
+        registry.register("wild_audited_objects", "Objects that were compared value by value", audited.clone());
+        registry.register("wild_audit_mismatch", "Objects whose values differed unnoticed", mismatches.clone());
+        Self { registry: Arc::new(registry), passes, seconds, active, depth, audited, mismatches }
     }
 
     /// Returns all metrics as OpenMetrics text.
@@ -69,6 +77,13 @@ impl Metrics {
     pub(super) fn passed(&self, instance: &str, result: &str, took: Duration) {
         self.passes.get_or_create(&ResultLabels { controller: instance.to_owned(), result: result.to_owned() }).inc();
         self.seconds.observe(took.as_secs_f64());
+    }
+
+    /// Counts what a pass compared value by value.
+    pub(super) fn audited(&self, instance: &str, audited: Audited) {
+        let labels = InstanceLabels { controller: instance.to_owned() };
+        self.audited.get_or_create(&labels).inc_by(audited.objects);
+        self.mismatches.get_or_create(&labels).inc_by(audited.mismatches);
     }
 
     /// Notes how many apps run and wait.

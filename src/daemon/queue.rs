@@ -59,7 +59,7 @@ pub(super) enum Next {
 fn quiet(reason: Reason) -> (Duration, Duration) {
     let millis = |quiet, latest| (Duration::from_millis(quiet), Duration::from_millis(latest));
     match reason {
-        Reason::Request | Reason::Retry | Reason::Scheduled | Reason::Upstream => millis(0, 0),
+        Reason::Request | Reason::Retry | Reason::Scheduled | Reason::Audit | Reason::Upstream => millis(0, 0),
         Reason::Push => millis(0, 0),
         Reason::File => millis(2_000, 10_000),
         Reason::Released => millis(50, 250),
@@ -72,7 +72,7 @@ fn quiet(reason: Reason) -> (Duration, Duration) {
 fn resets(reason: Reason) -> bool {
     match reason {
         Reason::Request | Reason::Push | Reason::File | Reason::Upstream | Reason::Released => true,
-        Reason::Drift | Reason::Health | Reason::Retry | Reason::Scheduled => false,
+        Reason::Drift | Reason::Health | Reason::Retry | Reason::Scheduled | Reason::Audit => false,
     }
 }
 

@@ -16,7 +16,7 @@ use super::files::FileWatch;
 use super::queue::{Next, Queue};
 use super::waits::Waits;
 use super::{Metrics, Work};
-use crate::base::{Schedule, chain};
+use crate::base::{Schedule, Timestamp, chain};
 use crate::git;
 use crate::model::{AppName, ErrorClass, Operation, OperationState, Reason, SETTINGS_PATH, Trigger};
 use crate::pipeline::{self, Error, Instance, Overview, Passed};
@@ -32,6 +32,8 @@ const LOST_LIMIT: usize = 5;
 const LOOP_STALL: Duration = Duration::from_secs(60);
 /// The loop turns at least this often.
 const TURN_LIMIT: Duration = Duration::from_secs(10);
+/// How often objects are compared value by value.
+const AUDIT_EVERY: Duration = Duration::from_secs(3600);
 /// How long a stop waits for running passes.
 const DRAIN_DEADLINE: Duration = Duration::from_secs(7);
 /// Wait before another look at a branch, or at what the store knows of it, that could not be read.
@@ -172,13 +174,22 @@ struct Timers {
     remote: Option<(Duration, Duration)>,
     upstream: Option<Duration>,
     probe: Option<(Duration, usize)>,
+    /// When the next turn of the slow audit is, by the clock of the instance.
+    audit: Option<Timestamp>,
     schedule: Option<Schedule>,
 }
 
 impl Worker {
     async fn new(shared: Arc<Shared>) -> Self {
-        let mut timers =
-            Timers { look: None, reconcile: None, remote: None, upstream: None, probe: None, schedule: None };
+        let mut timers = Timers {
+            look: None,
+            reconcile: None,
+            remote: None,
+            upstream: None,
+            probe: None,
+            audit: None,
+            schedule: None,
+        };
         let everything = shared.work == Work::Everything;
         if shared.instance.remote.is_some() && everything {
             timers.remote = Some((Duration::ZERO, shared.intervals.poll_remote));
@@ -210,6 +221,8 @@ impl Worker {
         let Ok(settings) = pipeline::settings(&self.shared.instance).await else { return };
         let interval = Some(settings.reconcile.interval).filter(|interval| !interval.is_zero());
         self.timers.reconcile = interval.map(|interval| (self.now() + interval, interval));
+        let next = self.timers.audit.unwrap_or_else(|| self.shared.instance.now().plus(AUDIT_EVERY));
+        self.timers.audit = (settings.audit.percent_per_hour > 0).then_some(next);
         match Schedule::parse(&settings.updates.schedule, &settings.updates.timezone) {
             Ok(schedule) => self.timers.schedule = Some(schedule),
             Err(error) => {
@@ -341,6 +354,7 @@ impl Worker {
             self.timers.remote.map(|(at, _)| at),
             self.timers.upstream,
             self.timers.probe.map(|(at, _)| at),
+            self.timers.audit.map(|at| now + at.since(self.shared.instance.now())),
         ];
         let first = timers.into_iter().flatten().fold(due, Duration::min).min(now + TURN_LIMIT);
         first.saturating_sub(now)
@@ -366,6 +380,21 @@ impl Worker {
         }
         if let Some((_, tries)) = self.timers.probe.filter(|(at, _)| *at <= now) {
             self.probe(tries).await;
+        }
+        let clock = self.shared.instance.now();
+        if self.timers.audit.is_some_and(|at| at <= clock) {
+            self.timers.audit = Some(clock.plus(AUDIT_EVERY));
+            self.audit().await;
+        }
+    }
+
+    /// Wakes the apps of the objects whose turn it is in the slow audit.
+    async fn audit(&mut self) {
+        match pipeline::begin_audit(&self.shared.instance).await {
+            Ok(apps) => apps.into_iter().for_each(|app| self.trigger(app, Reason::Audit)),
+            Err(error) => {
+                tracing::warn!(instance = %self.shared.instance.name, error = chain(&error), "nothing was audited")
+            }
         }
     }
 
@@ -482,6 +511,9 @@ impl Worker {
             }
         };
         self.shared.metrics.passed(&name, if failed.is_some() { "error" } else { "success" }, took);
+        if let Ok(passed) = &result {
+            self.shared.metrics.audited(&name, passed.audited);
+        }
         match (app, result) {
             (Some(app), result) => {
                 self.queue.ended(now, &app, failed, jitter());

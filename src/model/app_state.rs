@@ -57,7 +57,7 @@ pub struct AppState {
 pub struct DriftState {
     /// The object.
     pub object: ObjectId,
-    /// Word for the kind: `changed`, `removed`, `missing`, `replaced`, `ownership-lost`.
+    /// Word for the kind: `changed`, `removed`, `missing`, `replaced`, `ownership-lost`, `audit-mismatch`.
     pub kind: String,
     /// Field path; empty when the whole object is meant.
     pub path: String,

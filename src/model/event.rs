@@ -55,6 +55,8 @@ pub enum EventKind {
     DriftDetected,
     /// They do not any more.
     DriftCorrected,
+    /// The slow audit found values that differ although the managed fields say that nobody touched them.
+    AuditMismatch,
     /// An app is gone from the cluster.
     Deleted,
     /// The target does not answer, or answers again.

@@ -44,6 +44,9 @@ pub struct Record {
     pub created: bool,
     /// Commit whose content was applied last.
     pub commit: Option<CommitId>,
+    /// When the live values were compared last, as RFC 3339; empty if they never were.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub audited: String,
 }
 
 /// All records of one app.

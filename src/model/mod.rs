@@ -38,9 +38,10 @@ pub use request::{DataFate, Decision, Deploy, Request, Take};
 pub use revision::{Author, CommitId, CommitIdError, Revision};
 pub use secrets::{NewSecret, Purpose, SecretPayloads, SecretValue, Secrets};
 pub use settings::{
-    AdoptPolicy, AppSettings, AppUpdateSettings, ClusterSettings, DeletionBudget, DeletionPolicy, DriftPolicy, Grants,
-    HealthRule, HealthTest, IgnoreRule, InstanceBudget, ReconcileSettings, RecoveryMode, RecoverySettings,
-    SETTINGS_PATH, SETTINGS_VERSION, Settings, StatusSettings, Suspension, UpdatePolicy, UpdateSettings, Upstream,
+    AdoptPolicy, AppSettings, AppUpdateSettings, AuditSettings, ClusterSettings, DeletionBudget, DeletionPolicy,
+    DriftPolicy, Grants, HealthRule, HealthTest, IgnoreRule, InstanceBudget, ReconcileSettings, RecoveryMode,
+    RecoverySettings, SETTINGS_PATH, SETTINGS_VERSION, Settings, StatusSettings, Suspension, UpdatePolicy,
+    UpdateSettings, Upstream,
 };
 pub use subdirectory::{MAX_SUBDIRECTORY_DEPTH, Subdirectory, SubdirectoryError};
 pub use tree::{File, FileMode, FileTree};

@@ -36,6 +36,9 @@ pub struct Settings {
     /// What to do about drift unless an app says otherwise.
     #[serde(default)]
     pub drift: DriftPolicy,
+    /// The slow comparison of live objects, value by value.
+    #[serde(default)]
+    pub audit: AuditSettings,
     /// Fields of live objects that are left to others.
     #[serde(default)]
     pub ignore: Vec<IgnoreRule>,
@@ -94,6 +97,14 @@ pub struct ReconcileSettings {
     /// Time between passes that nothing else woke, such as `10m`; `0` turns it off.
     #[serde(deserialize_with = "duration::deserialize")]
     pub interval: Duration,
+}
+
+/// The slow comparison of live objects, value by value: the proof that no difference is missed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AuditSettings {
+    /// Share of all objects that are compared each hour, in percent, those first that were compared longest ago; `0` turns it off.
+    pub percent_per_hour: u8,
 }
 
 /// What to do about drift.
@@ -317,6 +328,12 @@ impl Default for ClusterSettings {
 impl Default for ReconcileSettings {
     fn default() -> Self {
         Self { interval: Duration::from_secs(600) }
+    }
+}
+
+impl Default for AuditSettings {
+    fn default() -> Self {
+        Self { percent_per_hour: 1 }
     }
 }
 

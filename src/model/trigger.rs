@@ -25,6 +25,8 @@ pub enum Reason {
     Retry,
     /// The periodic reconcile, and the first pass after start.
     Scheduled,
+    /// Objects of the app are compared value by value.
+    Audit,
 }
 
 impl Reason {
@@ -40,6 +42,7 @@ impl Reason {
             Self::Health => "health",
             Self::Retry => "retry",
             Self::Scheduled => "scheduled",
+            Self::Audit => "audit",
         }
     }
 }

@@ -102,6 +102,7 @@ async fn find(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusa
             generation,
             created: false,
             commit: None,
+            audited: String::new(),
         };
         let key = (id.group.clone(), id.kind.clone());
         snapshot.freshness.entry(key).or_insert_with(|| freshness(target.watch_state(&id.group, &id.kind)));

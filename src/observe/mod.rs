@@ -1,8 +1,9 @@
 //! Reads: a committed revision, memory, secrets and the live state of one app become a `Snapshot`. Decides nothing, writes nothing.
 //!
 //! Requests are sent only to open the watch of a kind, to look at an object that is wanted or remembered and that no watch shows, and at the
-//! app's namespace. Not here: what follows from it (`plan`).
+//! app's namespace, and for the objects whose turn it is in the slow audit. Not here: what follows from it (`plan`).
 
+mod audit;
 mod desired;
 mod explain;
 mod live;
@@ -60,6 +61,8 @@ pub struct Observation<'a> {
     pub fights: BTreeMap<ObjectId, Fight>,
     /// Whether the target refused an object of this commit.
     pub refused: bool,
+    /// Objects whose live values are compared.
+    pub audit: BTreeSet<ObjectId>,
     /// What a person asked for.
     pub ask: Ask,
     /// The target.
@@ -100,6 +103,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         found: Vec::new(),
         live: Default::default(),
         existing: Default::default(),
+        audited: Default::default(),
         done: Default::default(),
         unseen: Default::default(),
         freshness: Default::default(),
@@ -124,6 +128,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
     if let Err(refusal) = look(&mut snapshot, observation.target).await {
         note_unreachable(&mut snapshot, observation.target, &refusal);
     }
+    audit::fill(&mut snapshot, &built.payloads, &observation.audit, observation.target).await;
     Observed { snapshot, payloads: built.payloads }
 }
 

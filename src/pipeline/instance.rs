@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Error;
+use super::audit::Turns;
 use super::neighbours;
 use super::overview::{self, Overview};
 use super::settled::Memory;
@@ -65,6 +66,8 @@ pub struct Instance {
     pub(super) fights: Mutex<BTreeMap<AppName, BTreeMap<ObjectId, Fight>>>,
     /// The apps that were found as wanted.
     pub(super) settled: Memory,
+    /// What is to be compared value by value.
+    pub(super) audits: Turns,
     lock: Mutex<Option<InstanceLock>>,
 }
 
@@ -142,6 +145,7 @@ impl Instance {
             refused: Mutex::default(),
             fights: Mutex::default(),
             settled: Memory::default(),
+            audits: Turns::default(),
             lock: Mutex::new(Some(lock)),
         })
     }

@@ -5,6 +5,7 @@
 //! steps and those with effects. Not here: when a pass begins (`daemon`).
 
 mod ancestry;
+mod audit;
 mod budget;
 mod commit;
 mod fault;
@@ -24,6 +25,7 @@ mod state;
 mod statuses;
 mod upstream;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -31,13 +33,15 @@ use crate::apply::{self, Applied};
 use crate::base::{Timestamp, chain};
 use crate::compile::{self, Cause, Proposal};
 use crate::model::{
-    AppName, AppState, CommitId, ErrorClass, Operation, OperationOutcome, OperationState, Reason, RefusalText, Request,
+    AppName, AppState, CommitId, ErrorClass, ObjectId, Operation, OperationOutcome, OperationState, Reason,
+    RefusalText, Request,
 };
 use crate::observe::{self, Observation, Observed};
 use crate::plan::{self, Ask, Plan, Presence, Snapshot, WakeOn, marks};
 use crate::target::Target;
 use crate::{git, record, settings, store};
 
+pub use audit::{Audited, begin_audit};
 pub use commit::Committed;
 pub use instance::{Instance, Opening};
 pub use overview::{Overview, overview};
@@ -114,6 +118,8 @@ pub struct Passed {
     pub state: Option<AppState>,
     /// Whether anything on the target was changed, so that another look shows more.
     pub changed: bool,
+    /// What was compared value by value.
+    pub audited: Audited,
 }
 
 /// Walks the line for one app: because of a stored request, or because something may have changed.
@@ -297,7 +303,7 @@ pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Reques
         Some(target) => {
             let ask = ask_of(request);
             let sight = read::desired(instance, app, &committed.head, &read).await?;
-            let mut observed = look(instance, app, &sight, target.as_ref(), ask).await?;
+            let mut observed = look(instance, app, &sight, target.as_ref(), (ask, BTreeSet::new())).await?;
             Some(budget::preview(instance, &mut observed.snapshot).await?)
         }
     };
@@ -448,8 +454,10 @@ async fn deploy(
     }
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
     let ground = settled::Ground { secrets: instance.secrets.read()?, seen: target.seen(app.as_str()) };
-    let observed = look(instance, app, &sight, target.as_ref(), ask).await?;
+    let due = audit::due(instance, app);
+    let observed = look(instance, app, &sight, target.as_ref(), (ask, due.clone())).await?;
     let Observed { mut snapshot, payloads } = observed;
+    let audited = audit::note(instance, &snapshot, &due).await?;
     fault::point("plan");
     let mut plan = budget::plan(instance, &mut snapshot).await?;
     if skips("plan") {
@@ -486,7 +494,7 @@ async fn deploy(
     fault::point("broadcast");
     state::tell(instance, Change { app, before, state: state.as_ref(), ended: ended.as_ref() }).await?;
     let passed = passed(&plan, &applied, committed, state);
-    Ok(Passed { wake_at: if asks_again { Some(snapshot.now) } else { passed.wake_at }, ..passed })
+    Ok(Passed { wake_at: if asks_again { Some(snapshot.now) } else { passed.wake_at }, audited, ..passed })
 }
 
 /// Notes whether the target refused an object of the commit; returns whether the app has a hook for that, which the next pass brings.
@@ -512,6 +520,7 @@ fn passed(plan: &Plan, applied: &Applied, committed: &Committed, state: Option<A
         made: committed.made.clone(),
         state,
         changed: applied.changed(),
+        audited: Audited::default(),
     }
 }
 
@@ -521,7 +530,7 @@ async fn look(
     app: &AppName,
     sight: &Sight,
     target: &dyn Target,
-    ask: Ask,
+    (ask, audit): (Ask, BTreeSet<ObjectId>),
 ) -> Result<Observed, Error> {
     let requirements = requirements::of(instance, app, &sight.files).await?;
     // Only an app that goes is held back by those that need it.
@@ -550,6 +559,7 @@ async fn look(
         dependents,
         fights,
         refused,
+        audit,
         ask,
         target,
         now: instance.now(),

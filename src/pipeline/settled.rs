@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use super::inputs::Inputs;
 use super::overview::{Overview, overview};
 use super::state::{self, Change, Facts};
-use super::{Error, Instance, Passed, lock};
+use super::{Error, Instance, Passed, audit, lock};
 use crate::compile;
 use crate::model::{AppName, AppState, Reason, Secrets};
 use crate::observe;
@@ -36,8 +36,11 @@ pub(super) async fn still(instance: &Instance, app: &AppName, why: Reason) -> Re
     let compiles = match why {
         Reason::Push | Reason::File | Reason::Scheduled => true,
         Reason::Health | Reason::Released | Reason::Retry => false,
-        Reason::Request | Reason::Upstream | Reason::Drift => return Ok(None),
+        Reason::Request | Reason::Upstream | Reason::Drift | Reason::Audit => return Ok(None),
     };
+    if !audit::due(instance, app).is_empty() {
+        return Ok(None);
+    }
     let overview = overview(instance).await?;
     if !is_as_found(instance, app, &overview, target.as_ref())? {
         return Ok(None);

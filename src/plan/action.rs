@@ -212,6 +212,8 @@ pub enum DriftKind {
     Replaced,
     /// Our ownership was cleared.
     OwnershipLost,
+    /// Values of ours differ although the managed fields say that nobody touched them; only the slow audit finds that.
+    AuditMismatch,
 }
 
 /// What ends a block.

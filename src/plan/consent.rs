@@ -95,6 +95,7 @@ fn proven(snapshot: &Snapshot, wanted: &Wanted, existing: &Existing) -> (Decisio
         generation: *generation,
         created: false,
         commit: Some(snapshot.commit.clone()),
+        audited: String::new(),
     };
     (Decision::Recover(record), Vec::new())
 }

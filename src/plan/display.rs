@@ -85,5 +85,6 @@ fn word(kind: DriftKind) -> &'static str {
         DriftKind::Missing => "is gone",
         DriftKind::Replaced => "was made anew",
         DriftKind::OwnershipLost => "lost its owner",
+        DriftKind::AuditMismatch => "is found by the audit to differ in",
     }
 }

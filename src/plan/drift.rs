@@ -97,6 +97,12 @@ pub(super) fn explained(lost: &[LostLeaf], time: &str) -> Vec<Difference> {
     groups.into_values().collect()
 }
 
+/// Returns what the slow audit found about an object of which managed fields say nothing.
+pub(super) fn mismatch(snapshot: &Snapshot, id: &ObjectId) -> Option<Difference> {
+    let paths = snapshot.audited.get(id).filter(|paths| !paths.is_empty())?;
+    Some(Difference { paths: paths.clone(), ..Difference::whole(DriftKind::AuditMismatch) })
+}
+
 /// Returns what is done about a difference; nothing if nobody is to look.
 pub(super) fn verdict(snapshot: &Snapshot, kind: DriftKind) -> Option<Verdict> {
     if snapshot.ask.correct {
@@ -112,7 +118,8 @@ pub(super) fn verdict(snapshot: &Snapshot, kind: DriftKind) -> Option<Verdict> {
             | DriftKind::Removed
             | DriftKind::Missing
             | DriftKind::Replaced
-            | DriftKind::OwnershipLost,
+            | DriftKind::OwnershipLost
+            | DriftKind::AuditMismatch,
         ) => Some(Verdict::Report),
     }
 }

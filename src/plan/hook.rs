@@ -234,6 +234,7 @@ pub(super) fn remembered(snapshot: &Snapshot, wanted: &Wanted, state: RecordStat
         generation: 0,
         created: true,
         commit: Some(snapshot.commit.clone()),
+        audited: String::new(),
     }
 }
 

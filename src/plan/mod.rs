@@ -5,6 +5,7 @@
 
 mod action;
 pub mod apply_set;
+pub mod audit;
 mod budget;
 mod conflict;
 mod consent;

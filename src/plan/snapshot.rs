@@ -42,6 +42,8 @@ pub struct Snapshot {
     ///
     /// The app's own Namespace (`namespace::id`) counts as wanted also where the package renders none.
     pub existing: BTreeMap<ObjectId, Existing>,
+    /// Objects whose live values were compared with what a forced apply would make of them, with the paths that differ.
+    pub audited: BTreeMap<ObjectId, Vec<String>>,
     /// Wanted Jobs that are neither there nor remembered, with the hash with which they have run.
     pub done: BTreeMap<ObjectId, String>,
     /// Objects that the target did not let us look at, with what it said. Nothing is known about them.

@@ -101,7 +101,10 @@ fn applied(snapshot: &Snapshot, wanted: &Wanted, record: &Record, live: Option<&
         let decision = if changed { news(snapshot, wanted, uid, Force::No) } else { Decision::Leave };
         return (decision, Vec::new());
     }
-    let differences = drift::differences(record, live, &wanted.payload, &wanted.yields);
+    let mut differences = drift::differences(record, live, &wanted.payload, &wanted.yields);
+    if differences.is_empty() {
+        differences.extend(drift::mismatch(snapshot, &wanted.id));
+    }
     let uid = live.map(|live| live.uid.clone());
     if changed && wanted.is_hook() && recreate::is_running(live) {
         return (still_runs(wanted), Vec::new());

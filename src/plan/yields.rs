@@ -116,6 +116,11 @@ impl Yields {
         (yielded, others)
     }
 
+    /// Returns whether a rule leaves a field to anybody, whoever holds it.
+    pub(super) fn ignores(&self, keys: &[String]) -> bool {
+        self.rules.iter().any(|rule| rule.covers(keys, "", None))
+    }
+
     /// Returns the keys of a field that a server named in a conflict, if it is left to the manager that holds it.
     pub(super) fn leaves(&self, payload: &Object, field: &str, manager: &str) -> Option<Vec<String>> {
         let keys = keys_of(&payload.to_value(), field)?;

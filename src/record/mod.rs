@@ -169,6 +169,7 @@ fn intended(action: &Action, commit: &CommitId) -> Record {
         generation: 0,
         created: action.uid.is_none(),
         commit: Some(commit.clone()),
+        audited: String::new(),
     }
 }
 
@@ -186,6 +187,7 @@ fn applied(action: &Action, effect: Effect, observed: &Observed, before: &Invent
         created: matches!(effect, Effect::Created | Effect::Recreated)
             || is_made_by_us(before.get(&action.object), uid),
         commit: Some(commit.clone()),
+        audited: String::new(),
     }
 }
 
@@ -247,6 +249,7 @@ mod tests {
             generation: 0,
             created,
             commit: None,
+            audited: String::new(),
         };
         for (before, expected) in [
             (None, false),

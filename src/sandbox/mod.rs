@@ -43,7 +43,7 @@ use tokio::time::timeout;
 use crate::base::Timestamp;
 use audit::Audit;
 use cluster::Cluster;
-use store::Store;
+use store::{Key, Store};
 
 pub use controllers::Controller;
 pub use store::Clock;
@@ -180,6 +180,19 @@ impl Sandbox {
         self.cluster.change(|store| {
             store.running.insert(controller);
             store.touch_all();
+        });
+        self.cluster.wake();
+    }
+
+    /// Changes an object behind the back of the API, as a damaged disk would: no manager is noted.
+    pub fn alter(&self, plural: &str, namespace: &str, name: &str, change: impl FnOnce(&mut serde_json::Value)) {
+        self.cluster.change(|store| {
+            let key = Key::new(namespace, name);
+            let sort = store.sorts().into_iter().find(|sort| sort.plural == plural && store.get(*sort, &key).is_some());
+            let Some((sort, object)) = sort.and_then(|sort| Some((sort, store.get(sort, &key)?))) else { return };
+            let mut object = serde_json::Value::clone(object);
+            change(&mut object);
+            store.put(sort, &key, object);
         });
         self.cluster.wake();
     }

@@ -47,6 +47,7 @@ fn record(name: &str) -> Record {
         generation: 0,
         created: true,
         commit: None,
+        audited: String::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 //! A target obeys: it sends what it is given, reports what was answered, and keeps the newest state of watched objects. Every call
 //! has a deadline. Not here: what to send (`plan`), in which order (`apply`).
 
+mod body;
 mod cluster;
 mod refusal;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use std::pin::Pin;
 
 use serde_json::Value;
 
+pub use body::with_values;
 pub use cluster::{Access, Cluster, Patience};
 pub use refusal::{FieldConflict, Refusal, RefusalKind};
 

@@ -3,6 +3,8 @@
 //! Not here: the git program in the hands of a person (`machine.rs`).
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use rewild::base::{RepoPath, Timestamp};
 use rewild::git::{NewCommit, Repository};
@@ -19,6 +21,19 @@ pub(crate) fn slow_clock() -> Timestamp {
     static START: OnceLock<Timestamp> = OnceLock::new();
     let start = START.get_or_init(clock);
     Timestamp(start.0 + (clock().0 - start.0) / 100)
+}
+
+/// How far the clock that tests step is ahead, in microseconds.
+static AHEAD: AtomicI64 = AtomicI64::new(0);
+
+/// The real clock as far ahead as one test has stepped it.
+pub(crate) fn stepped_clock() -> Timestamp {
+    Timestamp(clock().0 + AHEAD.load(Ordering::SeqCst))
+}
+
+/// Steps that clock.
+pub(crate) fn step(by: Duration) {
+    AHEAD.fetch_add(i64::try_from(by.as_micros()).unwrap(), Ordering::SeqCst);
 }
 
 fn person() -> Author {

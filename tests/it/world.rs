@@ -16,7 +16,7 @@ use rewild::settings::{DaemonSettings, InstanceEntry, StateDirectory};
 use rewild::target::{Access, Patience};
 use serde_json::json;
 
-use crate::commits::{clock, commit, commit_tree, slow_clock};
+use crate::commits::{clock, commit, commit_tree, slow_clock, stepped_clock};
 use crate::scripts_api::shape::unknown;
 
 /// How long a condition is waited for before the world is shown and the test fails.
@@ -72,6 +72,15 @@ impl World {
         let audit_log = Some(directory.path().join(AUDIT_LOG));
         let sandbox = Sandbox::start(sandbox::Settings { audit_log, ..sandbox::Settings::default() }).await.unwrap();
         Self::start_on(directory, sandbox, ID, before).await
+    }
+
+    /// Returns the requests that the cluster was sent, watches excepted, as verb and address.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        let log = std::fs::read_to_string(self.root.join(AUDIT_LOG)).unwrap();
+        let events = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let text = |event: &serde_json::Value, key: &str| event[key].as_str().unwrap().to_owned();
+        let requests = events.map(|event| (text(&event, "verb"), text(&event, "requestURI")));
+        requests.filter(|(_, uri)| !uri.contains("watch=")).map(|(verb, uri)| format!("{verb} {uri}")).collect()
     }
 
     /// Stops the cluster; nothing answers at its address any more.
@@ -139,6 +148,12 @@ impl<C: Ground> World<C> {
     /// Stops the daemon and starts another whose clock hardly moves.
     pub(crate) async fn restart_slow(&mut self) {
         self.clock = slow_clock;
+        self.restart().await;
+    }
+
+    /// Stops the daemon and starts another by the clock that the test steps.
+    pub(crate) async fn restart_stepped(&mut self) {
+        self.clock = stepped_clock;
         self.restart().await;
     }
 

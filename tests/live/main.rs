@@ -41,6 +41,7 @@ mod scripts_api;
 mod starter;
 mod statuses;
 mod story;
+mod values;
 mod weather;
 #[path = "../it/world.rs"]
 #[expect(

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::ground::{Plane, start};
 use crate::hands::{late, losses, standstill, strangers};
 use crate::parts::{ControlPlane, Shape};
+use crate::values::audited;
 use crate::world::{World, app};
 
 /// An app of plain files in a namespace of its own.
@@ -53,7 +54,7 @@ impl Plain {
     }
 }
 
-fn web(selector: &str, image: &str, node: &str) -> String {
+pub(crate) fn web(selector: &str, image: &str, node: &str) -> String {
     format!(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec:\n  replicas: 1\n  selector: {{matchLabels: {{app: {selector}}}}}\n  \
          template:\n    metadata: {{labels: {{app: {selector}}}}}\n    spec:\n      nodeSelector: {{{node}}}\n      \
@@ -239,7 +240,7 @@ async fn real_controllers_are_waited_for_left_alone_and_followed() {
         last_hooks(&plane),
         refusals(&plane)
     );
-    tokio::join!(strangers(&plane), standstill(&plane), losses(&plane), late(&plane));
+    tokio::join!(strangers(&plane), standstill(&plane), losses(&plane), late(&plane), audited(&plane));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -45,6 +45,7 @@ fn record(uid: &str) -> Record {
         generation: 1,
         created: true,
         commit: None,
+        audited: String::new(),
     }
 }
 
@@ -68,6 +69,7 @@ async fn snapshot(target: &Scripted, inventory: Inventory) -> Snapshot {
         dependents: Vec::new(),
         fights: Default::default(),
         refused: false,
+        audit: Default::default(),
         ask: Ask::default(),
         target,
         now: Timestamp(0),

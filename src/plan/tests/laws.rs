@@ -204,6 +204,7 @@ fn applied(next: &mut Snapshot, action: &Action, payload: &Object) {
         generation: 1,
         created: action.uid.is_none(),
         commit: None,
+        audited: String::new(),
     });
     let live = Live {
         uid,

@@ -163,6 +163,7 @@ impl World {
                 found: Vec::new(),
                 live: BTreeMap::new(),
                 existing: BTreeMap::new(),
+                audited: Default::default(),
                 done: BTreeMap::new(),
                 unseen: BTreeMap::new(),
                 freshness: BTreeMap::new(),
@@ -251,6 +252,7 @@ impl World {
             generation: 1,
             created: true,
             commit: None,
+            audited: String::new(),
         });
         let live = Live {
             uid,

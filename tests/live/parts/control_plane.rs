@@ -190,6 +190,12 @@ impl ControlPlane {
         format!("https://127.0.0.1:{port}")
     }
 
+    /// Returns the address of the store of the API server, which asks nobody who he is.
+    pub(crate) fn etcd(&self) -> String {
+        let port = self.ports.get(1).map_or(0, HeldPort::number);
+        format!("http://127.0.0.1:{port}")
+    }
+
     /// Returns a running program of the control plane, to stop, continue or kill it.
     pub(crate) fn program(&self, name: &str) -> Option<&Process> {
         self.processes.iter().find(|process| process.name() == name)

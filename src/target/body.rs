@@ -9,11 +9,7 @@ use serde_json::{Map, Value};
 use crate::model::{Object, Purpose, SecretValue};
 
 /// Returns the body of an apply. The plan's payload of a Secret holds digests; each is replaced by its value in base64.
-pub(super) fn with_values(
-    payload: &Object,
-    values: Option<&BTreeMap<String, SecretValue>>,
-    uid: Option<&str>,
-) -> Value {
+pub fn with_values(payload: &Object, values: Option<&BTreeMap<String, SecretValue>>, uid: Option<&str>) -> Value {
     let mut body = payload.clone();
     if let Some(values) = values {
         let data: Map<String, Value> =
