@@ -13,8 +13,8 @@ use crate::compile;
 use crate::kustomize;
 use crate::model::{AppName, Diagnostic, FileTree, Object, PackageName, Purpose, SecretPayloads, SecretValue, Secrets};
 use crate::package::{self, SecretNeeds};
-use crate::plan::hash;
 use crate::plan::{Desired, DesiredObject};
+use crate::plan::{hash, restart};
 
 /// What the objects are built from.
 pub(super) struct Source<'a> {
@@ -55,26 +55,19 @@ pub(super) fn build(source: &Source<'_>) -> Built {
         Ok(needs) => needs,
         Err(diagnostics) => return unreadable(diagnostics),
     };
-    let mut objects: Vec<DesiredObject> = built
-        .objects
-        .iter()
-        .map(|built| DesiredObject {
-            hash: hash::desired_hash(source.hash_key, &built.object),
-            object: hash::seal(source.hash_key, &built.object),
-            file: format!("{directory}/{}", built.file.trim_start_matches(&format!("{directory}/"))),
-            line: built.line,
-        })
-        .collect();
-    let namespace = namespace(source.app, built.objects.iter().map(|built| &built.object));
+    let place = |file: &str| format!("{directory}/{}", file.trim_start_matches(&format!("{directory}/")));
+    let mut places: Vec<(String, usize)> = built.objects.iter().map(|built| (place(&built.file), built.line)).collect();
+    let mut objects: Vec<Object> = built.objects.into_iter().map(|built| built.object).collect();
+    let namespace = namespace(source.app, objects.iter());
     let mut payloads = SecretPayloads::default();
-    for built in built.objects.iter().filter(|built| is_secret(&built.object)) {
-        payloads.insert(built.object.id(), committed_values(&built.object));
+    for object in objects.iter().filter(|object| is_secret(object)) {
+        payloads.insert(object.id(), committed_values(object));
     }
     let (mut missing_secrets, mut secret_grants) = (Vec::new(), Vec::new());
     if let Some(needs) = needs {
-        let all: Vec<&Object> = built.objects.iter().map(|built| &built.object).collect();
         secret_grants = needs.grants();
-        for (name, keys) in package::object_keys(&needs, &all).secrets {
+        let keys = package::object_keys(&needs, &objects.iter().collect::<Vec<_>>());
+        for (name, keys) in keys.secrets {
             let (values, missing) = values(&needs, &keys, source.secrets);
             missing_secrets
                 .extend(missing.into_iter().filter(|path| !missing_secrets.contains(path)).collect::<Vec<_>>());
@@ -82,15 +75,19 @@ pub(super) fn build(source: &Source<'_>) -> Built {
                 continue;
             }
             let secret = app_secret(&name, &namespace, &values);
-            objects.push(DesiredObject {
-                hash: hash::desired_hash(source.hash_key, &secret),
-                object: hash::seal(source.hash_key, &secret),
-                file: String::new(),
-                line: 0,
-            });
             payloads.insert(secret.id(), values);
+            objects.push(secret);
+            places.push((String::new(), 0));
         }
     }
+    restart::note_config(source.hash_key, &mut objects);
+    let sealed = |(object, (file, line)): (&Object, (String, usize))| DesiredObject {
+        hash: hash::desired_hash(source.hash_key, object),
+        object: hash::seal(source.hash_key, object),
+        file,
+        line,
+    };
+    let objects = objects.iter().zip(places).map(sealed).collect();
     Built { desired: Desired::Objects(objects), namespace, payloads, missing_secrets, secret_grants }
 }
 

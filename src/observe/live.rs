@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::base::Timestamp;
 use crate::health::{self, Health, HealthState};
 use crate::model::{DriftPolicy, HealthRule, Object, ObjectId, OwnEntry, Record, RecordState};
-use crate::plan::marks::Identity;
+use crate::plan::marks::{CONFIG_BASELINE, Identity};
 use crate::plan::{
     Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Presence, Snapshot, TargetState, namespace,
-    owner,
+    owner, restart,
 };
 use crate::target::{LiveObject, Reachability, Refusal, RefusalKind, Target, WatchState};
 
@@ -68,6 +68,7 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
         find(snapshot, target).await?;
     }
     fill_values(snapshot, target).await;
+    fill_templates(snapshot, target).await;
     Ok(())
 }
 
@@ -146,6 +147,19 @@ async fn fill_values(snapshot: &mut Snapshot, target: &dyn Target) {
     }
 }
 
+/// Reads what the pod templates say of their config where a workload may be taken over, because that is to restart nothing.
+async fn fill_templates(snapshot: &mut Snapshot, target: &dyn Target) {
+    let Desired::Objects(objects) = &snapshot.desired else { return };
+    for desired in objects.iter().filter(|desired| restart::noted(&desired.object).is_some()) {
+        let id = desired.object.id();
+        let Some(existing) = snapshot.existing.get_mut(&id) else { continue };
+        if matches!(existing.owner, Owner::Nobody | Owner::Released) {
+            let whole = target.get(&id, desired.object.api_version()).await.ok().flatten();
+            existing.template = whole.as_ref().and_then(restart::noted).map(str::to_owned);
+        }
+    }
+}
+
 /// Reads an object that carries our label without a record, so that its owner is told by all of its marks.
 async fn recover(snapshot: &mut Snapshot, target: &dyn Target, id: ObjectId) -> Result<(), Refusal> {
     let api_version = ids(snapshot).into_iter().find(|(wanted, _)| *wanted == id).map(|(_, version)| version);
@@ -162,7 +176,9 @@ async fn recover(snapshot: &mut Snapshot, target: &dyn Target, id: ObjectId) -> 
 fn note_owner(snapshot: &mut Snapshot, id: ObjectId, object: &Object) {
     let identity = Identity { instance: &snapshot.instance, app: &snapshot.app, apply_set: &snapshot.apply_set };
     let owner = owner::owner_of(object, identity);
-    snapshot.existing.insert(id, Existing { uid: text(object, "uid"), owner, managed: managed(object) });
+    let baseline = object.annotation(CONFIG_BASELINE).unwrap_or("").to_owned();
+    let existing = Existing { uid: text(object, "uid"), owner, managed: managed(object), baseline, template: None };
+    snapshot.existing.insert(id, existing);
 }
 
 /// What came of looking at one thing.
@@ -268,9 +284,10 @@ fn freshness(state: WatchState) -> Freshness {
 }
 
 fn from_watch(live: LiveObject) -> Live {
-    let LiveObject { uid, resource_version, generation, own, terminating, health, managed, hash, app: _ } = live;
+    let LiveObject { uid, resource_version, generation, own, terminating, health, managed, hash, baseline, app: _ } =
+        live;
     let OwnEntry { fields, time } = own;
-    Live { uid, resource_version, generation, fields, time, terminating, health, managed, whole: None, hash }
+    Live { uid, resource_version, generation, fields, time, terminating, health, managed, whole: None, hash, baseline }
 }
 
 fn from_metadata(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Live {
@@ -288,6 +305,7 @@ fn from_metadata(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Live {
         managed: managed.cloned(),
         whole: None,
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
+        baseline: object.annotation(CONFIG_BASELINE).unwrap_or("").to_owned(),
     }
 }
 

@@ -131,5 +131,6 @@ fn from_live(live: &Live) -> Existing {
         time: live.time.clone(),
         generation: live.generation,
     };
-    Existing { uid: live.uid.clone(), owner, managed: live.managed.clone() }
+    let (uid, managed, baseline) = (live.uid.clone(), live.managed.clone(), live.baseline.clone());
+    Existing { uid, owner, managed, baseline, template: None }
 }

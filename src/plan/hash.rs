@@ -1,7 +1,7 @@
 //! Format. The keyed hash of a desired object, version `v1`, and the digests that stand for a Secret's values in a plan.
 //!
 //! Pure. Keyed, so that the annotation on a live Secret cannot be used to guess its value. A lost key costs one apply of
-//! every object and changes nothing. Not here: where the key is kept (`settings`), the encoding (`base::hash`).
+//! every object, and a start of the pods whose config is followed (`restart`). Not here: where the key is kept (`settings`), the encoding (`base::hash`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};

@@ -27,6 +27,9 @@ pub const HASH: &str = "rewild.dev/hash";
 pub const COMMIT: &str = "rewild.dev/commit";
 /// Annotation: repository path of the source file. Outside the hash.
 pub const PATH: &str = "rewild.dev/path";
+/// Annotation on a workload that was taken over while it ran: the digest of its config then, and what its pod template said then, if
+/// anything. Outside the hash.
+pub const CONFIG_BASELINE: &str = "rewild.dev/config-baseline";
 /// Prefix of all our keys, those of authors included.
 pub const PREFIX: &str = "rewild.dev/";
 /// Annotation keys below [`PREFIX`] that authors may write on committed objects.
@@ -45,13 +48,14 @@ pub const AUTHOR_KEYS: [&str; 11] = [
 ];
 
 /// The marks that only the engine writes, as (section of metadata, key).
-pub const ENGINE_MARKS: [(&str, &str); 6] = [
+pub const ENGINE_MARKS: [(&str, &str); 7] = [
     ("labels", PART_OF),
     ("labels", INSTANCE),
     ("labels", APP),
     ("annotations", HASH),
     ("annotations", COMMIT),
     ("annotations", PATH),
+    ("annotations", CONFIG_BASELINE),
 ];
 
 /// Who we are on a target: what the labels say.

@@ -30,6 +30,7 @@ mod references;
 mod refusal;
 mod remove;
 mod requirement;
+pub mod restart;
 mod secret;
 mod snapshot;
 mod source;

@@ -26,14 +26,31 @@ pub(super) fn needs(object: &Object) -> BTreeSet<ObjectId> {
         for secret in items(spec, "imagePullSecrets") {
             add("Secret", secret.get("name"));
         }
-        for volume in items(spec, "volumes") {
-            volume_needs(volume, &mut add);
-        }
-        for container in items(spec, "initContainers").chain(items(spec, "containers")) {
-            container_needs(container, &mut add);
-        }
+        pod_needs(spec, &mut add);
     }
     needs
+}
+
+/// Returns the ConfigMaps and Secrets whose content the pods of an object read.
+pub(super) fn config(object: &Object) -> BTreeSet<ObjectId> {
+    let mut config = BTreeSet::new();
+    if let Some(spec) = pod_spec(object) {
+        pod_needs(spec, &mut |kind: &str, name: Option<&Value>| {
+            if let Some(name) = name.and_then(Value::as_str).filter(|_| matches!(kind, "ConfigMap" | "Secret")) {
+                config.insert(ObjectId::new("", kind, object.namespace(), name));
+            }
+        });
+    }
+    config
+}
+
+fn pod_needs(spec: &Value, add: &mut impl FnMut(&str, Option<&Value>)) {
+    for volume in items(spec, "volumes") {
+        volume_needs(volume, add);
+    }
+    for container in items(spec, "initContainers").chain(items(spec, "containers")) {
+        container_needs(container, add);
+    }
 }
 
 /// Returns the group and kind that a CustomResourceDefinition defines.

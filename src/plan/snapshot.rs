@@ -153,6 +153,8 @@ pub struct Live {
     pub whole: Option<Object>,
     /// Desired hash as the live annotation says.
     pub hash: String,
+    /// What the live annotation says of the config of then, on a workload that was taken over.
+    pub baseline: String,
 }
 
 /// An object that is there without a record of ours.
@@ -164,6 +166,10 @@ pub struct Existing {
     pub owner: Owner,
     /// Its whole `managedFields`, the proof that its values are as applied when the store was lost.
     pub managed: Option<Value>,
+    /// What its annotation says of the config of then, on a workload that was taken over.
+    pub baseline: String,
+    /// What its pod template says of its config; read only where it may be taken over.
+    pub template: Option<String>,
 }
 
 /// Who owns an object that is not in our inventory.

@@ -162,6 +162,8 @@ pub struct LiveObject {
     pub managed: Option<Value>,
     /// Hash in the annotation.
     pub hash: String,
+    /// What the annotation says of the config of then, on a workload that was taken over.
+    pub baseline: String,
     /// App in the label.
     pub app: String,
 }

@@ -12,6 +12,7 @@ mod hooks;
 mod order;
 mod presence;
 mod restart;
+mod restarts;
 mod secrets;
 mod templates;
 mod updates;

@@ -35,6 +35,8 @@ mod parts;
 #[expect(dead_code, reason = "some of it is for the sandbox alone")]
 mod proxy;
 mod random;
+#[path = "../it/line/restarts.rs"]
+mod restarts;
 mod scripts;
 #[path = "../it/scripts_api/mod.rs"]
 mod scripts_api;

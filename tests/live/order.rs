@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::ground::{Plane, start};
 use crate::hands::{late, losses, standstill, strangers};
 use crate::parts::{ControlPlane, Shape};
+use crate::restarts::pods_follow_their_config;
 use crate::values::audited;
 use crate::world::{World, app};
 
@@ -228,6 +229,13 @@ async fn refusals(plane: &Plane) {
     plain.world.stop().await;
 }
 
+/// Pods follow their config under the real controllers.
+async fn restarts(plane: &Plane) {
+    let world = start(plane, "k3f7q2mnnn").await;
+    pods_follow_their_config(&world).await;
+    world.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn real_controllers_are_waited_for_left_alone_and_followed() {
     let Some(plane) = ControlPlane::start(Shape::Full) else { return };
@@ -240,7 +248,14 @@ async fn real_controllers_are_waited_for_left_alone_and_followed() {
         last_hooks(&plane),
         refusals(&plane)
     );
-    tokio::join!(strangers(&plane), standstill(&plane), losses(&plane), late(&plane), audited(&plane));
+    tokio::join!(
+        strangers(&plane),
+        standstill(&plane),
+        losses(&plane),
+        late(&plane),
+        audited(&plane),
+        restarts(&plane)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

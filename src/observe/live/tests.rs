@@ -135,6 +135,7 @@ fn config(name: &str, entry: bool) -> (ObjectId, LiveObject, Object) {
         health: None,
         managed: None,
         hash: "v1.h".into(),
+        baseline: String::new(),
         app: "blog".into(),
     };
     (id, live, object)

@@ -215,6 +215,7 @@ fn applied(next: &mut Snapshot, action: &Action, payload: &Object) {
         terminating: false,
         health: None,
         managed: None,
+        baseline: String::new(),
         whole: None,
         hash: action.hash.clone(),
     };

@@ -265,6 +265,7 @@ impl World {
             managed: None,
             whole: None,
             hash: wanted.hash,
+            baseline: String::new(),
         };
         self.snapshot.live.insert(wanted.id, live);
         self
@@ -308,7 +309,13 @@ impl World {
 
     /// Adds an object that is there without a record of ours.
     pub(in crate::plan) fn exists(mut self, short: &str, owner: Owner) -> Self {
-        let existing = Existing { uid: format!("uid-{}", id(short).name), owner, managed: None };
+        let existing = Existing {
+            uid: format!("uid-{}", id(short).name),
+            owner,
+            managed: None,
+            baseline: String::new(),
+            template: None,
+        };
         self.snapshot.existing.insert(id(short), existing);
         self
     }
@@ -319,7 +326,8 @@ impl World {
         let managed = edited(managed(&wanted.payload), None, lost);
         let OwnEntry { fields, time } = OwnEntry::of(Some(&managed));
         let owner = Owner::Us { hash: wanted.hash, fields, time, generation: 3 };
-        let existing = Existing { uid: "uid-live".into(), owner, managed: Some(managed) };
+        let existing =
+            Existing { uid: "uid-live".into(), owner, managed: Some(managed), baseline: String::new(), template: None };
         self.snapshot.existing.insert(wanted.id, existing);
         self
     }

@@ -308,6 +308,7 @@ pub(super) fn decode(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Li
         health: health::has_rule(&id.group, &id.kind, rules).then(|| health::assess(object, rules)),
         managed: managed.cloned(),
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
+        baseline: object.annotation("rewild.dev/config-baseline").unwrap_or("").to_owned(),
         app: object.label("rewild.dev/app").unwrap_or("").to_owned(),
     }
 }

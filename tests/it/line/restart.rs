@@ -125,3 +125,8 @@ async fn a_cluster_that_does_not_answer_is_said_and_loses_nothing() {
     assert_ne!(state.health, "healthy", "{state:#?}");
     assert_eq!(remembered(&world, "stonedb").await, known);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pods_follow_their_config() {
+    super::restarts::pods_follow_their_config(&World::start(&["stonedb 15.5"]).await).await;
+}
