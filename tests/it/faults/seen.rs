@@ -134,8 +134,10 @@ async fn objects<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
             if metadata["labels"][INSTANCE] == home.id.as_str() {
                 labelled.insert(name.replace("null/", "/"));
             }
-            let is_secret = path.ends_with("/secrets");
-            seen.facts.insert(name, format!("{:#}", normal(item.clone(), is_secret)));
+            // A digest with the key of the instance is another one in every instance: that of a Secret, and that on a template whose pods
+            // read config, with the name of its replicas.
+            let is_keyed = path.ends_with("/secrets") || item.pointer(CONFIG_HASH).is_some();
+            seen.facts.insert(name, format!("{:#}", normal(item.clone(), is_keyed)));
         }
     }
     let inventories = home.store.inventories(&home.id).await.unwrap();
@@ -155,32 +157,35 @@ fn plural(kind: &str) -> String {
     if kind.ends_with("ss") { format!("{kind}es") } else { format!("{kind}s") }
 }
 
+/// Where a pod template says which config its pods read.
+const CONFIG_HASH: &str = "/spec/template/metadata/annotations/rewild.dev~1config-hash";
+
 /// Removes what two runs cannot have in common.
-fn normal(value: Value, is_secret: bool) -> Value {
+fn normal(value: Value, is_keyed: bool) -> Value {
     match value {
         Value::Object(map) => map
             .into_iter()
-            .filter(|(key, _)| !is_volatile(key, is_secret))
+            .filter(|(key, _)| !is_volatile(key, is_keyed))
             .map(|(key, value)| {
                 let value = match (key.as_str(), value) {
-                    ("data", Value::Object(data)) if is_secret => {
+                    ("data", Value::Object(data)) if is_keyed => {
                         data.into_iter().map(|(key, _)| (key, Value::Null)).collect()
                     }
                     ("managedFields", Value::Array(mut entries)) => {
                         entries.sort_by_key(|entry| format!("{} {}", entry["manager"], entry["subresource"]));
-                        normal(Value::Array(entries), is_secret)
+                        normal(Value::Array(entries), is_keyed)
                     }
-                    (_, value) => normal(value, is_secret),
+                    (_, value) => normal(value, is_keyed),
                 };
                 (key, value)
             })
             .collect(),
-        Value::Array(items) => items.into_iter().map(|item| normal(item, is_secret)).collect(),
+        Value::Array(items) => items.into_iter().map(|item| normal(item, is_keyed)).collect(),
         other => other,
     }
 }
 
-fn is_volatile(key: &str, is_secret: bool) -> bool {
+fn is_volatile(key: &str, is_keyed: bool) -> bool {
     let identity = [
         "uid",
         "resourceVersion",
@@ -192,10 +197,8 @@ fn is_volatile(key: &str, is_secret: bool) -> bool {
         "volumeName",
     ];
     let counted = ["generation", "observedGeneration", "deployment.kubernetes.io/revision"];
-    identity.contains(&key)
-        || counted.contains(&key)
-        || key.ends_with("Time")
-        || (is_secret && key == "rewild.dev/hash")
+    let keyed = ["rewild.dev/hash", "rewild.dev/config-hash", "message", "currentRevision", "updateRevision"];
+    identity.contains(&key) || counted.contains(&key) || key.ends_with("Time") || (is_keyed && keyed.contains(&key))
 }
 
 /// What the store says: every request with its end, nothing open, the head's statuses.
