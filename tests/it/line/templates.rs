@@ -1,9 +1,11 @@
 //! Customised templates, `apps/<app>/.custom/<path>`: compiled in place of the package's file, and merged by updates.
 
+use rewild::model::{Decision, Request, Take};
 use serde_json::json;
 
 use super::{installed, update};
-use crate::world::World;
+use crate::commits::commit;
+use crate::world::{World, app};
 
 const SERVER: &str = "apps/photobox/server-deployment.yaml";
 const CUSTOM: &str = "apps/photobox/.custom/server-deployment.yaml";
@@ -67,4 +69,33 @@ async fn a_merge_by_plain_git_is_followed_by_the_customised_template() {
         .await;
     world.until("nothing waits", async || world.state("photobox").await.unwrap().conflicts == 0).await;
     holds_both(&world).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_that_a_person_edits_on_the_update_branch_is_compiled_once_it_is_on_the_deployed_branch() {
+    let world = customised().await;
+    world.edit(SERVER, "cpu: 100m", "cpu: 200m").await;
+    world.publish("photobox 1.1").await;
+    world.done(update("photobox")).await;
+    assert_eq!(world.state("photobox").await.unwrap().conflicts, 1);
+    let branch = "wild/update/photobox";
+    let template = world.file(branch, CUSTOM).await.unwrap().replace("}}2{{", "}}3{{");
+    commit(&world.repository, branch, "three servers", &[(CUSTOM, Some(&template))]).await;
+    let decisions = vec![Decision::new(None, Take::Mine)];
+    world.done(Request::Resolve { app: app("photobox"), decisions }).await;
+    assert!(world.file("main", CUSTOM).await.unwrap().contains("}}3{{"));
+    // As after any push of a template: the commit that brings it is followed by one with what it compiles to.
+    let replicas = async || world.get(SERVER_PATH).await.unwrap().pointer("/spec/replicas").cloned();
+    world.until("the template is applied", async || replicas().await == Some(json!(3))).await;
+    world.healthy("photobox").await;
+    let text = world.file("main", SERVER).await.unwrap();
+    assert!(
+        text.contains("replicas: 3") && text.contains("cpu: 200m") && text.contains("photobox/server:1.1"),
+        "{text}"
+    );
+    let (_, own) = world.git(&["show", &format!("{GENERATED}:{SERVER}")]);
+    assert!(own.contains("replicas: 3") && own.contains("cpu: 150m"), "{own}");
+    let head = world.head().await;
+    world.done(update("photobox")).await;
+    assert_eq!(world.head().await, head, "there is nothing left to merge");
 }
