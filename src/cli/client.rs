@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use futures::StreamExt;
 use serde_json::Value;
 
 use super::error::{CommandError, ExitCode};
@@ -16,6 +17,10 @@ use crate::http::{Direct, DirectRequest};
 const CALL_DEADLINE: Duration = Duration::from_secs(60);
 /// Longest time to reach the daemon.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+/// Longest time that an answer that goes on is followed.
+const STREAM_LIMIT: Duration = Duration::from_secs(24 * 3600);
+/// Longest line of such an answer, in bytes.
+const LINE_LIMIT: usize = 1024 * 1024;
 /// The header that names who asks; only believed where the caller is the daemon's own user.
 const ACTOR_HEADER: &str = "wild-actor";
 
@@ -96,6 +101,37 @@ impl Client {
         if (200..300).contains(&status) { Ok(answer) } else { Err(CommandError::of_problem(&attempt, status, &answer)) }
     }
 
+    /// Hands the JSON lines of an answer over as they come, until it ends. It may last, so only its beginning has a deadline.
+    pub(super) async fn stream(
+        &self,
+        call: Call<'_>,
+        each: &mut (dyn FnMut(Value) + Send),
+    ) -> Result<(), CommandError> {
+        let attempt = format!("{} {}", call.method, call.path);
+        let opened = match self {
+            Self::Direct { routes, .. } => {
+                let Call { method, path, body, actor } = call;
+                routes.stream(DirectRequest { method, path, body, actor }).await
+            }
+            Self::Remote { http, base, name } => {
+                let answer = request(http, base, &call).timeout(STREAM_LIMIT).send().await;
+                let answer = answer.map_err(|error| unreachable_daemon(name, &error))?;
+                let status = answer.status().as_u16();
+                (status, answer.bytes_stream().map(Result::ok).boxed())
+            }
+        };
+        let (status, mut chunks) = opened;
+        let is_answer = (200..300).contains(&status);
+        let mut lines = Lines::default();
+        while let Some(Some(chunk)) = chunks.next().await {
+            lines.take_in(&chunk);
+            while is_answer && let Some(line) = lines.next() {
+                each(line);
+            }
+        }
+        if is_answer { Ok(()) } else { Err(CommandError::of_problem(&attempt, status, &lines.rest())) }
+    }
+
     /// Stops what this command started.
     pub(super) async fn close(self) {
         if let Self::Direct { own: Some(daemon), .. } = self {
@@ -104,17 +140,53 @@ impl Client {
     }
 }
 
-async fn send(http: &reqwest::Client, base: &str, call: Call<'_>) -> Result<(u16, Value), reqwest::Error> {
+fn request(http: &reqwest::Client, base: &str, call: &Call<'_>) -> reqwest::RequestBuilder {
     let method = reqwest::Method::from_bytes(call.method.as_bytes()).unwrap_or(reqwest::Method::GET);
     // As bytes, because a name may have letters that a header's text may not.
     let mut request = http.request(method, format!("{base}{}", call.path)).header(ACTOR_HEADER, call.actor.as_bytes());
     if let Some(body) = call.body {
         request = request.json(body);
     }
-    let answer = request.send().await?;
+    request
+}
+
+async fn send(http: &reqwest::Client, base: &str, call: Call<'_>) -> Result<(u16, Value), reqwest::Error> {
+    let answer = request(http, base, &call).send().await?;
     let status = answer.status().as_u16();
     let bytes = answer.bytes().await?;
     Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
+}
+
+/// The bytes of an answer of JSON lines that were not handed over yet.
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+}
+
+impl Lines {
+    /// Takes bytes in. A line that is longer than anything we send is dropped.
+    fn take_in(&mut self, chunk: &[u8]) {
+        if self.bytes.len() > LINE_LIMIT {
+            self.bytes.clear();
+        }
+        self.bytes.extend_from_slice(chunk);
+    }
+
+    /// Returns the next whole line that is JSON.
+    fn next(&mut self) -> Option<Value> {
+        loop {
+            let end = self.bytes.iter().position(|byte| *byte == b'\n')?;
+            let line: Vec<u8> = self.bytes.drain(..=end).collect();
+            if let Ok(value) = serde_json::from_slice(&line) {
+                return Some(value);
+            }
+        }
+    }
+
+    /// Returns what is left as one value.
+    fn rest(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap_or(Value::Null)
+    }
 }
 
 fn unreachable_daemon(name: &str, error: &reqwest::Error) -> CommandError {

@@ -76,6 +76,23 @@ impl<'a> Session<'a> {
         self.call("GET", below, None).await
     }
 
+    /// Reads a route of the instance that answers one JSON value per line, and hands each over as it comes.
+    pub(super) async fn stream(
+        &mut self,
+        below: &str,
+        each: &mut (dyn FnMut(Value, &mut dyn Output) + Send),
+    ) -> Result<(), CommandError> {
+        let instance = self.instance().await?;
+        let path = format!("/api/v1/instances/{instance}{below}");
+        let actor = self.environment.actor(repository_around(&self.environment.directory).as_deref());
+        let call = Call { method: "GET", path: &path, body: None, actor: &actor };
+        // Not through `place`, which would lend all of the session.
+        self.place().await?;
+        let Some(place) = &self.place else { return Ok(()) };
+        let out = &mut *self.out;
+        place.client.stream(call, &mut |value| each(value, out)).await
+    }
+
     async fn place(&mut self) -> Result<&Place, CommandError> {
         let place = match self.place.take() {
             Some(place) => place,

@@ -15,6 +15,7 @@ mod health;
 mod instances;
 mod listen;
 mod live;
+mod logs;
 mod metrics;
 mod operations;
 mod page;
@@ -64,6 +65,7 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/apps/{app}/diff", get(diff::diff))
         .route("/apps/{app}/history", get(apps::history))
         .route("/apps/{app}/events", get(apps::events))
+        .route("/apps/{app}/logs", get(logs::logs))
         .route("/apps/{app}/tree", get(tree::tree))
         .route("/updates/{app}", get(apps::update).post(changes::update))
         .route("/updates/{app}/resolve", post(changes::resolve))

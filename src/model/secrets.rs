@@ -9,6 +9,11 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::ObjectId;
 
+/// Shortest value that is masked in a text; a shorter one could be any word.
+const MIN_MASKED_BYTES: usize = 6;
+/// What stands for a value.
+const MASK: &str = "(hidden)";
+
 /// Why a secret value is read. Each purpose has one caller, listed in the tidy test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
@@ -24,6 +29,8 @@ pub enum Purpose {
     Credential,
     /// The search for values in files that are about to be committed.
     LeakSearch,
+    /// The search for values in a text that is about to be shown.
+    Masking,
 }
 
 /// A secret value. It has no `Debug` that shows it, no `Display`, no `Serialize`, no `PartialEq`.
@@ -89,6 +96,17 @@ impl Secrets {
     /// Returns the paths in order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.values.keys().map(String::as_str)
+    }
+
+    /// Returns a text in which marks stand for all of the values that are long enough to be told from words.
+    pub fn mask(&self, text: &str) -> String {
+        let mut masked = text.to_owned();
+        for value in self.values.values().map(|value| value.expose(Purpose::Masking)) {
+            if value.len() >= MIN_MASKED_BYTES && masked.contains(value) {
+                masked = masked.replace(value, MASK);
+            }
+        }
+        masked
     }
 
     /// Returns the values of one app by key, without the `apps.<app>.` prefix.

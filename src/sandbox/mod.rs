@@ -16,6 +16,7 @@ mod delete;
 mod discovery;
 mod failure;
 mod fields;
+mod log;
 mod names;
 mod patch;
 mod pod_defaults;

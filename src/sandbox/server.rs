@@ -16,7 +16,7 @@ use crate::sandbox::audit::{self, Audit};
 use crate::sandbox::call::{Call, Place, Query, form, place};
 use crate::sandbox::cluster::Cluster;
 use crate::sandbox::failure::Failure;
-use crate::sandbox::{delete, discovery, read, scale, watch, write};
+use crate::sandbox::{delete, discovery, log as container_log, read, scale, watch, write};
 
 /// Largest body of a request, as the API server's own limit.
 const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
@@ -25,6 +25,7 @@ const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 pub(crate) enum Answer {
     Json(u16, Value),
     Text(u16, &'static str),
+    Lines(String),
     Watch(Box<watch::Watch>),
 }
 
@@ -62,7 +63,7 @@ fn log(server: &Server, parts: &Parts, body: &[u8], answer: &Answer) {
     let Some(audit) = &server.audit else { return };
     let code = match answer {
         Answer::Json(code, _) | Answer::Text(code, _) => *code,
-        Answer::Watch(_) => 200,
+        Answer::Watch(_) | Answer::Lines(_) => 200,
     };
     let request = audit::Request { method: &parts.method, uri: parts.uri.to_string(), headers: &parts.headers, body };
     audit.write(&request, code, &server.cluster.lock().now_text());
@@ -103,13 +104,20 @@ fn answer(
 }
 
 fn dispatch(cluster: &Arc<Cluster>, method: &Method, call: &Call, body: &[u8]) -> Result<Answer, Failure> {
-    let known = ["", "status", "finalize", "scale"].contains(&call.subresource.as_str());
+    let known = ["", "status", "finalize", "scale", "log"].contains(&call.subresource.as_str());
     let has = call.subresource.is_empty() || call.kind.subresources.contains(&call.subresource.as_str());
     if !known || !has {
         return Err(Failure::no_such_path());
     }
     if call.subresource == "scale" {
         return scale::answer(cluster, method, call, body);
+    }
+    if call.subresource == "log" {
+        return if method == Method::GET {
+            container_log::answer(&cluster.lock(), call)
+        } else {
+            Err(Failure::no_such_method())
+        };
     }
     match (method, call.name.is_empty()) {
         (&Method::GET, true) if call.query.is_true("watch") => {
@@ -136,6 +144,7 @@ fn write_answer(answer: Answer) -> Response<Body> {
     let (code, sort, body) = match answer {
         Answer::Json(code, value) => (code, "application/json", Body::from(format!("{value}\n"))),
         Answer::Text(code, text) => (code, "text/plain; charset=utf-8", Body::from(text)),
+        Answer::Lines(text) => (200, "text/plain", Body::from(text)),
         Answer::Watch(watch) => (200, "application/json", Body::from_stream(watch.into_stream())),
     };
     let mut response = Response::new(body);

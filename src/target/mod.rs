@@ -212,6 +212,28 @@ pub enum Reachability {
     },
 }
 
+/// Which lines of the log of a container are wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogRequest {
+    /// Namespace of the pod.
+    pub namespace: String,
+    /// The pod.
+    pub pod: String,
+    /// Its container.
+    pub container: String,
+    /// Most lines, counted from the end.
+    pub tail: u32,
+    /// Only what is younger than this.
+    pub since_seconds: Option<u64>,
+    /// The container that ran before this one.
+    pub previous: bool,
+    /// Go on with lines that come later.
+    pub follow: bool,
+}
+
+/// The lines of a log, each with its time in front.
+pub type LogLines = futures::stream::BoxStream<'static, String>;
+
 /// What the engine asks of a target.
 pub trait Target: Send + Sync {
     /// Sends a server-side apply. The answer is authoritative and becomes what the watch is compared with.
@@ -230,6 +252,10 @@ pub trait Target: Send + Sync {
     fn metadata<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>>;
     /// Reads the metadata of everything in a namespace, or refuses if anything could not be seen.
     fn contents<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>>;
+    /// Lists the pods of a namespace.
+    fn pods<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>>;
+    /// Opens the log of a container.
+    fn log<'a>(&'a self, request: &'a LogRequest) -> Answer<'a, LogLines>;
     /// Takes the instance's own rules about health. Kinds that another rule than before is about are listed anew.
     fn judge_by(&self, rules: &[HealthRule]);
     /// Opens the watches of kinds and returns when their first lists are in, or at a deadline.

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::sync::Mutex;
 
 use super::{
-    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, Ownership, Reachability, Refusal,
-    Target, TargetEvent, WatchState, Written,
+    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Ownership,
+    Reachability, Refusal, Target, TargetEvent, WatchState, Written,
 };
 use crate::model::{HealthRule, Object, ObjectId, OwnEntry};
 
@@ -29,6 +29,10 @@ pub(crate) struct Scripted {
     pub(crate) objects: BTreeMap<ObjectId, Result<Object, Refusal>>,
     /// What the watches know.
     pub(crate) live: BTreeMap<ObjectId, LiveObject>,
+    /// The pods of any namespace.
+    pub(crate) pods: Vec<Object>,
+    /// Logs by pod and container.
+    pub(crate) logs: BTreeMap<String, Vec<String>>,
     /// What opening the watches answers.
     pub(crate) watching: Option<Refusal>,
 }
@@ -70,6 +74,15 @@ impl Target for Scripted {
 
     fn contents<'a>(&'a self, _namespace: &'a str) -> Answer<'a, Vec<Object>> {
         ready(Ok(Vec::new()))
+    }
+
+    fn pods<'a>(&'a self, _namespace: &'a str) -> Answer<'a, Vec<Object>> {
+        ready(Ok(self.pods.clone()))
+    }
+
+    fn log<'a>(&'a self, request: &'a LogRequest) -> Answer<'a, LogLines> {
+        let lines = self.logs.get(&format!("{}/{}", request.pod, request.container)).cloned().unwrap_or_default();
+        ready(Ok(Box::pin(futures::stream::iter(lines))))
     }
 
     fn judge_by(&self, _rules: &[HealthRule]) {}

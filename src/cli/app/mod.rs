@@ -12,6 +12,7 @@ mod eject;
 mod events;
 mod history;
 mod list;
+mod logs;
 mod resolve;
 mod rollback;
 mod show;
@@ -72,6 +73,8 @@ pub(super) enum AppVerb {
     Tree(tree::Tree),
     /// Shows what happened to an app, in order of time.
     Events(events::Events),
+    /// Shows what the pods of an app say.
+    Logs(logs::Logs),
 }
 
 /// Runs a verb.
@@ -96,6 +99,7 @@ pub(super) async fn run(session: &mut Session<'_>, verb: AppVerb) -> Result<Exit
         AppVerb::History(arguments) => history::run(session, arguments).await,
         AppVerb::Tree(arguments) => tree::run(session, arguments).await,
         AppVerb::Events(arguments) => events::run(session, arguments).await,
+        AppVerb::Logs(arguments) => logs::run(session, arguments).await,
     }
 }
 

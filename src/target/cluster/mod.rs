@@ -14,6 +14,7 @@ mod discovery;
 mod free;
 mod jobs;
 mod limit;
+mod logs;
 mod patience;
 mod watch;
 mod write;
@@ -26,8 +27,8 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, Reachability, Refusal, Target,
-    TargetEvent, WatchState, Written,
+    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Reachability,
+    Refusal, Target, TargetEvent, WatchState, Written,
 };
 use crate::base::Timestamp;
 use crate::model::{HealthRule, InstanceId, Object, ObjectId, OwnEntry};
@@ -172,6 +173,14 @@ impl Target for Cluster {
 
     fn contents<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>> {
         Box::pin(self.inner.contents(namespace))
+    }
+
+    fn pods<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>> {
+        Box::pin(self.inner.pods(namespace))
+    }
+
+    fn log<'a>(&'a self, request: &'a LogRequest) -> Answer<'a, LogLines> {
+        Box::pin(self.inner.log(request))
     }
 
     fn judge_by(&self, rules: &[HealthRule]) {

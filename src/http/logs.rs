@@ -1,0 +1,213 @@
+//! Logs of the pods of an app: all at once in order of time, or line by line as they come.
+//!
+//! A pod is of an app if an object of the app owns it, however many controllers stand between. Values of secrets are masked. Not here:
+//! reading one log (`target`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::IntoResponse;
+use futures::{StreamExt, stream};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answer::{Answered, app_name, json as answer};
+use super::apps;
+use super::problem::Problem;
+use super::{Host, instance};
+use crate::model::{AppName, Object, ObjectId, Secrets};
+use crate::pipeline;
+use crate::plan::marks;
+use crate::target::{LogLines, LogRequest, Refusal, Target};
+
+/// Lines of each container unless somebody says otherwise.
+const TAIL_DEFAULT: u32 = 100;
+/// Most lines of each container.
+const TAIL_LIMIT: u32 = 10_000;
+/// Most containers that are read at once.
+const CONTAINERS_LIMIT: usize = 50;
+/// Most lines of one answer.
+const LINES_LIMIT: usize = 50_000;
+/// Levels of ownership that are followed; ends a circle of references.
+const MAX_LEVELS: usize = 8;
+
+/// What is wanted.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Wanted {
+    tail: u32,
+    since_seconds: Option<u64>,
+    pod: Option<String>,
+    container: Option<String>,
+    previous: bool,
+    follow: bool,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self { tail: TAIL_DEFAULT, since_seconds: None, pod: None, container: None, previous: false, follow: false }
+    }
+}
+
+/// `GET /apps/{app}/logs`: `{pod, containers, logs: [{timestamp, message, pod, container}], failed}`; with `follow` one such line after another.
+pub(super) async fn logs(
+    State(daemon): Host,
+    Path((name, app)): Path<(String, String)>,
+    Query(wanted): Query<Wanted>,
+) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let app = app_name(&app)?;
+    let state = apps::state(handle.instance(), &app).await?;
+    let what = || format!("read the logs of {app}");
+    let Some(target) = handle.instance().target.clone() else {
+        return Err(Problem::new(409, what(), "no cluster is known yet", "wild cluster add"));
+    };
+    let refused = |refusal: Refusal| Problem::new(502, what(), refusal.message, format!("wild app status {app}"));
+    let pods = pods_of(&app, &state.namespace, target.as_ref()).await.map_err(refused)?;
+    let requests = requests(&pods, &state.namespace, &wanted);
+    if requests.is_empty() {
+        let because = match (&wanted.pod, &wanted.container) {
+            (None, None) => format!("{app} has no pods now"),
+            _ => format!("no pod of {app} fits; there are: {}", names(&pods).join(", ")),
+        };
+        return Err(Problem::new(404, what(), because, format!("wild app tree {app}")));
+    }
+    let secrets = handle.instance().secrets.read().map_err(pipeline::Error::from)?;
+    let (opened, failed) = open(requests, target.as_ref()).await;
+    if let (true, Some(why)) = (opened.is_empty(), failed.first()) {
+        return Err(Problem::new(502, what(), why.clone(), format!("wild app tree {app}")));
+    }
+    Ok(if wanted.follow { follow(opened, secrets) } else { gather(opened, &secrets, &failed).await })
+}
+
+/// Returns the pods that belong to an app.
+async fn pods_of(app: &AppName, namespace: &str, target: &dyn Target) -> Result<Vec<Object>, Refusal> {
+    let mut known: BTreeMap<String, bool> = BTreeMap::new();
+    let mut found = Vec::new();
+    for pod in target.pods(namespace).await? {
+        if is_of(app, &pod, target, &mut known).await? {
+            found.push(pod);
+        }
+    }
+    found.sort_by(|a, b| a.name().cmp(b.name()));
+    Ok(found)
+}
+
+/// Returns whether an object or one that owns it carries the mark of an app. Each owner is asked about once.
+async fn is_of(
+    app: &AppName,
+    pod: &Object,
+    target: &dyn Target,
+    known: &mut BTreeMap<String, bool>,
+) -> Result<bool, Refusal> {
+    let mut object = pod.clone();
+    let mut passed = Vec::new();
+    let mut is_ours = false;
+    for _ in 0..MAX_LEVELS {
+        if object.label(marks::APP) == Some(app.as_str()) {
+            is_ours = true;
+            break;
+        }
+        let Some((id, api_version, uid)) = owner(&object) else { break };
+        if let Some(answer) = known.get(&uid) {
+            is_ours = *answer;
+            break;
+        }
+        passed.push(uid);
+        match target.metadata(&id, &api_version).await? {
+            Some(found) => object = found,
+            None => break,
+        }
+    }
+    known.extend(passed.into_iter().map(|uid| (uid, is_ours)));
+    Ok(is_ours)
+}
+
+/// Returns the controller that owns an object.
+fn owner(object: &Object) -> Option<(ObjectId, String, String)> {
+    let owners = object.at(&["metadata", "ownerReferences"])?.as_array()?;
+    let owner = owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true))).or(owners.first())?;
+    let text = |key: &str| owner.get(key)?.as_str().map(str::to_owned);
+    let api_version = text("apiVersion")?;
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    Some((ObjectId::new(group, &text("kind")?, object.namespace(), &text("name")?), api_version.clone(), text("uid")?))
+}
+
+/// Returns the containers to read, those that ran before the others first.
+fn requests(pods: &[Object], namespace: &str, wanted: &Wanted) -> Vec<LogRequest> {
+    let fits = |asked: &Option<String>, name: &str| asked.as_ref().is_none_or(|asked| asked == name);
+    let mut requests = Vec::new();
+    for pod in pods.iter().filter(|pod| fits(&wanted.pod, pod.name())) {
+        let containers = ["initContainers", "containers"]
+            .iter()
+            .filter_map(|key| pod.at(&["spec", key])?.as_array())
+            .flatten()
+            .filter_map(|container| container.get("name")?.as_str())
+            .filter(|name| fits(&wanted.container, name));
+        requests.extend(containers.map(|container| LogRequest {
+            namespace: namespace.to_owned(),
+            pod: pod.name().to_owned(),
+            container: container.to_owned(),
+            tail: wanted.tail.min(TAIL_LIMIT),
+            since_seconds: wanted.since_seconds,
+            previous: wanted.previous,
+            follow: wanted.follow,
+        }));
+    }
+    requests.truncate(CONTAINERS_LIMIT);
+    requests
+}
+
+fn names(pods: &[Object]) -> Vec<&str> {
+    pods.iter().map(Object::name).collect()
+}
+
+/// A log that is open.
+type Opened = (LogRequest, LogLines);
+
+/// Opens logs; one that cannot be read, such as that of a container that has not begun, keeps none of the others back.
+async fn open(requests: Vec<LogRequest>, target: &dyn Target) -> (Vec<Opened>, Vec<String>) {
+    let (mut opened, mut failed) = (Vec::new(), Vec::new());
+    for request in requests {
+        match target.log(&request).await {
+            Ok(lines) => opened.push((request, lines)),
+            Err(refusal) => failed.push(refusal.message),
+        }
+    }
+    (opened, failed)
+}
+
+/// Returns a line as it is shown: the time stands in front of it.
+fn shown(request: &LogRequest, line: &str, secrets: &Secrets) -> Value {
+    let (timestamp, message) = line.split_once(' ').unwrap_or((line, ""));
+    json!({"timestamp": timestamp, "message": secrets.mask(message), "pod": request.pod, "container": request.container})
+}
+
+/// Reads logs to their ends and puts their lines in order of time.
+async fn gather(opened: Vec<Opened>, secrets: &Secrets, failed: &[String]) -> axum::response::Response {
+    let pod = opened.first().map(|(request, _)| request.pod.clone()).unwrap_or_default();
+    let containers: Vec<Value> =
+        opened.iter().map(|(request, _)| json!({"pod": request.pod, "container": request.container})).collect();
+    let mut lines: Vec<Value> = Vec::new();
+    for (request, log) in opened {
+        let read: Vec<String> = log.take(LINES_LIMIT.saturating_sub(lines.len())).collect().await;
+        lines.extend(read.iter().map(|line| shown(&request, line, secrets)));
+    }
+    let time = |line: &Value| line.get("timestamp").and_then(Value::as_str).map(str::to_owned);
+    lines.sort_by_cached_key(time);
+    answer(&json!({"pod": pod, "containers": containers, "logs": lines, "failed": failed}))
+}
+
+/// Passes the lines of several logs on as they come.
+fn follow(opened: Vec<Opened>, secrets: Arc<Secrets>) -> axum::response::Response {
+    let logs = opened.into_iter().map(|(request, lines)| {
+        let secrets = Arc::clone(&secrets);
+        lines.map(move |line| format!("{}\n", shown(&request, &line, &secrets))).boxed()
+    });
+    let lines = stream::select_all(logs).map(Ok::<_, std::convert::Infallible>);
+    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"))];
+    (StatusCode::OK, kind, Body::from_stream(lines)).into_response()
+}

@@ -1,0 +1,78 @@
+//! Logs of containers, line by line as the API server passes them on, and the pods they come from.
+//!
+//! Not here: whose pods they are (`http`).
+
+use futures::io::AsyncBufReadExt;
+use futures::{StreamExt, stream};
+use http::Request;
+use serde_json::Value;
+
+use super::Inner;
+use super::call::{Call, DISCOVERY_DEADLINE, GET_DEADLINE};
+use crate::model::{Object, ObjectId};
+use crate::target::{LogLines, LogRequest, Quoting, Refusal, RefusalKind};
+
+/// Pods of a namespace that are listed.
+const PODS_LIMIT: usize = 500;
+/// Longest line, in bytes; what is longer goes on in another line.
+const MAX_LINE_BYTES: u64 = 16 * 1024;
+/// Most bytes that are asked for of a log that ends.
+const MAX_LOG_BYTES: usize = 4 * 1024 * 1024;
+
+impl Inner {
+    /// Lists the pods of a namespace.
+    pub(super) async fn pods(&self, namespace: &str) -> Result<Vec<Object>, Refusal> {
+        let path = format!("/api/v1/namespaces/{namespace}/pods?limit={PODS_LIMIT}");
+        let (_, list) = self.call(Call::get(format!("list pods in {namespace}"), path, DISCOVERY_DEADLINE)).await?;
+        let items = list.get("items").and_then(Value::as_array).into_iter().flatten();
+        Ok(items.filter_map(|item| Object::from_value(item.clone())).collect())
+    }
+
+    /// Opens the log of a container. Only the opening has a deadline: a log that is followed ends with its container.
+    pub(super) async fn log(&self, request: &LogRequest) -> Result<LogLines, Refusal> {
+        let LogRequest { namespace, pod, container, tail, since_seconds, .. } = request;
+        let id = ObjectId::new("", "Pod", namespace, pod);
+        let attempt = format!("read the log of {container} in {id}");
+        let mut uri = format!(
+            "/api/v1/namespaces/{namespace}/pods/{pod}/log?container={container}&timestamps=true&tailLines={tail}"
+        );
+        if let Some(seconds) = since_seconds {
+            uri.push_str(&format!("&sinceSeconds={seconds}"));
+        }
+        if request.previous {
+            uri.push_str("&previous=true");
+        }
+        if request.follow {
+            uri.push_str("&follow=true");
+        } else {
+            uri.push_str(&format!("&limitBytes={MAX_LOG_BYTES}"));
+        }
+        let broken = |kind, what: String| Refusal::new(kind, format!("{attempt}: {what}"));
+        let request = Request::builder()
+            .uri(uri)
+            .body(Vec::new())
+            .map_err(|error| broken(RefusalKind::Server, error.to_string()))?;
+        let client = self.client();
+        let opened = tokio::time::timeout(GET_DEADLINE / self.patience.haste, client.request_stream(request)).await;
+        let lines = match opened {
+            // Behind the API server stands the node of the pod, so that this says nothing about the API server.
+            Err(_) => return Err(broken(RefusalKind::Server, "the node of the pod did not answer".to_owned())),
+            Ok(Err(kube::Error::Api(status))) => {
+                let value = serde_json::to_value(&status).unwrap_or(Value::Null);
+                return Err(Refusal::from_status(&attempt, status.code, &value, Quoting::Allowed));
+            }
+            Ok(Err(error)) => return Err(broken(RefusalKind::Server, crate::base::chain(&error))),
+            Ok(Ok(lines)) => lines,
+        };
+        let read = stream::unfold(Box::pin(lines), |mut lines| async {
+            let mut line = Vec::new();
+            let mut limited = futures::AsyncReadExt::take(&mut lines, MAX_LINE_BYTES);
+            // A log that breaks off has ended; what came until then is what there is.
+            match limited.read_until(b'\n', &mut line).await {
+                Ok(0) | Err(_) => None,
+                Ok(_) => Some((String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned(), lines)),
+            }
+        });
+        Ok(read.boxed())
+    }
+}
