@@ -211,3 +211,81 @@ fn follow(opened: Vec<Opened>, secrets: Arc<Secrets>) -> axum::response::Respons
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"))];
     (StatusCode::OK, kind, Body::from_stream(lines)).into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::SecretValue;
+    use crate::target::scripted::Scripted;
+
+    fn object(kind: &str, name: &str, owner: &str, app: Option<&str>) -> Object {
+        let labels = app.map_or(json!({}), |app| json!({"rewild.dev/app": app}));
+        let owners: Vec<Value> = owner
+            .split_once('/')
+            .map(|(kind, name)| json!({"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": owner, "controller": true}))
+            .into_iter()
+            .collect();
+        let containers = json!([{"name": "web"}, {"name": "side"}]);
+        Object::from_value(json!({"apiVersion": "apps/v1", "kind": kind,
+            "metadata": {"name": name, "namespace": "blog", "labels": labels, "ownerReferences": owners},
+            "spec": {"initContainers": [{"name": "setup"}], "containers": containers}}))
+        .unwrap()
+    }
+
+    fn target() -> Scripted {
+        let owners = [
+            object("Deployment", "web", "", Some("blog")),
+            object("ReplicaSet", "web-1", "Deployment/web", None),
+            object("StatefulSet", "other", "", Some("shop")),
+            object("Knot", "knot", "Knot/knot", None),
+        ];
+        Scripted {
+            pods: vec![
+                object("Pod", "web-1-b", "ReplicaSet/web-1", None),
+                object("Pod", "web-1-a", "ReplicaSet/web-1", None),
+                object("Pod", "other-0", "StatefulSet/other", None),
+                object("Pod", "knot-0", "Knot/knot", None),
+                object("Pod", "stray", "", None),
+            ],
+            objects: owners.into_iter().map(|owner| (owner.id(), Ok(owner))).collect(),
+            logs: [("web-1-a/web", ["2 b the-password", "4 d"]), ("web-1-b/web", ["1 a", "3 c"])]
+                .map(|(key, lines)| (key.to_owned(), lines.map(str::to_owned).to_vec()))
+                .into(),
+            ..Scripted::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pod_is_of_the_app_that_owns_it_however_far() {
+        let app = AppName::parse("blog").unwrap();
+        let pods = pods_of(&app, "blog", &target()).await.unwrap();
+        assert_eq!(names(&pods), ["web-1-a", "web-1-b"]);
+        let read = |wanted: Wanted| {
+            let requests = requests(&pods, "blog", &wanted);
+            requests.into_iter().map(|it| format!("{}/{} {}", it.pod, it.container, it.tail)).collect::<Vec<_>>()
+        };
+        assert_eq!(read(Wanted::default()).len(), 6);
+        let one = Wanted { pod: Some("web-1-b".into()), tail: 90_000, ..Wanted::default() };
+        assert_eq!(read(one), ["web-1-b/setup 10000", "web-1-b/web 10000", "web-1-b/side 10000"]);
+        let side = Wanted { container: Some("side".into()), ..Wanted::default() };
+        assert_eq!(read(side), ["web-1-a/side 100", "web-1-b/side 100"]);
+    }
+
+    #[tokio::test]
+    async fn lines_of_all_pods_stand_in_order_of_time_without_secrets() {
+        let mut secrets = Secrets::new();
+        secrets.insert("apps.blog.password", SecretValue::new("the-password".into()));
+        secrets.insert("apps.blog.port", SecretValue::new("a".into()));
+        let app = AppName::parse("blog").unwrap();
+        let target = target();
+        let pods = pods_of(&app, "blog", &target).await.unwrap();
+        let (opened, failed) = open(requests(&pods, "blog", &Wanted::default()), &target).await;
+        assert_eq!((opened.len(), failed.len()), (6, 0));
+        let body = gather(opened, &secrets, &failed).await.into_body();
+        let body: Value = serde_json::from_slice(&axum::body::to_bytes(body, 10_000).await.unwrap()).unwrap();
+        let messages: Vec<&str> =
+            body["logs"].as_array().unwrap().iter().map(|line| line["message"].as_str().unwrap()).collect();
+        assert_eq!(messages, ["a", "b (hidden)", "c", "d"]);
+        assert_eq!((&body["pod"], &body["logs"][1]["container"]), (&json!("web-1-a"), &json!("web")));
+    }
+}

@@ -141,6 +141,13 @@ impl Home {
         self.run(directory, env!("CARGO_BIN_EXE_wild"), &line.split_whitespace().collect::<Vec<_>>())
     }
 
+    /// Returns a command of ours that is still to be started.
+    pub(crate) fn wild_command(&self, line: &str) -> Command {
+        let mut command = self.environment(Path::new(env!("CARGO_BIN_EXE_wild")));
+        command.args(line.split_whitespace()).current_dir(self.path("home.git"));
+        command
+    }
+
     /// Types a command of ours in the instance, without the word `wild`, and returns what it printed.
     ///
     /// # Panics

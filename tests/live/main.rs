@@ -26,6 +26,7 @@ mod hands;
 mod home;
 mod input;
 mod leaving;
+mod logs;
 mod merges;
 mod oracle;
 mod order;

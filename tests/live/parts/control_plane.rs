@@ -21,6 +21,11 @@ use super::ports::HeldPort;
 use super::process::{Process, command};
 use super::{START_DEADLINE, Scratch, audit, caretaker, fail, part, pki, try_until};
 
+/// Where the node listens: not where its port is held for it, because kwok shares a port with nobody.
+const NODE_IP: &str = "127.0.0.2";
+/// What tells the node where the logs of containers are.
+const LOGS_FILE: &str = "logs.yaml";
+
 /// What runs in a control plane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
@@ -84,9 +89,9 @@ impl ControlPlane {
 
     fn start_parts(shape: Shape, program: &Path, kwok: &Path) -> Result<Self, String> {
         let scratch = Scratch::new("control-plane")?;
-        let ports = (0..3).map(|_| HeldPort::take()).collect::<Result<Vec<_>, _>>()?;
+        let ports = (0..4).map(|_| HeldPort::take()).collect::<Result<Vec<_>, _>>()?;
         let numbers: Vec<u16> = ports.iter().map(HeldPort::number).collect();
-        let [server, etcd, peer] = numbers.as_slice() else { return Err("three ports were taken".to_owned()) };
+        let [server, etcd, peer, _] = numbers.as_slice() else { return Err("four ports were taken".to_owned()) };
         let credentials = pki::write(&scratch.path().join("pki"))?;
         for (name, user) in [("kubeconfig", "admin"), ("kubeconfig-wild", audit::USER)] {
             private(scratch.path(), name, &kubeconfig(scratch.path(), *server, user))
@@ -128,8 +133,21 @@ impl ControlPlane {
         let scheduler: Vec<String> = std::iter::once(kubeconfig.clone()).chain(both.map(str::to_owned)).collect();
         let stages = ["node-fast", "pod-fast", "pod-chaos"]
             .map(|stage| format!("--config={}/stages/{stage}.yaml", kwok.display()));
-        let fixed = ["--manage-all-nodes=true", "--node-lease-duration-seconds=40", "--node-port=0"];
-        let nodes: Vec<String> = std::iter::once(kubeconfig).chain(stages).chain(fixed.map(str::to_owned)).collect();
+        let port = self.ports.get(3).map_or(0, HeldPort::number);
+        // The API server asks the node for logs, over TLS and at the address that the node says.
+        private(self.scratch.path(), LOGS_FILE, &logs(&self.log_file()))
+            .map_err(|error| format!("write {LOGS_FILE}: {error}"))?;
+        let kubelet = [
+            format!("--config={}/{LOGS_FILE}", self.scratch.path().display()),
+            format!("--node-port={port}"),
+            format!("--node-ip={NODE_IP}"),
+            format!("--server-address={NODE_IP}:{port}"),
+            format!("--tls-cert-file={}", at("server.crt")),
+            format!("--tls-private-key-file={}", at("server.key")),
+        ];
+        let fixed = ["--manage-all-nodes=true", "--node-lease-duration-seconds=40"];
+        let nodes: Vec<String> =
+            std::iter::once(kubeconfig).chain(stages).chain(fixed.map(str::to_owned)).chain(kubelet).collect();
         self.processes.push(run(&self.scratch, &self.program, "kube-controller-manager", &manager)?);
         self.processes.push(run(&self.scratch, &self.program, "kube-scheduler", &scheduler)?);
         let mut kwok = command(&kwok.join("kwok"), self.scratch.path());
@@ -188,6 +206,11 @@ impl ControlPlane {
     pub(crate) fn address(&self) -> String {
         let port = self.ports.first().map_or(0, HeldPort::number);
         format!("https://127.0.0.1:{port}")
+    }
+
+    /// Returns the file that the node takes for the log of every container.
+    pub(crate) fn log_file(&self) -> PathBuf {
+        self.scratch.path().join("containers.log")
     }
 
     /// Returns the address of the store of the API server, which asks nobody who he is.
@@ -346,6 +369,12 @@ fn kubeconfig(directory: &Path, port: u16, user: &str) -> String {
         "current-context": "test",
     })
     .to_string()
+}
+
+fn logs(file: &Path) -> String {
+    let spec = json!({"logs": [{"logsFile": file, "follow": true}]});
+    json!({"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "ClusterLogs", "metadata": {"name": "all"}, "spec": spec})
+        .to_string()
 }
 
 fn node() -> Value {
