@@ -53,7 +53,7 @@ pub(super) struct Init {
     #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
     /// Directory of the repository in which the instance lives, so that several share one repository.
-    #[arg(long, value_name = "PATH", default_value = "")]
+    #[arg(long, value_name = "PATH", default_value = "", hide_default_value = true)]
     subdirectory: Subdirectory,
     /// Makes a repository without a work tree: people clone and push, the daemon commits.
     #[arg(long)]

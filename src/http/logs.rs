@@ -67,7 +67,7 @@ pub(super) async fn logs(
     };
     let refused = |refusal: Refusal| Problem::new(502, what(), refusal.message, format!("wild app status {app}"));
     let pods = pods_of(&app, &state.namespace, target.as_ref()).await.map_err(refused)?;
-    let requests = requests(&pods, &state.namespace, &wanted);
+    let mut requests = requests(&pods, &state.namespace, &wanted);
     if requests.is_empty() {
         let because = match (&wanted.pod, &wanted.container) {
             (None, None) => format!("{app} has no pods now"),
@@ -76,7 +76,11 @@ pub(super) async fn logs(
         return Err(Problem::new(404, what(), because, format!("wild app tree {app}")));
     }
     let secrets = handle.instance().secrets.read().map_err(pipeline::Error::from)?;
-    let (opened, failed) = open(requests, target.as_ref()).await;
+    let more = requests.split_off(requests.len().min(CONTAINERS_LIMIT)).len();
+    let (opened, mut failed) = open(requests, target.as_ref()).await;
+    if more > 0 {
+        failed.push(format!("{more} more containers are not read; choose with --pod or --container"));
+    }
     if let (true, Some(why)) = (opened.is_empty(), failed.first()) {
         return Err(Problem::new(502, what(), why.clone(), format!("wild app tree {app}")));
     }
@@ -157,7 +161,6 @@ fn requests(pods: &[Object], namespace: &str, wanted: &Wanted) -> Vec<LogRequest
             follow: wanted.follow,
         }));
     }
-    requests.truncate(CONTAINERS_LIMIT);
     requests
 }
 
