@@ -36,7 +36,7 @@
 //! | 11 | `plan` | a snapshot becomes a plan | 1–10 |
 //! | 12 | `git` | the only user of libgit2 and of the git program | 1–4 |
 //! | 13 | `settings` | the daemon's settings, secrets.yaml, keys, locks, entropy | 1–4 |
-//! | 14 | `store` | operations, outcomes, inventory, events, statuses in SQLite | 1 2 |
+//! | 14 | `store` | operations, outcomes, inventory, archive, events, statuses in SQLite | 1 2 |
 //! | 15 | `target` | a Kubernetes cluster: writes, watches, refusals | 1–4 10 |
 //! | 16 | `forge` | commit statuses on a forge | 1 2 |
 //! | 17 | `observe` | a committed revision and the live state become a snapshot | 1–16 |
@@ -72,7 +72,8 @@
 //! - Modules 1–11 have no I/O. `plan` never sees a secret value, only digests. `apply` never decides, `observe` never writes,
 //!   `broadcast` never delays or fails a pass.
 //! - No commit on the deployed branch without compare-and-swap, no conflict marker on it ever.
-//! - No object is written before it is in the inventory; none is deleted that the plan did not list with its uid.
+//! - No object is written before it is in the inventory; none is deleted that the plan did not list with its uid, or before it is in the
+//!   archive. No claim is deleted before its volume is told to stay, unless a person waived that.
 //! - Doubt never deletes: unknown, unreachable, partial and empty are four different states, and none of them means "not wanted".
 //! - No secret in git, arguments, environment of children, logs, errors, plans, events or metrics.
 //! - No status says healthy before health was seen.

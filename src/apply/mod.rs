@@ -12,17 +12,20 @@ use futures::{StreamExt, stream};
 
 use crate::base::Timestamp;
 use crate::base::limits::MAX_MESSAGE_CHARS;
-use crate::model::{Effect, ErrorClass, Object, Outcome, SecretPayloads};
+use crate::model::{Effect, ErrorClass, HeldVolume, Object, Outcome, SecretPayloads};
 use crate::plan::{
-    Action, Blocked, ConflictVerdict, Force, Plan, Propagation, Recreate, Verb, conflict_verdict, without,
+    self, Action, Blocked, ConflictVerdict, Extras, Force, Plan, Propagation, Recreate, Verb, archive,
+    conflict_verdict, volume, without,
 };
 use crate::target::{
-    ApplyRequest, DeleteRequest, Deletion, Dependents, FieldConflict, FreeRequest, Kind, Mode, Ownership, Refusal,
-    RefusalKind, Target, Written, with_values,
+    ApplyRequest, DeleteRequest, Deletion, Dependents, FieldConflict, FreeRequest, Kind, Mode, Ownership, PatchRequest,
+    Refusal, RefusalKind, Target, VolumeChange, VolumeRequest, Written, with_values,
 };
 
 /// Calls of one stage that are prepared side by side; the target has a limit of its own over all apps.
 const STAGE_WIDTH: usize = 16;
+/// How often an object that changes meanwhile is read again to take what editors hold as well.
+const OWNERSHIP_ROUNDS: usize = 3;
 /// How long until it is noted again which Jobs have run, where that failed.
 const NOTE_PAUSE: Duration = Duration::from_secs(10);
 
@@ -62,11 +65,33 @@ impl Applied {
     }
 }
 
-/// Is told of each outcome as it arrives.
+/// What has to be remembered before the target is changed: nobody could tell afterwards.
+#[derive(Clone, Copy, Debug)]
+pub enum Kept<'a> {
+    /// An object that is about to be deleted, as `plan::archive` leaves it.
+    Object(&'a Object),
+    /// A volume that is about to be told to stay.
+    Volume(&'a HeldVolume),
+}
+
+/// What a sink answers, after a while.
+pub type Noted<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Is told what to remember before a deletion, and of each outcome as it arrives.
 pub trait Sink: Sync {
+    /// Keeps something; what could not be kept is not deleted.
+    fn keep<'a>(&'a self, action: &'a Action, kept: Kept<'a>) -> Noted<'a, Result<(), String>>;
     /// Takes in the outcome of an action.
-    fn outcome<'a>(&'a self, action: &'a Action, outcome: &'a Outcome)
-    -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+    fn outcome<'a>(&'a self, action: &'a Action, outcome: &'a Outcome) -> Noted<'a, ()>;
+}
+
+/// What every call needs.
+#[derive(Clone, Copy)]
+struct Hands<'a> {
+    marks: &'a [(String, String)],
+    target: &'a dyn Target,
+    secrets: &'a SecretPayloads,
+    sink: &'a dyn Sink,
 }
 
 /// Carries out a plan.
@@ -81,6 +106,7 @@ pub async fn apply(
     secrets: &SecretPayloads,
     sink: &dyn Sink,
 ) -> Applied {
+    let hands = Hands { marks, target, secrets, sink };
     let mut walk = Walk { outcomes: vec![None; plan.actions.len()], stopped: None };
     if let Err(refusal) = grow(plan, target).await {
         walk.stopped = Some(refusal);
@@ -96,7 +122,7 @@ pub async fn apply(
                 async move {
                     let answered = match held {
                         Some(why) => (action, skipped(action, &why), None),
-                        None => send(action, marks, target, secrets).await,
+                        None => send(action, hands).await,
                     };
                     // Here and not where the answers are gathered, so that no other call of the stage stands still meanwhile.
                     sink.outcome(action, &answered.1).await;
@@ -163,13 +189,24 @@ async fn grow(plan: &Plan, target: &dyn Target) -> Result<(), Refusal> {
     target.grow_apply_set(&kinds, &namespaces).await
 }
 
-async fn send<'a>(
-    action: &'a Action,
-    marks: &[(String, String)],
-    target: &dyn Target,
-    secrets: &SecretPayloads,
-) -> (&'a Action, Outcome, Option<Refusal>) {
-    let answer = match &action.verb {
+async fn send<'a>(action: &'a Action, hands: Hands<'_>) -> (&'a Action, Outcome, Option<Refusal>) {
+    match call(action, hands).await {
+        Ok(outcome) => (action, outcome, None),
+        Err(refusal) => {
+            let said = match refusal.kind {
+                RefusalKind::Invalid(_) | RefusalKind::Immutable(_) => plan::with_place(action, &refusal.message),
+                _ => refusal.message.clone(),
+            };
+            let failed = outcome(action, Effect::Failed, short(&said));
+            let failed = Outcome { error: Some(refusal.class()), ..failed };
+            (action, failed, Some(refusal))
+        }
+    }
+}
+
+async fn call(action: &Action, hands: Hands<'_>) -> Result<Outcome, Refusal> {
+    let Hands { marks, target, secrets, .. } = hands;
+    match &action.verb {
         Verb::Apply { payload, force } => {
             let ownership = match force {
                 Force::Yes => Ownership::Take,
@@ -183,9 +220,10 @@ async fn send<'a>(
                 mode: Mode::Write,
                 hash: action.hash.clone(),
             };
-            write(action, request, marks, target).await
+            write(action, request, hands).await
         }
         Verb::Delete { propagation } => {
+            keep(action, hands).await?;
             target.delete(&delete_request(action, marks, dependents(*propagation))).await.map(|deletion| {
                 let message = match deletion {
                     Deletion::Gone => "gone",
@@ -204,41 +242,116 @@ async fn send<'a>(
             let request = FreeRequest { namespace, uid, finalizers: finalizers.clone() };
             target.free(&request).await.map(|()| outcome(action, Effect::Deleted, "freed".to_owned()))
         }
-    };
-    match answer {
-        Ok(outcome) => (action, outcome, None),
-        Err(refusal) => {
-            let failed = outcome(action, Effect::Failed, short(&refusal.message));
-            let failed = Outcome { error: Some(refusal.class()), ..failed };
-            (action, failed, Some(refusal))
+        Verb::Hold { volume } => {
+            hands.sink.keep(action, Kept::Volume(volume)).await.map_err(|why| unkept(action, &why))?;
+            change(action, volume, VolumeChange::Retain, target).await
+        }
+        Verb::Return { volume } => {
+            let claim = volume::claim_of(volume);
+            let offer = VolumeChange::Offer { namespace: claim.namespace, claim: claim.name };
+            change(action, volume, offer, target).await?;
+            target.bring_back(&volume::again(volume)).await?;
+            Ok(outcome(action, Effect::Created, "it is back".to_owned()))
+        }
+        Verb::LetGo { volume } => {
+            let policy = VolumeChange::Policy(volume.policy.clone());
+            change(action, volume, policy, target).await
         }
     }
 }
 
-/// Sends an apply. What the plan attached to the action says what follows where fields belong to others or cannot be changed.
-async fn write(
+/// Changes a volume.
+async fn change(
     action: &Action,
-    request: ApplyRequest,
-    marks: &[(String, String)],
+    volume: &HeldVolume,
+    change: VolumeChange,
     target: &dyn Target,
 ) -> Result<Outcome, Refusal> {
+    let request = VolumeRequest { name: volume.name.clone(), uid: volume.uid.clone(), change };
+    target.change_volume(&request).await.map(|()| outcome(action, Effect::Configured, action.reason.clone()))
+}
+
+/// Keeps an object that is about to be deleted. One that is gone, or another one by now, is not deleted by us and not kept.
+async fn keep(action: &Action, hands: Hands<'_>) -> Result<(), Refusal> {
+    let (id, api_version) = (&action.object, action.api_version.as_str());
+    let live = match archive::is_sealed(id) {
+        true => hands.target.metadata(id, api_version).await?,
+        false => hands.target.get(id, api_version).await?,
+    };
+    let is_meant =
+        |live: &Object| live.at(&["metadata", "uid"]).and_then(serde_json::Value::as_str) == action.uid.as_deref();
+    let Some(live) = live.filter(is_meant) else { return Ok(()) };
+    let kept = archive::kept(&live, id, api_version);
+    hands.sink.keep(action, Kept::Object(&kept)).await.map_err(|why| unkept(action, &why))
+}
+
+fn unkept(action: &Action, why: &str) -> Refusal {
+    let message = format!("nothing was done to {}, because what it was could not be kept: {why}", action.object);
+    Refusal::new(RefusalKind::Server, message)
+}
+
+/// Sends an apply. What the plan attached to the action says what follows where fields belong to others or cannot be changed.
+async fn write(action: &Action, request: ApplyRequest, hands: Hands<'_>) -> Result<Outcome, Refusal> {
+    let target = hands.target;
+    if action.extras == Extras::Remove {
+        take_additions(action, target).await?;
+    }
     if let Recreate::Now(propagation) = action.recreate
         && action.uid.is_some()
     {
         let note = "it runs once for each revision".to_owned();
-        return make_anew(action, request, marks, target, (propagation, note)).await;
+        return make_anew(action, request, hands, (propagation, note)).await;
     }
-    let refusal = match target.apply(&request).await {
-        Ok(answer) => return Ok(written(action, answer, String::new())),
+    let sent = match target.apply(&request).await {
+        Err(refusal) if refusal.kind == RefusalKind::OldEntries => renew(action, &request, target, refusal).await,
+        sent => sent,
+    };
+    let refusal = match sent {
+        Ok(answer) => return Ok(kept(action, answer, target, String::new()).await),
         Err(refusal) => refusal,
     };
     match &refusal.kind {
         RefusalKind::Conflict(fields) if request.ownership == Ownership::Respect && !fields.is_empty() => {
-            settle(action, request, fields, target).await
+            match action.uid {
+                Some(_) => settle(action, request, fields, target).await,
+                None => Err(made_meanwhile(action, fields)),
+            }
         }
-        RefusalKind::Immutable(_) => replace(action, request, marks, target, refusal).await,
+        RefusalKind::Immutable(_) => replace(action, request, hands, refusal).await,
+        RefusalKind::Invalid(fields) if action.uid.is_some() => {
+            make_room(action, request, target, (fields, &refusal)).await
+        }
         _ => Err(refusal),
     }
+}
+
+/// Says that an object which was to be made is there: whoever made it since the plan owns it until the next look.
+fn made_meanwhile(action: &Action, fields: &[FieldConflict]) -> Refusal {
+    let message = format!("apply {}: it was not there, and {} made it meanwhile", action.object, managers(fields));
+    Refusal::new(RefusalKind::Changed, message)
+}
+
+/// Returns the names of those who hold fields.
+fn managers(fields: &[FieldConflict]) -> String {
+    let names: BTreeSet<&str> = fields.iter().map(|field| field.manager.as_str()).collect();
+    names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// Sends an apply once more after all managers hold their fields in the version that is sent.
+async fn renew(
+    action: &Action,
+    request: &ApplyRequest,
+    target: &dyn Target,
+    refusal: Refusal,
+) -> Result<Written, Refusal> {
+    let live = target.metadata(&action.object, &action.api_version).await?;
+    let metadata = live.as_ref().and_then(Object::metadata);
+    let Some(steps) = metadata.and_then(|it| plan::in_one_version(it, &action.api_version)) else {
+        return Err(refusal);
+    };
+    let (id, api_version) = (action.object.clone(), action.api_version.clone());
+    target.patch(&PatchRequest { id, api_version, steps }).await?;
+    target.apply(request).await
 }
 
 /// Sends an apply once more, by the plan's rule about the managers that hold some of its fields.
@@ -252,8 +365,7 @@ async fn settle(
         return Ok(outcome(action, Effect::Failed, String::new()));
     };
     let named: Vec<(&str, &str)> = fields.iter().map(|field| (field.field.as_str(), field.manager.as_str())).collect();
-    let managers: BTreeSet<&str> = named.iter().map(|(_, manager)| *manager).collect();
-    let names = managers.into_iter().collect::<Vec<_>>().join(", ");
+    let names = managers(fields);
     let (ownership, leaves_out, note) = match conflict_verdict(&payload, &action.yields, &named) {
         ConflictVerdict::TakeOver { leaves_out } => {
             (Ownership::Take, leaves_out, format!("takes fields over from {names}"))
@@ -267,15 +379,70 @@ async fn settle(
     let mut payload = payload;
     without(&mut payload, &leaves_out);
     let answer = target.apply(&ApplyRequest { ownership, body: payload.to_value(), ..request }).await?;
-    Ok(written(action, answer, short(&note)))
+    Ok(kept(action, answer, target, short(&note)).await)
+}
+
+/// Sends an apply once more after what others and the server itself put beside our fields was taken out, if that is what the server refused.
+async fn make_room(
+    action: &Action,
+    request: ApplyRequest,
+    target: &dyn Target,
+    (fields, refusal): (&[String], &Refusal),
+) -> Result<Outcome, Refusal> {
+    // The values of a Secret are read by nobody.
+    if fields.is_empty() || (action.object.group.is_empty() && action.object.kind == "Secret") {
+        return Err(refusal.clone());
+    }
+    let live = target.get(&action.object, &action.api_version).await?;
+    let Some(steps) = live.and_then(|live| plan::make_room(&live, &request.body, fields)) else {
+        return Err(refusal.clone());
+    };
+    let (id, api_version) = (action.object.clone(), action.api_version.clone());
+    target.patch(&PatchRequest { id, api_version, steps }).await?;
+    let answer = target.apply(&ApplyRequest { ownership: Ownership::Take, ..request }).await?;
+    Ok(kept(action, answer, target, format!("takes out what stood beside {}", fields.join(", "))).await)
+}
+
+/// Makes ours what editors added to an object, so that the apply that follows takes it away.
+async fn take_additions(action: &Action, target: &dyn Target) -> Result<(), Refusal> {
+    let mut failed = None;
+    for _ in 0..OWNERSHIP_ROUNDS {
+        let live = target.metadata(&action.object, &action.api_version).await?;
+        let Some(steps) = live.as_ref().and_then(Object::metadata).and_then(plan::taken_additions) else {
+            return Ok(());
+        };
+        let (id, api_version) = (action.object.clone(), action.api_version.clone());
+        match target.patch(&PatchRequest { id, api_version, steps }).await {
+            Ok(()) => return Ok(()),
+            Err(refusal) => failed = Some(refusal),
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+/// Takes in the answer to an apply; what editors hold beside us is ours alone from then on. A later write of the object does that where this
+/// one cannot.
+async fn kept(action: &Action, answer: Written, target: &dyn Target, message: String) -> Outcome {
+    let patch = |object: &Object| object.metadata().and_then(|it| plan::sole_ownership(it, action.extras));
+    let mut steps = patch(&answer.object);
+    for _ in 0..OWNERSHIP_ROUNDS {
+        let Some(found) = steps.take() else { break };
+        let (id, api_version) = (action.object.clone(), action.api_version.clone());
+        let request = PatchRequest { id, api_version, steps: found };
+        let Err(refusal) = target.patch(&request).await else { break };
+        tracing::debug!(error = %refusal, "fields are still held by an editor as well");
+        // A controller wrote its status meanwhile, or the object is gone.
+        let now = target.metadata(&action.object, &action.api_version).await.ok().flatten();
+        steps = now.as_ref().and_then(patch);
+    }
+    written(action, answer, message)
 }
 
 /// Deletes an object and makes it anew, where the plan allows that and the server would take the new one.
 async fn replace(
     action: &Action,
     request: ApplyRequest,
-    marks: &[(String, String)],
-    target: &dyn Target,
+    hands: Hands<'_>,
     refusal: Refusal,
 ) -> Result<Outcome, Refusal> {
     let propagation = match &action.recreate {
@@ -295,21 +462,22 @@ async fn replace(
             return Ok(held(action, "RecreateNeedsApproval", &message));
         }
     };
-    if let Err(refused) = target.try_create(&request).await {
+    if let Err(refused) = hands.target.try_create(&request).await {
         let message = format!("{}; it was not deleted to be made anew: {}", refusal.message, refused.message);
         return Err(Refusal { message, ..refused });
     }
-    make_anew(action, request, marks, target, (propagation, "a field of it cannot be changed".to_owned())).await
+    make_anew(action, request, hands, (propagation, "a field of it cannot be changed".to_owned())).await
 }
 
 /// Deletes an object and makes it anew.
 async fn make_anew(
     action: &Action,
     request: ApplyRequest,
-    marks: &[(String, String)],
-    target: &dyn Target,
+    hands: Hands<'_>,
     (propagation, note): (Propagation, String),
 ) -> Result<Outcome, Refusal> {
+    let Hands { marks, target, .. } = hands;
+    keep(action, hands).await?;
     let deletion = target.delete(&delete_request(action, marks, dependents(propagation))).await?;
     if deletion == Deletion::Begun {
         let message = "its deletion has begun; it is made anew when it is gone".to_owned();
@@ -387,12 +555,88 @@ mod tests {
             stage: 0,
             after: Vec::new(),
             reason: String::new(),
-            uid: None,
+            uid: Some("u".into()),
             hash: String::new(),
             source: String::new(),
             yields: Yields::default(),
             recreate: Recreate::Never("nobody said so"),
+            extras: Extras::Leave,
         }
+    }
+
+    /// Remembers what it is to keep, unless it cannot.
+    #[derive(Default)]
+    struct Keeper {
+        kept: std::sync::Mutex<Vec<String>>,
+        fails: bool,
+    }
+
+    impl Sink for Keeper {
+        fn keep<'a>(&'a self, action: &'a Action, kept: Kept<'a>) -> Noted<'a, Result<(), String>> {
+            let what = match kept {
+                Kept::Object(object) => object.kind().to_owned(),
+                Kept::Volume(volume) => format!("volume {} {}", volume.name, volume.policy),
+            };
+            self.kept.lock().unwrap().push(format!("{what} {}", action.object.short()));
+            Box::pin(async { if self.fails { Err("the disk is full".to_owned()) } else { Ok(()) } })
+        }
+
+        fn outcome<'a>(&'a self, _action: &'a Action, _outcome: &'a Outcome) -> Noted<'a, ()> {
+            Box::pin(async {})
+        }
+    }
+
+    async fn sent(action: &Action, target: &Scripted, sink: &Keeper) -> Outcome {
+        let hands = Hands { marks: &[], target, secrets: &SecretPayloads::default(), sink };
+        send(action, hands).await.1
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_kept_is_not_deleted() {
+        let verb = Verb::Delete { propagation: Propagation::Background };
+        let action = Action { verb, uid: Some("u".into()), ..action(Force::No) };
+        let live = |uid: &str| {
+            let live = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "uid": uid}});
+            let objects = [(action.object.clone(), Ok(Object::from_value(live).unwrap()))];
+            Scripted { objects: objects.into(), ..Scripted::default() }
+        };
+        for (uid, fails, expected) in [
+            ("u", false, (Effect::Deleted, vec!["Deployment Deployment/a"], 1)),
+            ("u", true, (Effect::Failed, vec!["Deployment Deployment/a"], 0)),
+            ("another", true, (Effect::Deleted, vec![], 1)),
+        ] {
+            let (keeper, target) = (Keeper { fails, ..Keeper::default() }, live(uid));
+            let outcome = sent(&action, &target, &keeper).await;
+            let deleted = target.deleted.lock().unwrap().len();
+            let kept = keeper.kept.lock().unwrap().clone();
+            assert_eq!((outcome.effect, kept.iter().map(String::as_str).collect(), deleted), expected, "{uid} {fails}");
+        }
+    }
+
+    fn volume() -> HeldVolume {
+        let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data", "namespace": "blog"}, "spec": {}});
+        let claim = Object::from_value(claim).unwrap();
+        let [since, until] = [1, 2].map(Timestamp);
+        let (name, uid, policy) = ("pv-1".into(), "v".into(), "Delete".into());
+        HeldVolume { name, uid, policy, claim, since, until, stage: crate::model::HoldStage::Held }
+    }
+
+    #[tokio::test]
+    async fn a_volume_is_remembered_before_it_is_told_to_stay_and_offered_before_its_claim_comes_back() {
+        let action = |verb| Action { verb, ..action(Force::No) };
+        let said = |target: &Scripted| target.volumes.lock().unwrap().clone();
+        let (hold, target) = (action(Verb::Hold { volume: volume() }), Scripted::default());
+        let full = Keeper { fails: true, ..Keeper::default() };
+        assert_eq!(sent(&hold, &target, &full).await.effect, Effect::Failed);
+        assert_eq!(said(&target), Vec::<String>::new());
+        assert_eq!(sent(&hold, &target, &Keeper::default()).await.effect, Effect::Configured);
+        let back = action(Verb::Return { volume: volume() });
+        assert_eq!(sent(&back, &target, &Keeper::default()).await.effect, Effect::Created);
+        let go = action(Verb::LetGo { volume: volume() });
+        assert_eq!(sent(&go, &target, &Keeper::default()).await.effect, Effect::Configured);
+        let offer = r#"pv-1 Offer { namespace: "blog", claim: "data" }"#;
+        assert_eq!(said(&target), ["pv-1 Retain", offer, "claim data", r#"pv-1 Policy("Delete")"#]);
     }
 
     fn conflict(manager: &str) -> Result<Written, Refusal> {
@@ -413,9 +657,18 @@ mod tests {
         expected_sent: &[Ownership],
     ) {
         let target = Scripted { applies: std::sync::Mutex::new(answers.into()), ..Scripted::default() };
-        let (_, outcome, _) = send(&action(force), &[], &target, &SecretPayloads::default()).await;
+        let outcome = sent(&action(force), &target, &Keeper::default()).await;
         assert_eq!((outcome.effect, outcome.message.as_str()), expected);
         assert_eq!(*target.sent.lock().unwrap(), expected_sent);
+    }
+
+    #[tokio::test]
+    async fn what_somebody_made_since_the_plan_is_left_alone() {
+        let target = Scripted { applies: std::sync::Mutex::new([conflict("helm")].into()), ..Scripted::default() };
+        let outcome = sent(&Action { uid: None, ..action(Force::No) }, &target, &Keeper::default()).await;
+        let said = "apply Deployment.apps n/a: it was not there, and helm made it meanwhile";
+        assert_eq!((outcome.effect, outcome.message.as_str()), (Effect::Failed, said));
+        assert_eq!(*target.sent.lock().unwrap(), [Ownership::Respect]);
     }
 
     #[tokio::test]
@@ -443,9 +696,55 @@ mod tests {
     async fn replaced(recreate: Recreate, target: Scripted) -> (Effect, String, Vec<String>) {
         let target = Scripted { applies: std::sync::Mutex::new([immutable(), accepted()].into()), ..target };
         let action = Action { recreate, uid: Some("old".into()), ..action(Force::No) };
-        let (_, outcome, _) = send(&action, &[], &target, &SecretPayloads::default()).await;
+        let outcome = sent(&action, &target, &Keeper::default()).await;
         let deleted = target.deleted.lock().unwrap().clone();
         (outcome.effect, outcome.message, deleted)
+    }
+
+    #[tokio::test]
+    async fn what_stands_beside_our_fields_is_taken_out_once_and_what_editors_hold_as_well_is_ours_alone() {
+        let entry = |manager: &str, operation: &str| {
+            let fields = serde_json::json!({"f:spec": {"f:strategy": {"f:type": {}}}});
+            serde_json::json!({"manager": manager, "operation": operation, "fieldsV1": fields})
+        };
+        let metadata = serde_json::json!({"uid": "old", "resourceVersion": "5", "managedFields": [entry("wild", "Apply"), entry("wild", "Update")]});
+        let live = serde_json::json!({"metadata": metadata, "spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {}}}});
+        let live = Object::from_value(live).unwrap();
+        let refused = Refusal::new(RefusalKind::Invalid(vec!["spec.strategy.rollingUpdate".into()]), "no");
+        let answer = accepted().map(|answer| Written { object: live.clone(), ..answer });
+        let target = Scripted {
+            applies: std::sync::Mutex::new([Err(refused), answer].into()),
+            objects: [(action(Force::No).object, Ok(live))].into(),
+            ..Scripted::default()
+        };
+        let mut action = Action { uid: Some("old".into()), ..action(Force::No) };
+        let payload = serde_json::json!({"metadata": {"name": "a"}, "spec": {"strategy": {"type": "Recreate"}}});
+        action.verb = Verb::Apply { payload: Object::from_value(payload).unwrap(), force: Force::No };
+        let outcome = sent(&action, &target, &Keeper::default()).await;
+        assert_eq!(outcome.message, "takes out what stood beside spec.strategy.rollingUpdate");
+        assert_eq!(*target.sent.lock().unwrap(), [Ownership::Respect, Ownership::Take]);
+        let patched = target.patched.lock().unwrap().clone();
+        assert_eq!((patched.len(), &patched[1][2]["path"]), (2, &serde_json::json!("/metadata/managedFields")));
+        assert_eq!(patched[1][2]["value"], serde_json::json!([entry("wild", "Apply")]));
+    }
+
+    #[tokio::test]
+    async fn entries_of_a_version_that_is_gone_are_renewed_once() {
+        let old = || Err(Refusal::new(RefusalKind::OldEntries, "no"));
+        let entry = |version: &str| serde_json::json!({"manager": "other", "apiVersion": version, "fieldsV1": {}});
+        let live = serde_json::json!({"metadata": {"uid": "old", "resourceVersion": "5", "managedFields": [entry("apps/v1beta1")]}});
+        let target = |answers: Vec<Result<Written, Refusal>>| Scripted {
+            applies: std::sync::Mutex::new(answers.into()),
+            objects: [(action(Force::No).object, Ok(Object::from_value(live.clone()).unwrap()))].into(),
+            ..Scripted::default()
+        };
+        let renewed = target(vec![old(), accepted()]);
+        assert_eq!(sent(&action(Force::No), &renewed, &Keeper::default()).await.effect, Effect::Configured);
+        let patched = renewed.patched.lock().unwrap().clone();
+        assert_eq!((patched.len(), &patched[0][2]["value"]), (1, &serde_json::json!([entry("apps/v1")])));
+        let in_vain = target(vec![old(), old()]);
+        assert_eq!(sent(&action(Force::No), &in_vain, &Keeper::default()).await.effect, Effect::Failed);
+        assert_eq!(in_vain.sent.lock().unwrap().len(), 2);
     }
 
     #[tokio::test]
@@ -453,7 +752,7 @@ mod tests {
         let target = Scripted { applies: std::sync::Mutex::new([accepted()].into()), ..Scripted::default() };
         let recreate = Recreate::Now(Propagation::Background);
         let action = Action { recreate, uid: Some("old".into()), ..action(Force::No) };
-        let (_, outcome, _) = send(&action, &[], &target, &SecretPayloads::default()).await;
+        let outcome = sent(&action, &target, &Keeper::default()).await;
         assert_eq!((outcome.effect, outcome.message.as_str()), (Effect::Recreated, "it runs once for each revision"));
         assert_eq!(*target.deleted.lock().unwrap(), ["old"]);
         assert_eq!(*target.sent.lock().unwrap(), [Ownership::Respect]);

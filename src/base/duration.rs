@@ -30,6 +30,11 @@ pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Er
     parse_duration(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is no duration such as 90s, 5m, 2h or 3d")))
 }
 
+/// Reads a duration that may be left out.
+pub fn deserialize_some<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    deserialize(from).map(Some)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

@@ -20,3 +20,11 @@ pub use hash::{Digest, Encoder, sha256};
 pub use path::{PathError, RepoPath};
 pub use schedule::{Schedule, ScheduleError};
 pub use timestamp::Timestamp;
+
+/// Returns a folder of fixtures, of this crate or of that of the pure modules alone, which stands further down.
+#[cfg(test)]
+pub(crate) fn fixtures(name: &str) -> std::path::PathBuf {
+    let mut folders =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|it| it.join("fixtures").join(name));
+    folders.find(|it| it.is_dir()).unwrap()
+}

@@ -59,11 +59,11 @@ pub(super) enum DebugVerb {
 }
 
 /// Runs a verb.
-pub(super) fn run(session: &mut Session<'_>, verb: &DebugVerb) -> Result<ExitCode, CommandError> {
+pub(super) async fn run(session: &mut Session<'_>, verb: &DebugVerb) -> Result<ExitCode, CommandError> {
     match verb {
         DebugVerb::RenderBatch => render_batch(session),
-        DebugVerb::MergeBatch => Ok(merge_batch::batch(session)),
-        DebugVerb::MergeTree { sides, out } => merge_batch::trees(session, sides, out),
+        DebugVerb::MergeBatch => Ok(merge_batch::batch(session).await),
+        DebugVerb::MergeTree { sides, out } => merge_batch::trees(session, sides, out).await,
     }
 }
 

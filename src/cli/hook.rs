@@ -29,7 +29,8 @@ const RUN_HELP: &str = "Examples:
 Exit codes:
   0 the push may go on   2 it is refused";
 
-const INSTALL_HELP: &str = "Sets up a clone so that plain git merges files of apps as wild does:
+const INSTALL_HELP: &str =
+    "Sets up a clone so that plain git merges files of apps, and files that SOPS encrypted, as wild does:
   git fetch && git merge refs/wild/generated/quillblog
 In a bare repository it writes the hooks that check what people push.
 

@@ -12,6 +12,7 @@ use super::error::{CommandError, ExitCode};
 use super::folder::{read_folder, write_folder};
 use super::merge_file::Sides;
 use super::session::Session;
+use super::sops_keys::sops_keys;
 use crate::base::RepoPath;
 use crate::merge::{self, Rules, Three};
 use crate::model::FileTree;
@@ -27,13 +28,13 @@ struct Case {
 }
 
 /// Answers every line of standard input.
-pub(super) fn batch(session: &mut Session<'_>) -> ExitCode {
+pub(super) async fn batch(session: &mut Session<'_>) -> ExitCode {
     let mut code = ExitCode::Done;
     while let Some(line) = session.out.line() {
         if line.trim().is_empty() {
             continue;
         }
-        let answer = answer(&line).unwrap_or_else(|because| {
+        let answer = answer(session, &line).await.unwrap_or_else(|because| {
             code = ExitCode::Error;
             json!({"id": null, "error": because})
         });
@@ -42,12 +43,14 @@ pub(super) fn batch(session: &mut Session<'_>) -> ExitCode {
     code
 }
 
-fn answer(line: &str) -> Result<Value, String> {
+async fn answer(session: &mut Session<'_>, line: &str) -> Result<Value, String> {
     let Case { id, path, base, ours, theirs } = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let path = RepoPath::parse(&path).map_err(|error| error.to_string())?;
     let texts = Three { base: base.as_deref(), ours: ours.as_deref(), theirs: theirs.as_deref() };
     let sides: Vec<&str> = [texts.base, texts.ours, texts.theirs].into_iter().flatten().collect();
-    let rules = Rules { templates: merge::templates_in(&sides), ..Rules::default() };
+    let templates = merge::templates_in(&sides);
+    let sops = sops_keys(session, &[(path.clone(), sides)]).await;
+    let rules = Rules { templates, sops, ..Rules::default() };
     let merged = merge::merge_file(&path, texts, &rules);
     let notices: Vec<String> = merged.notices.iter().map(ToString::to_string).collect();
     let conflicts = serde_json::to_value(&merged.conflicts).unwrap_or_default();
@@ -60,7 +63,7 @@ fn answer(line: &str) -> Result<Value, String> {
 }
 
 /// Merges three folders into a new one.
-pub(super) fn trees(session: &mut Session<'_>, sides: &Sides, out: &Path) -> Result<ExitCode, CommandError> {
+pub(super) async fn trees(session: &mut Session<'_>, sides: &Sides, out: &Path) -> Result<ExitCode, CommandError> {
     let what = "merge three folders";
     let read = |folder: &PathBuf| read_folder(&session.environment.path(folder), what);
     let Sides { base, ours, theirs } = sides;
@@ -70,7 +73,10 @@ pub(super) fn trees(session: &mut Session<'_>, sides: &Sides, out: &Path) -> Res
     }
     let texts: Vec<&str> =
         [&base, &ours, &theirs].into_iter().flat_map(FileTree::iter).filter_map(|(_, file)| file.as_text()).collect();
-    let rules = Rules { templates: merge::templates_in(&texts), ..Rules::default() };
+    let files = [&base, &ours, &theirs].into_iter().flat_map(FileTree::iter);
+    let files: Vec<_> = files.filter_map(|(path, file)| Some((path.clone(), vec![file.as_text()?]))).collect();
+    let sops = sops_keys(session, &files).await;
+    let rules = Rules { templates: merge::templates_in(&texts), sops, ..Rules::default() };
     let merged = merge::merge(Three { base: &base, ours: &ours, theirs: &theirs }, &rules);
     write_folder(&session.environment.path(out), &merged.files, what)?;
     let conflicts = serde_json::to_value(&merged.conflicts).unwrap_or_default();

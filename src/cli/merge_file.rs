@@ -11,8 +11,11 @@ use serde_json::json;
 use super::arguments::Format;
 use super::error::{CommandError, ExitCode};
 use super::session::Session;
+use super::sops_keys::sops_keys;
 use crate::base::RepoPath;
-use crate::merge::{self, Favor, FileMerge, MARKER_CHARS, MarkerLabels, MarkerStyle, Prefer, Rules, Three};
+use crate::merge::{
+    self, ConflictKind, Favor, FileMerge, MARKER_CHARS, MarkerLabels, MarkerStyle, Prefer, Rules, Three,
+};
 
 /// Largest file that is merged in any way, in bytes.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
@@ -23,6 +26,10 @@ const HELP: &str = "Examples:
   wild merge-file base.yaml mine.yaml upstream.yaml -o json
   wild merge-file base.txt mine.txt upstream.txt --stdout --union
   wild merge-file --style zdiff3 base.yaml mine.yaml upstream.yaml apps/web/a.yaml 7
+
+A file that SOPS encrypted (*.sops.yaml) is merged by key on its decrypted values, with the age key that sops would find:
+SOPS_AGE_KEY, SOPS_AGE_KEY_FILE, ~/.config/sops/age/keys.txt, SOPS_AGE_KEY_CMD. It gets no markers, which would break it: yours stays
+at each conflict, and standard error names the keys.
 
 Exit codes:
   0 merged   1 conflicts are marked   129 nothing was written";
@@ -116,7 +123,7 @@ enum Side {
 }
 
 /// Merges the three files.
-pub(super) fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Result<ExitCode, CommandError> {
+pub(super) async fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Result<ExitCode, CommandError> {
     let what = format!("merge {}", arguments.sides.ours.display());
     let refuse = |because: String| {
         CommandError::new(what.clone(), because, "git merge-file").with_code(ExitCode::NothingWritten)
@@ -134,17 +141,25 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Result<Ex
     let named = arguments.path.clone().unwrap_or_else(|| arguments.sides.ours.display().to_string());
     let path = RepoPath::parse(in_instance(named.trim_start_matches(['/', '.'])))
         .map_err(|error| refuse(error.to_string()))?;
-    let prefer = match arguments.take {
-        None => Prefer::Neither,
-        Some(Side::Mine) => Prefer::Ours,
-        Some(Side::Upstream) => Prefer::Theirs,
+    let sides = vec![base.as_str(), ours.as_str(), theirs.as_str()];
+    let is_encrypted = merge::is_encrypted(&path, sides.iter().copied());
+    let sops = sops_keys(session, &[(path.clone(), sides)]).await;
+    // Lines of an encrypted file mean nothing, so what is asked of lines is asked of values.
+    let of_lines = arguments.favor.favor().filter(|_| is_encrypted);
+    let prefer = match (arguments.take, of_lines) {
+        (Some(Side::Mine), _) | (None, Some(Favor::Ours)) => Prefer::Ours,
+        (Some(Side::Upstream), _) | (None, Some(Favor::Theirs)) => Prefer::Theirs,
+        (None, Some(Favor::Union) | None) => Prefer::Neither,
     };
     let texts = Three { base: Some(base.as_str()), ours: Some(ours.as_str()), theirs: Some(theirs.as_str()) };
-    let rules = Rules { prefer, templates: delimiters(arguments, &[&base, &ours, &theirs]), ..Rules::default() };
-    let merged = merge::merge_file(&path, texts, &rules);
-    let favored = arguments.favor.favor().map(|favor| merged.favoring(favor));
+    let templates = delimiters(arguments, &[&base, &ours, &theirs]);
+    let merged = merge::merge_file(&path, texts, &Rules { prefer, templates, sops, ..Rules::default() });
+    let favored = arguments.favor.favor().filter(|_| !is_encrypted).map(|favor| merged.favoring(favor));
     let is_done = merged.conflicts.is_empty() || favored.is_some();
     let text = favored.clone().unwrap_or_else(|| marked(&merged, arguments));
+    if is_encrypted && session.format() != Format::Json {
+        tell_hidden(session, &path, &merged);
+    }
     if session.format() == Format::Json {
         let open = if is_done { Vec::new() } else { merged.conflicts };
         let conflicts = serde_json::to_value(&open).unwrap_or_default();
@@ -162,6 +177,18 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Result<Ex
         }
     }
     Ok(if is_done { ExitCode::Done } else { ExitCode::Answer })
+}
+
+/// Names the conflicts of an encrypted file, in which no markers stand.
+fn tell_hidden(session: &mut Session<'_>, path: &RepoPath, merged: &FileMerge) {
+    for conflict in &merged.conflicts {
+        let [mine, upstream] = conflict.changes();
+        let place = if conflict.key.is_empty() { conflict.why.clone() } else { conflict.key.clone() };
+        session.note(&format!("{path}: {place}: mine {mine}, upstream {upstream}; yours stays"));
+    }
+    if merged.conflicts.iter().any(|conflict| conflict.kind != ConflictKind::FileKind) {
+        session.note(&format!("try: sops edit {path}, then git add {path}"));
+    }
 }
 
 /// Returns a path as its instance has it: git names a file by its path in the repository, and no directory above an instance is called apps.

@@ -32,6 +32,7 @@ mod plan;
 mod report;
 mod secret;
 mod session;
+mod sops_keys;
 mod status;
 mod table;
 mod undo;
@@ -93,8 +94,8 @@ async fn dispatch(session: &mut Session<'_>, verb: Verb) -> Result<ExitCode, Com
         Verb::Hook(verb) => hook::run(session, verb).await,
         Verb::Kustomize(verb) => kustomize::run(session, verb),
         Verb::Package(verb) => package::run(session, verb).await,
-        Verb::MergeFile(arguments) => merge_file::run(session, &arguments),
-        Verb::Debug(verb) => debug::run(session, &verb),
+        Verb::MergeFile(arguments) => merge_file::run(session, &arguments).await,
+        Verb::Debug(verb) => debug::run(session, &verb).await,
     }
 }
 

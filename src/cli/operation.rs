@@ -20,6 +20,17 @@ const LIST_HELP: &str = "Examples:
 Exit codes:
   0 listed   2 error";
 
+const ARCHIVE_HELP: &str = "Examples:
+  wild operation archive
+  wild operation archive -o json
+
+Shows what was deleted as it was right before, for 30 days and at most 1000 objects of an app; of Secrets only \
+which keys they had. Without ID it is the newest deletion of an app that somebody asked for. `wild undo` brings back \
+what git holds, and volumes that are held; the rest can be taken from here by hand.
+
+Exit codes:
+  0 shown   2 no such operation";
+
 const SHOW_HELP: &str = "Examples:
   wild operation show
   wild operation show --app quillblog -o json
@@ -27,6 +38,8 @@ const SHOW_HELP: &str = "Examples:
 Exit codes:
   0 shown   2 no such operation";
 
+/// Operations that are looked through for the newest deletion.
+const MAX_OPERATIONS: usize = 100;
 /// Headers of a table of operations.
 pub(super) const HEADERS: [&str; 6] = ["when", "what", "app", "state", "who", "id"];
 
@@ -42,6 +55,13 @@ pub(super) enum OperationVerb {
         /// At most so many.
         #[arg(long, value_name = "N", default_value_t = 20)]
         limit: u32,
+    },
+    /// Shows the objects that an operation deleted, as YAML.
+    #[command(after_long_help = ARCHIVE_HELP)]
+    Archive {
+        /// Id, as `wild operation list` shows it.
+        #[arg(value_name = "ID")]
+        id: Option<String>,
     },
     /// Shows one operation with what happened to every object.
     #[command(visible_alias = "get", after_long_help = SHOW_HELP)]
@@ -60,8 +80,38 @@ pub(super) async fn run(session: &mut Session<'_>, verb: OperationVerb) -> Resul
     match verb {
         OperationVerb::List { app, limit } => show_list(session, app.as_ref(), limit).await,
         OperationVerb::Show { id: Some(id), app: _ } => show(session, &id).await,
-        OperationVerb::Show { id: None, app } => newest(session, app.as_ref()).await,
+        OperationVerb::Show { id: None, app } => {
+            let id = newest(session, app.as_ref()).await?;
+            show(session, &id).await
+        }
+        OperationVerb::Archive { id: Some(id) } => archive(session, &id).await,
+        OperationVerb::Archive { id: None } => {
+            let id = newest_deletion(session).await?;
+            archive(session, &id).await
+        }
     }
+}
+
+async fn newest_deletion(session: &mut Session<'_>) -> Result<String, CommandError> {
+    let answer = session.get(&format!("/operations?limit={MAX_OPERATIONS}")).await?;
+    let deletion = list(&answer, "operations").iter().find(|operation| text(operation, "verb") == "delete");
+    deletion.map(|operation| text(operation, "id").to_owned()).ok_or_else(|| {
+        CommandError::new("find the operation", "nobody asked for a deletion lately", "wild operation archive ID")
+    })
+}
+
+async fn archive(session: &mut Session<'_>, id: &str) -> Result<ExitCode, CommandError> {
+    let answer = session.get(&format!("/operations/{}/archive", encode(id))).await?;
+    if list(&answer, "archived").is_empty() && session.is_for_people() {
+        session.note("It deleted nothing that is still kept.");
+        return Ok(ExitCode::Done);
+    }
+    let document = Document { kind: "Archive", value: answer, items: Some(("archived", "object")) };
+    session.print(document, |answer| {
+        let bodies = list(answer, "archived").iter().filter_map(|one| one.get("body"));
+        bodies.map(|body| format!("---\n{}", crate::yaml::write(body))).collect()
+    });
+    Ok(ExitCode::Done)
 }
 
 async fn show_list(session: &mut Session<'_>, app: Option<&AppName>, limit: u32) -> Result<ExitCode, CommandError> {
@@ -96,11 +146,11 @@ pub(super) fn row(operation: &Value, when: impl Fn(&str) -> String) -> Vec<Strin
     vec![when(text(operation, "started")), field("verb"), field("app"), state, field("actor"), field("id")]
 }
 
-async fn newest(session: &mut Session<'_>, app: Option<&AppName>) -> Result<ExitCode, CommandError> {
+async fn newest(session: &mut Session<'_>, app: Option<&AppName>) -> Result<String, CommandError> {
     let filter = app.map(|app| format!("&app={app}")).unwrap_or_default();
     let answer = session.get(&format!("/operations?limit=1{filter}")).await?;
     match list(&answer, "operations").first().map(|operation| text(operation, "id").to_owned()) {
-        Some(id) => show(session, &id).await,
+        Some(id) => Ok(id),
         None => Err(CommandError::new("find the operation", "nothing was asked for yet", "wild operation list")),
     }
 }

@@ -26,9 +26,12 @@ const HELP: &str = "Examples:
   wild undo --dry-run
   wild undo
 
-Without ID the newest request that changed the repository is taken back. A deleted app comes back with its files \
-and its config, and with its volumes if they were kept; its secrets are made anew unless secrets.yaml still holds \
-them. What later commits of the app stand on is refused, and they are named.
+Without ID the newest request that changed the repository is taken back. A deleted app comes back with its files, \
+its config and its secret values, and with its data: volumes that stayed are taken over again, and those that were \
+deleted with the app are held for 7 days (deletion.dataGrace in .wild/config.yaml) and bound again. An operation \
+that deleted objects because git no longer held them is undone by the commit that held them last. What cannot come \
+back is said; `wild operation archive ID` shows it as it was. What later commits of the app stand on is refused, and \
+they are named.
 
 Exit codes:
   0 undone, or would be   2 error, or nothing to undo   3 a decision is needed

@@ -62,7 +62,9 @@ fn check(app: &AppName, field: &DriftState) -> Result<(), Refusal> {
         "replaced" => "somebody deleted it and made another one of this name",
         "ownership-lost" => "nobody can tell which of its fields are ours",
         _ if field.path.is_empty() => "no single field of it is known to differ",
-        "changed" if field.live.is_none() => "its value in the cluster could not be read; look again in a moment",
+        "changed" | "extra" if field.live.is_none() => {
+            "its value in the cluster could not be read; look again in a moment"
+        }
         _ => return Ok(()),
     };
     Err(Refusal::user(format!("adopt {object} as it is in the cluster"), whole, revert))

@@ -96,7 +96,7 @@ fn answer(app: &AppName, sources: &Sources, request: &Request) -> Result<Proposa
         Request::Adopt { app: _, package: _ } => adopt::adopt(app, sources),
         Request::Eject { app: _ } => eject::eject(app, sources),
         Request::Abort { app: _ } => resolve::abort(app, sources),
-        Request::Rollback { app: _, to, reason } => rollback::rollback(app, sources, to, reason),
+        Request::Rollback { app: _, to, reason, undoes: _ } => rollback::rollback(app, sources, to, reason),
         Request::Delete { app: _, data } => remove::remove(app, sources, *data),
         Request::RevertDrift { app: _ } => deploy::revert_drift(app, sources),
         Request::AdoptDrift { app: _, fields } => adopt_drift::adopt(app, sources, fields),

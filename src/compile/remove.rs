@@ -54,6 +54,7 @@ pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result
     let (body, fate) = match data {
         DataFate::Keep => ("Volumes and namespace stay.", "keep"),
         DataFate::Delete => ("Volumes and namespace go too.", "delete"),
+        DataFate::DeleteNow => ("Volumes and namespace go at once.", "delete-now"),
     };
     let trailer = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     proposal.main = Some(TreeEdit {
@@ -78,8 +79,9 @@ pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result
 fn again(app: &AppName, sources: &Sources, data: DataFate) -> Result<Proposal, Refusal> {
     let stays = match (sources.removed, data) {
         (None, _) => return Err(no_such_app("delete", app, apps_of(&sources.files).keys().map(AppName::as_str))),
-        (Some(DataFate::Keep), DataFate::Delete) => "its volumes and its namespace stay",
-        (Some(DataFate::Delete), DataFate::Keep) => "its volumes and its namespace go too",
+        (Some(DataFate::Keep), DataFate::Delete | DataFate::DeleteNow) => "its volumes and its namespace stay",
+        (Some(DataFate::Delete | DataFate::DeleteNow), DataFate::Keep) => "its volumes and its namespace go too",
+        (Some(DataFate::Delete), DataFate::DeleteNow) => "its volumes are held for a while",
         (Some(_), _) => {
             let summary = vec![format!("{app} is removed from the repository already")];
             return Ok(Proposal { summary, ..Proposal::nothing(app) });

@@ -2,6 +2,9 @@
 //!
 //! Not here: the listener (`http`).
 
+mod apps;
+mod counted;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
@@ -13,7 +16,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::pipeline::Audited;
+use crate::model::AppState;
+use crate::pipeline::{Audited, Instance};
+use apps::Apps;
+use counted::Counted;
 
 /// Result of passes of one instance.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -33,11 +39,15 @@ struct InstanceLabels {
 pub struct Metrics {
     registry: Arc<Registry>,
     passes: Family<ResultLabels, Counter>,
+    errors: Family<InstanceLabels, Counter>,
+    retries: Family<InstanceLabels, Counter>,
     seconds: Histogram,
     active: Family<InstanceLabels, Gauge<i64, AtomicI64>>,
     depth: Family<InstanceLabels, Gauge<i64, AtomicI64>>,
     audited: Family<InstanceLabels, Counter>,
     mismatches: Family<InstanceLabels, Counter>,
+    apps: Arc<Apps>,
+    counted: Counted,
 }
 
 impl Default for Metrics {
@@ -51,22 +61,30 @@ impl Metrics {
     pub fn new() -> Self {
         let mut registry = Registry::default();
         let passes = Family::default();
+        let errors = Family::default();
+        let retries = Family::default();
         let seconds = Histogram::new(exponential_buckets(0.001, 2.0, 16));
         let active = Family::default();
         let depth = Family::default();
         let audited = Family::default();
         let mismatches = Family::default();
         registry.register("controller_runtime_reconcile", "Passes by result", passes.clone());
+        registry.register("controller_runtime_reconcile_errors", "Passes that failed", errors.clone());
+        registry.register("workqueue_retries", "Passes that a clock asked for again", retries.clone());
         registry.register("controller_runtime_reconcile_time_seconds", "Duration of passes", seconds.clone());
         registry.register("controller_runtime_active_workers", "Passes that run", active.clone());
         registry.register("workqueue_depth", "Apps that wait for a pass", depth.clone());
         registry.register("wild_audited_objects", "Objects that were compared value by value", audited.clone());
         registry.register("wild_audit_mismatch", "Objects whose values differed unnoticed", mismatches.clone());
-        Self { registry: Arc::new(registry), passes, seconds, active, depth, audited, mismatches }
+        let apps = Arc::new(Apps::register(&mut registry));
+        let counted = Counted::register(&mut registry);
+        let registry = Arc::new(registry);
+        Self { registry, passes, errors, retries, seconds, active, depth, audited, mismatches, apps, counted }
     }
 
     /// Returns all metrics as OpenMetrics text.
     pub fn encode(&self) -> String {
+        self.apps.fill();
         let mut encoded = String::new();
         // Writing to a text cannot fail.
         let _ = text::encode(&mut encoded, &self.registry);
@@ -77,6 +95,29 @@ impl Metrics {
     pub(super) fn passed(&self, instance: &str, result: &str, took: Duration) {
         self.passes.get_or_create(&ResultLabels { controller: instance.to_owned(), result: result.to_owned() }).inc();
         self.seconds.observe(took.as_secs_f64());
+        let errors = self.errors.get_or_create_owned(&InstanceLabels { controller: instance.to_owned() });
+        if result != "success" {
+            errors.inc();
+        }
+    }
+
+    /// Counts a pass that a clock asked for again.
+    pub(super) fn retried(&self, instance: &str) {
+        self.retries.get_or_create(&InstanceLabels { controller: instance.to_owned() }).inc();
+    }
+
+    /// Notes what a pass found of an app, or that it is gone.
+    pub(super) fn saw(&self, instance: &str, app: &str, state: Option<&AppState>) {
+        self.apps.saw(instance, app, state);
+    }
+
+    /// Shows what an instance and its cluster counted.
+    pub(super) fn count(&self, instance: &Instance) {
+        let name = instance.name.as_str();
+        self.counted.passes(name, instance.counts());
+        if let Some(target) = &instance.target {
+            self.counted.target(name, &target.reachability(), target.counted());
+        }
     }
 
     /// Counts what a pass compared value by value.

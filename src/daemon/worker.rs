@@ -260,6 +260,7 @@ impl Worker {
             self.shared.turn();
             let due = self.start_passes();
             self.shared.metrics.queue(instance.name.as_str(), self.queue.running(), self.queue.depth());
+            self.shared.metrics.count(&instance);
             let events = async {
                 match &instance.target {
                     Some(target) => target.events().await,
@@ -329,6 +330,9 @@ impl Worker {
             let now = self.now();
             match self.queue.next(now) {
                 Next::Start(app, reasons) => {
+                    if reasons.contains(&Reason::Retry) {
+                        self.shared.metrics.retried(self.shared.instance.name.as_str());
+                    }
                     self.waits.begin(&app);
                     let instance = self.shared.instance.clone();
                     let name = app.clone();
@@ -454,6 +458,7 @@ impl Worker {
             match event {
                 TargetEvent::Drift { app } => self.trigger_named(&app, Reason::Drift),
                 TargetEvent::Health { app } => self.trigger_named(&app, Reason::Health),
+                TargetEvent::Source { app } => self.trigger_named(&app, Reason::Released),
                 TargetEvent::Reachability => {
                     let reachable = self
                         .shared
@@ -518,6 +523,10 @@ impl Worker {
             (Some(app), result) => {
                 self.queue.ended(now, &app, failed, jitter());
                 if let Ok(passed) = result {
+                    let is_gone = !passed.lost && passed.failed.is_none();
+                    if passed.state.is_some() || is_gone {
+                        self.shared.metrics.saw(&name, app.as_str(), passed.state.as_ref());
+                    }
                     self.follow(now, app, passed);
                 }
             }
@@ -618,6 +627,8 @@ async fn remembered(instance: &Instance) -> Result<BTreeSet<AppName>, Error> {
         apps.extend(pipeline::departed(instance).await?);
     }
     apps.extend(instance.store.inventories(&instance.id).await?.into_iter().map(|(app, _)| app));
+    // Of an app that is gone volumes may be held, and their time ends.
+    apps.extend(instance.store.apps_with_volumes(&instance.id).await?);
     let waiting = instance.store.operations_in(&instance.id, OperationState::Waiting).await?;
     apps.extend(waiting.into_iter().filter_map(|operation| operation.app));
     Ok(apps)

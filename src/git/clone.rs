@@ -1,4 +1,4 @@
-//! Sets up a person's clone so that plain git merges as we do: our merge driver for the files of apps, and a refspec that
+//! Sets up a person's clone so that plain git merges as we do: our merge driver for the files of apps and those that SOPS encrypted, and a refspec that
 //! brings the generations along.
 //!
 //! All of it lies in the clone's own configuration and in its `info/attributes`, so that nothing is left to commit and no
@@ -26,7 +26,7 @@ const REFSPEC: &str = "+refs/wild/*:refs/wild/*";
 /// Matches the refspec alone.
 const REFSPEC_PATTERN: &str = r"^\+refs/wild/\*:refs/wild/\*$";
 /// Which files of an instance the driver merges.
-const ATTRIBUTES: &str = "apps/** merge=wild";
+const ATTRIBUTES: [&str; 3] = ["apps/** merge=wild", "**/*.sops.yaml merge=wild", "**/*.sops.yml merge=wild"];
 /// The remote that a clone has from its making.
 const ORIGIN: &str = "origin";
 
@@ -39,7 +39,10 @@ pub async fn set_up_clone(repository: &Repository, wild: &Path) -> Result<Vec<St
         .write(attempt.clone(), move |repository| {
             let mut changed = Vec::new();
             let mut config = own(repository).map_err(git(attempt.clone()))?;
-            for (key, value) in [(DRIVER_NAME, "merges files of apps by their structure"), (DRIVER, driver.as_str())] {
+            for (key, value) in [
+                (DRIVER_NAME, "merges files of apps by their structure, and encrypted ones by their values"),
+                (DRIVER, driver.as_str()),
+            ] {
                 if config.get_string(key).ok().as_deref() != Some(value) {
                     config.set_str(key, value).map_err(git(attempt.clone()))?;
                     changed.push(format!("{key} = {value}"));
@@ -52,7 +55,8 @@ pub async fn set_up_clone(repository: &Repository, wild: &Path) -> Result<Vec<St
                 changed.push(format!("{key} = {REFSPEC}"));
             }
             let places = places(repository)?;
-            let add = |lines: &mut Vec<String>| lines.extend(places.iter().map(|place| place.outward(ATTRIBUTES)));
+            let of_place = |place: &Subdirectory| ATTRIBUTES.map(|line| place.outward(line));
+            let add = |lines: &mut Vec<String>| lines.extend(places.iter().flat_map(of_place));
             changed.extend(with_attributes(repository.commondir(), add)?);
             Ok(changed)
         })
@@ -93,7 +97,8 @@ fn places(repository: &git2::Repository) -> Result<Vec<Subdirectory>, Error> {
 
 /// Returns whether a line of the attributes is one of ours.
 fn is_ours(line: &str) -> bool {
-    line.strip_suffix(ATTRIBUTES).is_some_and(|place| Subdirectory::parse(place).is_ok())
+    let is_place = |place: &str| Subdirectory::parse(place).is_ok();
+    ATTRIBUTES.iter().any(|attribute| line.strip_suffix(attribute).is_some_and(is_place))
 }
 
 /// Returns the configuration of the repository alone, without that of the person or the system.
@@ -176,7 +181,7 @@ mod tests {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, "*.png binary\n").unwrap();
         set_up_clone(&instance.repository, Path::new("wild")).await.unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("*.png binary\n{ATTRIBUTES}\n"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("*.png binary\n{}\n", ATTRIBUTES.join("\n")));
         undo_clone(&instance.repository).await.unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "*.png binary\n");
     }
@@ -189,6 +194,7 @@ mod tests {
         instance.commit(&[("c/home/.wild/config.yaml", "x")], "first").await;
         set_up_clone(&instance.repository, wild).await.unwrap();
         assert!(merge("c/home/apps/a/b.yaml") && !merge("c/cabin/apps/a/b.yaml") && !merge("apps/a/b.yaml"));
+        assert!(merge("c/home/secrets.sops.yaml") && merge("c/home/a/b.sops.yml") && !merge("secrets.sops.yaml"));
         instance.commit(&[("c/cabin/.wild/config.yaml", "x")], "second").await;
         assert_eq!(set_up_clone(&instance.repository, wild).await.unwrap().len(), 1);
         assert!(merge("c/home/apps/a/b.yaml") && merge("c/cabin/apps/a/b.yaml") && !merge("c/home/config.yaml"));

@@ -1,11 +1,11 @@
 //! Pure. Health of one object, and of an app from its objects.
 //!
-//! Not here: watching (`target`), what a health state means for a plan (`plan`), anything that needs a clock: an object
-//! that progresses for too long is judged where the time is known.
+//! Not here: watching (`target`), what a health state means for a plan (`plan`), what time makes of it (`plan::overdue`).
 
 mod condition;
 mod custom;
 mod platform;
+mod pods;
 mod storage;
 mod workload;
 
@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::model::{HealthRule, Object, ObjectId};
 use condition::{condition, count, is_true, message};
 pub use custom::rule_of;
+pub use pods::stuck_pod;
 
 /// Health of an object or app, worst first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -110,6 +111,20 @@ pub fn assess(object: &Object, rules: &[HealthRule]) -> Health {
 /// Kinds of other groups than Kubernetes' own are among them, because their controllers speak by conditions.
 pub fn has_rule(group: &str, kind: &str, rules: &[HealthRule]) -> bool {
     rule(group, kind).is_some() || is_custom(group) || rule_of(rules, group, kind).is_some()
+}
+
+/// Returns whether an object of a custom kind without a rule carries nothing that a controller says of it.
+pub fn is_unspoken(object: &Object, rules: &[HealthRule]) -> bool {
+    let says = ["conditions", "observedGeneration"].iter().any(|key| object.at(&["status", key]).is_some());
+    is_custom(object.group()) && !says && rule_of(rules, object.group(), object.kind()).is_none()
+}
+
+/// Returns whether the definition of a kind declares, for a version of it, what [`is_unspoken`] looks for.
+pub fn declares_status(definition: &Object, version: &str) -> bool {
+    let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).into_iter().flatten();
+    let mut named = versions.filter(|it| it.get("name").and_then(Value::as_str) == Some(version));
+    let declared = |it: &Value| it.pointer("/schema/openAPIV3Schema/properties/status/properties").cloned();
+    named.find_map(declared).is_some_and(|it| it.get("conditions").is_some() || it.get("observedGeneration").is_some())
 }
 
 /// Returns the health of an app: the worst of its objects, with the first object that has it named.

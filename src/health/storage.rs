@@ -1,6 +1,6 @@
 //! Pure. Health of volume claims.
 //!
-//! Not here: claims that wait for their first consumer, which no single object shows.
+//! Not here: claims that wait for their first consumer, which no single object shows (`plan::consumer`).
 
 use super::Health;
 use super::condition::text;

@@ -1,6 +1,6 @@
 //! Pure. Health of what runs pods: Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, Pod.
 //!
-//! Not here: the pods of an unhealthy workload, which its own status does not name.
+//! Not here: the pods of an unhealthy workload, which its own status does not name (`pods`).
 
 use serde_json::Value;
 
@@ -155,7 +155,7 @@ pub(super) fn pod(object: &Object) -> Health {
 }
 
 /// Returns a sentence about the first container that cannot start.
-fn stuck_container(object: &Object) -> Option<String> {
+pub(super) fn stuck_container(object: &Object) -> Option<String> {
     ["initContainerStatuses", "containerStatuses"]
         .iter()
         .filter_map(|key| object.at(&["status", key]).and_then(Value::as_array))

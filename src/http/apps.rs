@@ -62,6 +62,7 @@ fn unseen(instance: &Instance, name: AppName) -> AppState {
         reason: empty(),
         needs_you: empty(),
         hint: format!("wild app deploy {name}"),
+        log: Vec::new(),
         lifecycle: "deploying".to_owned(),
         drift: Vec::new(),
         conflicts: 0,

@@ -281,7 +281,7 @@ pub(super) async fn rollback(change: Change) -> Answered {
     let RollbackTo { to, reason } = change.body()?;
     let app = change.app()?;
     let to = past(&change.handle, &app, &to).await?;
-    change.ask(Request::Rollback { app, to, reason }).await
+    change.ask(Request::Rollback { app, to, reason, undoes: None }).await
 }
 
 /// Returns the commit of the deployed branch's history that a text names, or the newest at which the app had that version.
@@ -310,6 +310,7 @@ pub(super) async fn delete(change: Change) -> Answered {
     let data = match change.how.data.as_deref() {
         None | Some("keep") => DataFate::Keep,
         Some("delete") => DataFate::Delete,
+        Some("delete-now") => DataFate::DeleteNow,
         Some(other) => {
             return Err(Problem::unreadable(
                 format!("delete {}", change.app()?),

@@ -138,6 +138,9 @@ async fn live(instance: &Instance, app: &AppName) -> Result<Vec<Value>, Problem>
             Verb::Delete { .. } => format!("- {name}  would be deleted: {}\n", action.reason),
             Verb::Release => format!("o {name}  would be released: {}\n", action.reason),
             Verb::Free { .. } => format!("- {name}  would be freed: {}\n", action.reason),
+            Verb::Hold { .. } => format!("~ {name}  would be told to stay: {}\n", action.reason),
+            Verb::Return { .. } => format!("+ {name}  would come back: {}\n", action.reason),
+            Verb::LetGo { .. } => format!("o {name}  would be held no longer: {}\n", action.reason),
         };
         if !text.is_empty() {
             diffs.push(json!({"name": name, "text": text}));

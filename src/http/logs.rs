@@ -3,14 +3,12 @@
 //! A pod is of an app if an object of the app owns it, however many controllers stand between. Values of secrets are masked. Not here:
 //! reading one log (`target`).
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+mod follow;
 
-use axum::body::Body;
+use std::collections::BTreeMap;
+
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::IntoResponse;
-use futures::{StreamExt, stream};
+use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -35,7 +33,7 @@ const LINES_LIMIT: usize = 50_000;
 const MAX_LEVELS: usize = 8;
 
 /// What is wanted.
-#[derive(Deserialize, Debug)]
+#[derive(Clone, Deserialize, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Wanted {
     tail: u32,
@@ -52,7 +50,8 @@ impl Default for Wanted {
     }
 }
 
-/// `GET /apps/{app}/logs`: `{pod, containers, logs: [{timestamp, message, pod, container}], failed}`; with `follow` one such line after another.
+/// `GET /apps/{app}/logs`: `{pod, containers, logs: [{timestamp, message, pod, container}], failed}`; with `follow` one such line after another, or
+/// `{failed}` for a log that cannot be opened.
 pub(super) async fn logs(
     State(daemon): Host,
     Path((name, app)): Path<(String, String)>,
@@ -84,7 +83,13 @@ pub(super) async fn logs(
     if let (true, Some(why)) = (opened.is_empty(), failed.first()) {
         return Err(Problem::new(502, what(), why.clone(), format!("wild app tree {app}")));
     }
-    Ok(if wanted.follow { follow(opened, secrets) } else { gather(opened, &secrets, &failed).await })
+    if !wanted.follow {
+        return Ok(gather(opened, &secrets, failed).await);
+    }
+    let secrets_file = handle.instance().secrets.clone();
+    let (namespace, every) = (state.namespace.clone(), follow::LOOK_EVERY);
+    let followed = follow::Follow { app, namespace, wanted, target, secrets: secrets_file, every };
+    Ok(follow::follow(followed, (&pods, opened), failed, secrets))
 }
 
 /// Returns the pods that belong to an app.
@@ -190,29 +195,29 @@ fn shown(request: &LogRequest, line: &str, secrets: &Secrets) -> Value {
 }
 
 /// Reads logs to their ends and puts their lines in order of time.
-async fn gather(opened: Vec<Opened>, secrets: &Secrets, failed: &[String]) -> axum::response::Response {
+async fn gather(opened: Vec<Opened>, secrets: &Secrets, mut failed: Vec<String>) -> axum::response::Response {
     let pod = opened.first().map(|(request, _)| request.pod.clone()).unwrap_or_default();
     let containers: Vec<Value> =
         opened.iter().map(|(request, _)| json!({"pod": request.pod, "container": request.container})).collect();
     let mut lines: Vec<Value> = Vec::new();
-    for (request, log) in opened {
-        let read: Vec<String> = log.take(LINES_LIMIT.saturating_sub(lines.len())).collect().await;
-        lines.extend(read.iter().map(|line| shown(&request, line, secrets)));
+    let mut dropped: usize = 0;
+    for (request, mut log) in opened {
+        // What is not shown is read as well, so that it can be said how much that is; each log has a bound of its own.
+        while let Some(line) = log.next().await {
+            match lines.len() < LINES_LIMIT {
+                true => lines.push(shown(&request, &line, secrets)),
+                false => dropped = dropped.saturating_add(1),
+            }
+        }
+    }
+    if dropped > 0 {
+        failed.push(format!(
+            "{dropped} lines beyond the first {LINES_LIMIT} are not shown; choose with --pod, --container, --since or --tail"
+        ));
     }
     let time = |line: &Value| line.get("timestamp").and_then(Value::as_str).map(str::to_owned);
     lines.sort_by_cached_key(time);
     answer(&json!({"pod": pod, "containers": containers, "logs": lines, "failed": failed}))
-}
-
-/// Passes the lines of several logs on as they come.
-fn follow(opened: Vec<Opened>, secrets: Arc<Secrets>) -> axum::response::Response {
-    let logs = opened.into_iter().map(|(request, lines)| {
-        let secrets = Arc::clone(&secrets);
-        lines.map(move |line| format!("{}\n", shown(&request, &line, &secrets))).boxed()
-    });
-    let lines = stream::select_all(logs).map(Ok::<_, std::convert::Infallible>);
-    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"))];
-    (StatusCode::OK, kind, Body::from_stream(lines)).into_response()
 }
 
 #[cfg(test)]
@@ -284,11 +289,32 @@ mod tests {
         let pods = pods_of(&app, "blog", &target).await.unwrap();
         let (opened, failed) = open(requests(&pods, "blog", &Wanted::default()), &target).await;
         assert_eq!((opened.len(), failed.len()), (6, 0));
-        let body = gather(opened, &secrets, &failed).await.into_body();
+        let body = gather(opened, &secrets, failed).await.into_body();
         let body: Value = serde_json::from_slice(&axum::body::to_bytes(body, 10_000).await.unwrap()).unwrap();
         let messages: Vec<&str> =
             body["logs"].as_array().unwrap().iter().map(|line| line["message"].as_str().unwrap()).collect();
         assert_eq!(messages, ["a", "b (hidden)", "c", "d"]);
         assert_eq!((&body["pod"], &body["logs"][1]["container"]), (&json!("web-1-a"), &json!("web")));
+        assert_eq!(body["failed"], json!([]));
+    }
+
+    #[tokio::test]
+    async fn lines_beyond_the_limit_are_counted() {
+        let request = LogRequest {
+            namespace: "blog".into(),
+            pod: "a".into(),
+            container: "web".into(),
+            tail: TAIL_LIMIT,
+            since_seconds: None,
+            previous: false,
+            follow: false,
+        };
+        let lines = (0..LINES_LIMIT + 2).map(|line| format!("{line:06} x"));
+        let opened = vec![(request, futures::stream::iter(lines).boxed())];
+        let body = gather(opened, &Secrets::new(), Vec::new()).await.into_body();
+        let body: Value = serde_json::from_slice(&axum::body::to_bytes(body, 100_000_000).await.unwrap()).unwrap();
+        assert_eq!(body["logs"].as_array().unwrap().len(), LINES_LIMIT);
+        let said = body["failed"][0].as_str().unwrap();
+        assert!(said.starts_with("2 lines beyond the first 50000 are not shown"), "{said}");
     }
 }

@@ -83,6 +83,7 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/drift/{app}/ignore", post(changes::ignore_drift))
         .route("/operations", get(operations::list))
         .route("/operations/{id}", get(operations::show))
+        .route("/operations/{id}/archive", get(operations::archive))
         .route("/operations/{id}/undo", post(undo::undo))
         .route("/directories", get(directories::list).post(changes::add_directory))
         .route("/directories/fetch", post(directories::fetch))

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::answer::{Answered, app_name, json as answer, value};
 use super::problem::Problem;
 use super::{Host, instance};
-use crate::model::{Operation, OperationId, OperationState};
+use crate::model::{Operation, OperationId, OperationState, Request};
+use crate::pipeline::Instance;
 use crate::store::OperationFilter;
 
 /// Query of a list.
@@ -38,15 +39,37 @@ pub(super) async fn show(State(daemon): Host, Path((name, id)): Path<(String, St
     let handle = instance(&daemon, &name)?;
     let shown = handle.instance();
     let id = OperationId(id);
-    let operation = shown.store.operation(&shown.id, &id).await?.ok_or_else(|| {
-        Problem::new(404, "find the operation", format!("there is no operation {id}"), "wild operation list")
-    })?;
+    let operation = stored(shown, &id).await?;
     let outcomes = shown.store.outcomes(&id).await?;
     let mut document = document(&name, &operation)?;
     if let Some(fields) = document.as_object_mut() {
         fields.insert("outcomes".to_owned(), value(&outcomes)?);
     }
     Ok(answer(&document))
+}
+
+/// Returns an operation of an instance.
+async fn stored(instance: &Instance, id: &OperationId) -> Result<Operation, Problem> {
+    instance.store.operation(&instance.id, id).await?.ok_or_else(|| {
+        Problem::new(404, "find the operation", format!("there is no operation {id}"), "wild operation list")
+    })
+}
+
+/// `GET /operations/{id}/archive`: the objects that an operation deleted, as they were; of Secrets no value.
+pub(super) async fn archive(State(daemon): Host, Path((name, id)): Path<(String, String)>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let shown = handle.instance();
+    let id = OperationId(id);
+    let operation = stored(shown, &id).await?;
+    let mut archived = match &operation.app {
+        Some(app) => shown.store.archived(&shown.id, app, operation.started).await?,
+        None => Vec::new(),
+    };
+    // The end of an app takes several operations, of which a person asked for the first.
+    if !matches!(operation.request, Some(Request::Delete { .. })) {
+        archived.retain(|one| one.operation == id);
+    }
+    Ok(answer(&json!({"archived": value(&archived)?})))
 }
 
 /// Returns an operation with the members that the predecessor's clients read.

@@ -62,7 +62,6 @@ pub(super) fn document(planned: &Plan) -> Value {
         leaving,
         blocked,
         later,
-        waits_for,
         drift: _,
         notes,
         health,
@@ -76,8 +75,8 @@ pub(super) fn document(planned: &Plan) -> Value {
         "actions": actions.iter().map(action).collect::<Vec<_>>(),
         "unchanged": unchanged.len(),
         "leaving": leaving,
-        "later": later,
-        "waitsFor": waits_for,
+        "later": later.keys().collect::<Vec<_>>(),
+        "waitsFor": planned.waits_for(),
         "blocked": blocked.iter().map(held_back).collect::<Vec<_>>(),
         "drift": planned.drifted().map(drift).collect::<Vec<_>>(),
         "notes": notes,
@@ -103,6 +102,7 @@ fn action(action: &Action) -> Value {
         source,
         yields: _,
         recreate: _,
+        extras: _,
     } = action;
     let word = match (verb, uid) {
         (Verb::Apply { .. }, None) => "create",
@@ -110,6 +110,9 @@ fn action(action: &Action) -> Value {
         (Verb::Delete { .. }, _) => "delete",
         (Verb::Release, _) => "release",
         (Verb::Free { .. }, _) => "free",
+        (Verb::Hold { .. }, _) => "hold",
+        (Verb::Return { .. }, _) => "return",
+        (Verb::LetGo { .. }, _) => "let-go",
     };
     json!({
         "id": id,

@@ -30,7 +30,7 @@ fn read_below(directory: &Path, prefix: &str, tree: &mut FileTree) {
 
 #[test]
 fn builds_are_byte_for_byte_those_of_kustomize() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/kustomize");
+    let root = crate::base::fixtures("kustomize");
     let mut failures = Vec::new();
     let mut cases: Vec<_> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
     cases.retain(|path| path.is_dir());
@@ -86,7 +86,7 @@ fn files_of(text: &str) -> Vec<(String, String)> {
 
 #[test]
 fn tables_of_small_cases_come_out_as_recorded() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/kustomize");
+    let root = crate::base::fixtures("kustomize");
     let mut tables: Vec<_> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
     tables.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
     tables.sort();

@@ -345,7 +345,7 @@ fn by_occurrence(lists: &Three<Vec<Part<'_>>>) -> Option<(Vec<String>, Vec<Strin
 }
 
 /// Returns whether texts of which some occur twice are told apart by their places: the lists are as long as each other, at no place both
-/// sides wrote another text, and no text comes out more often than a side has it.
+/// sides wrote another text, no text comes out more often than a side has it, and none that one side took away and the other only moved.
 fn is_by_place(lists: &Three<Vec<Part<'_>>>) -> bool {
     let Some([base, ours, theirs]) = texts(lists) else { return false };
     let is_open = base.iter().zip(ours.iter().zip(&theirs)).any(|(b, (o, t))| b != o && b != t && o != t);
@@ -355,7 +355,12 @@ fn is_by_place(lists: &Three<Vec<Part<'_>>>) -> bool {
     let pick = |(old, (mine, upstream)): (&Digest, (&Digest, &Digest))| if old == mine { *upstream } else { *mine };
     let merged: Vec<Digest> = base.iter().zip(ours.iter().zip(&theirs)).map(pick).collect();
     let count = |list: &[Digest], hash: &Digest| list.iter().filter(|other| *other == hash).count();
-    merged.iter().all(|hash| count(&merged, hash) <= count(&ours, hash).max(count(&theirs, hash)))
+    let is_right = |hash: &Digest| {
+        let [before, mine, upstream, after] = [&base, &ours, &theirs, &merged].map(|list| count(list, hash));
+        let is_taken_away = upstream == 0 && mine == before || mine == 0 && upstream == before;
+        after <= mine.max(upstream) && !(is_taken_away && after > 0)
+    };
+    merged.iter().all(is_right)
 }
 
 /// Returns the contents of lists of texts, if some text occurs twice on a side.

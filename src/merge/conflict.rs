@@ -15,6 +15,8 @@ use crate::base::{Digest, Encoder, RepoPath};
 const ID_CHARS: usize = 16;
 /// What stands for the value of a Secret.
 pub(super) const REDACTED: &str = "redacted, differs";
+/// What stands for a value that nobody is shown, by what became of it since base.
+const REDACTED_SINCE: [&str; 4] = ["redacted, as it was", "redacted, added", "redacted, changed", "redacted, removed"];
 
 /// What kind of collision a conflict is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -142,7 +144,30 @@ impl Conflict {
 
     /// Returns whether its sides are values of a Secret, which nobody is shown.
     pub fn is_redacted(&self) -> bool {
-        [&self.base, &self.mine, &self.upstream].into_iter().flatten().any(|side| side == REDACTED)
+        let is_word = |side: &String| side == REDACTED || REDACTED_SINCE.contains(&side.as_str());
+        [&self.base, &self.mine, &self.upstream].into_iter().flatten().any(is_word)
+    }
+
+    /// Returns the conflict with words in place of what its sides hold: what became of it on each. The id stays.
+    pub(super) fn redacted(self) -> Self {
+        let is_there = |side: &Option<String>| side.as_ref().is_some_and(|text| !text.is_empty());
+        let [kept, added, changed, removed] = REDACTED_SINCE;
+        let word = |side: &Option<String>| match (is_there(&self.base), is_there(side)) {
+            (true, true) if *side == self.base => Some(kept.to_owned()),
+            (true, true) => Some(changed.to_owned()),
+            (true, false) => Some(removed.to_owned()),
+            (false, true) => Some(added.to_owned()),
+            (false, false) => None,
+        };
+        let (mine, upstream) = (word(&self.mine), word(&self.upstream));
+        let base = is_there(&self.base).then(|| kept.to_owned());
+        Self { base, mine, upstream, suggestion: None, ..self }
+    }
+
+    /// Returns what became of a value that nobody is shown, in one word: `mine changed` and `upstream removed`.
+    pub fn changes(&self) -> [&str; 2] {
+        [&self.mine, &self.upstream]
+            .map(|side| side.as_deref().and_then(|side| side.rsplit(' ').next()).unwrap_or("gone"))
     }
 
     /// Returns the id of the conflict as the `nth` of its like in one merge. The line is left out: edits elsewhere must

@@ -1,10 +1,10 @@
 //! Pure. How the lists of an app's own types are told apart: by what its custom resource definitions mark, and by `listKeys` of the
 //! package's manifest.
 //!
-//! Definitions of ours and of theirs count together, because either side may hold objects that only its own definition describes.
+//! What the sides say counts together, because either may hold objects that only its own definition describes.
 //! Not here: the types that Kubernetes brings (`schema`), guesses from the items (`align`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -24,11 +24,20 @@ const MAX_LISTS: usize = 20_000;
 
 /// Returns the lists that the definitions in the trees describe.
 pub(super) fn from_definitions(trees: Three<&FileTree>) -> Vec<ListKey> {
-    let mut found = Vec::new();
-    for tree in [trees.ours, trees.theirs, trees.base] {
+    by_weight(trees.map(|tree| {
+        let mut found = Vec::new();
         in_files(tree.iter(), |text| text.contains(DEFINITION), &mut found);
-    }
-    found
+        found
+    }))
+}
+
+/// Returns what is said of lists, what counts most first: what ours alone says, then theirs, so that a second merge, whose ours is the
+/// result of the first, goes by the same.
+fn by_weight(said: Three<Vec<ListKey>>) -> Vec<ListKey> {
+    let Three { base, ours, theirs } = said;
+    let known: HashSet<&ListKey> = base.iter().collect();
+    let (old, new): (Vec<ListKey>, Vec<ListKey>) = ours.into_iter().partition(|list| known.contains(list));
+    new.into_iter().chain(theirs).chain(old).chain(base.iter().cloned()).collect()
 }
 
 /// Returns the lists of an app's types that definitions in other apps of the instance describe. Only definitions of a group that the app
@@ -62,19 +71,21 @@ fn in_files<'a>(
 
 /// Returns the lists that the manifests of a package describe: a dotted path of fields, behind a kind where only that is meant, and the key.
 pub(super) fn from_manifests(trees: Three<&FileTree>) -> Vec<ListKey> {
+    by_weight(trees.map(in_manifests))
+}
+
+fn in_manifests(tree: &FileTree) -> Vec<ListKey> {
     let mut found = Vec::new();
-    for tree in [trees.ours, trees.theirs] {
-        let is_manifest = |path: &RepoPath| path.name() == "manifest.yaml" && path.as_str().split('/').count() == 3;
-        let files = tree.iter().filter(|(path, _)| is_manifest(path));
-        for (path, text) in files.filter_map(|(path, file)| Some((path, file.as_text()?))) {
-            let lists = documents(path, text).into_iter().filter_map(|it| it.get("listKeys")?.as_object().cloned());
-            for (place, rule) in lists.flatten() {
-                let Some(rule) = rule.as_str().and_then(ListRule::parse) else { continue };
-                let mut path: Vec<String> = place.split('.').map(str::to_owned).collect();
-                let is_kind = path.first().is_some_and(|first| first.starts_with(|c: char| c.is_ascii_uppercase()));
-                let kind = is_kind.then(|| path.remove(0));
-                found.push(ListKey { group: None, kind, path, rule });
-            }
+    let is_manifest = |path: &RepoPath| path.name() == "manifest.yaml" && path.as_str().split('/').count() == 3;
+    let files = tree.iter().filter(|(path, _)| is_manifest(path));
+    for (path, text) in files.filter_map(|(path, file)| Some((path, file.as_text()?))) {
+        let lists = documents(path, text).into_iter().filter_map(|it| it.get("listKeys")?.as_object().cloned());
+        for (place, rule) in lists.flatten() {
+            let Some(rule) = rule.as_str().and_then(ListRule::parse) else { continue };
+            let mut path: Vec<String> = place.split('.').map(str::to_owned).collect();
+            let is_kind = path.first().is_some_and(|first| first.starts_with(|c: char| c.is_ascii_uppercase()));
+            let kind = is_kind.then(|| path.remove(0));
+            found.push(ListKey { group: None, kind, path, rule });
         }
     }
     found
@@ -206,6 +217,23 @@ mod tests {
             ("apps/operator/crd.yaml", DEFINITION.replace("quarry.example", "other.example")),
         ] {
             assert_eq!(boards(&tree(path, &definition)), 2, "{path}");
+        }
+    }
+    #[test]
+    fn a_key_that_upstream_changed_counts_in_the_first_merge_as_in_the_second() {
+        let app = |key: &str, parts: &str| -> FileTree {
+            let manifest = format!("name: a\nlistKeys:\n  Odd.parts: {key}\n");
+            let odd = format!("kind: Odd\nmetadata:\n  name: odd\nparts:\n{parts}");
+            let file = |path: &str, text: &str| (RepoPath::parse(path).unwrap(), File::text(text));
+            [file("apps/a/manifest.yaml", &manifest), file("apps/a/odd.yaml", &odd)].into_iter().collect()
+        };
+        let base = app("sku", "- {sku: a1, size: 1}\n- {sku: b2, size: 2}\n");
+        let ours = app("sku", "- {sku: b2, size: 2, hue: red}\n- {sku: a1, size: 1}\n");
+        for key in ["size", "none"] {
+            let theirs = app(key, "- {sku: a0, size: 1}\n- {sku: b2, size: 20}\n- {sku: c3, size: 3}\n");
+            let merged = |ours| merge(Three { base: &base, ours, theirs: &theirs }, &Rules::default());
+            let first = merged(&ours);
+            assert_eq!(merged(&first.files).files, first.files, "{key}");
         }
     }
 }

@@ -175,13 +175,67 @@ fn paired(sides: &Three<Vec<Rc<Document>>>, comparisons: usize) -> Result<Three<
             }
         }
     }
+    let shared = pair_shared(sides, &mut found, comparisons);
     let base = found.base.clone();
-    pair_rest((&sides.base, &base), (&sides.ours, &mut found.ours), comparisons);
-    pair_rest((&sides.base, &base), (&sides.theirs, &mut found.theirs), comparisons);
+    pair_rest((&sides.base, &base), (&sides.ours, &mut found.ours), &shared, comparisons);
+    pair_rest((&sides.base, &base), (&sides.theirs, &mut found.theirs), &shared, comparisons);
     let (ours, theirs) = (found.ours.clone(), found.theirs.clone());
     pair_beside(&base, (&sides.theirs, &theirs), (&sides.ours, &mut found.ours), comparisons);
     pair_beside(&base, (&sides.ours, &ours), (&sides.theirs, &mut found.theirs), comparisons);
     Ok(found)
+}
+
+/// Documents that have no partner yet, with their names.
+type Left<'a> = Vec<(&'a str, &'a Document)>;
+
+fn left<'a>(documents: &'a [Rc<Document>], names: &'a [String], is_left: impl Fn(&String) -> bool) -> Left<'a> {
+    let named = documents.iter().zip(names);
+    named.filter(|(it, name)| !it.is_empty() && is_left(name)).map(|(it, name)| (name.as_str(), it.as_ref())).collect()
+}
+
+/// A name of base, and the one that stands for it on a side.
+type Pair = (String, String);
+
+/// Gives documents the names of those that they were.
+fn give(pairs: &[Pair], names: &mut [String]) {
+    for slot in names {
+        if let Some((old, _)) = pairs.iter().find(|(_, new)| new == slot) {
+            slot.clone_from(old);
+        }
+    }
+}
+
+/// Gives documents that both sides have and base has not the name of base's that they were; returns the names of all of them.
+///
+/// What both sides call by one name is one object, so it was one that both have lost. Objects that differ in their names alone would be
+/// taken for others by a side that lost more of them.
+fn pair_shared(
+    sides: &Three<Vec<Rc<Document>>>,
+    names: &mut Three<Vec<String>>,
+    comparisons: usize,
+) -> BTreeSet<String> {
+    let is_shared = |name: &&String| names.theirs.contains(*name) && !names.base.contains(*name);
+    let shared: BTreeSet<String> = names.ours.iter().filter(is_shared).cloned().collect();
+    let gone = left(&sides.base, &names.base, |name| !names.ours.contains(name) && !names.theirs.contains(name));
+    let come = [(&sides.ours, &names.ours), (&sides.theirs, &names.theirs)]
+        .map(|(side, names)| left(side, names, |name| shared.contains(name)));
+    let pairs = partners(&gone, &come, comparisons);
+    give(&pairs, &mut names.ours);
+    give(&pairs, &mut names.theirs);
+    shared
+}
+
+/// Gives documents of one side without a partner of their name the name of base's document that they were.
+fn pair_rest(
+    (base, known): (&[Rc<Document>], &[String]),
+    (side, names): (&[Rc<Document>], &mut [String]),
+    shared: &BTreeSet<String>,
+    comparisons: usize,
+) {
+    let gone = left(base, known, |name| !names.contains(name));
+    let come = left(side, names, |name| !known.contains(name) && !shared.contains(name));
+    let pairs = partners(&gone, &[come], comparisons);
+    give(&pairs, names);
 }
 
 /// Gives a document that base does not have the name of the one of the other side that it is like, where base has that and this side has
@@ -195,31 +249,59 @@ fn pair_beside(
     let gone = left(other, known, |name| base.contains(name) && !names.contains(name));
     let come = left(side, names, |name| !base.contains(name) && !known.contains(name));
     if gone.len().saturating_mul(come.len()) <= comparisons {
-        let scores = scores(&gone, &come);
-        best(&scores).for_each(|(old, new)| give((known, old), (names, new)));
+        let pairs = best(&scores(&gone, &come));
+        give(&pairs, names);
     }
 }
 
-/// Documents that have no partner yet, with their places.
-type Left<'a> = Vec<(usize, &'a Rc<Document>)>;
-
-fn left<'a>(documents: &'a [Rc<Document>], names: &[String], is_left: impl Fn(&String) -> bool) -> Left<'a> {
-    let is_left =
-        |(place, document): &(usize, &Rc<Document>)| !document.is_empty() && names.get(*place).is_some_and(&is_left);
-    documents.iter().enumerate().filter(is_left).collect()
-}
-
-/// Gives a document the name that another has.
-fn give((known, old): (&[String], usize), (names, new): (&mut [String], usize)) {
-    if let (Some(slot), Some(name)) = (names.get_mut(new), known.get(old)) {
-        slot.clone_from(name);
+/// Returns which documents that are gone have come back under which name: by the name without group and namespace, else by likeness. Of
+/// several sides each has a document of every name that came.
+fn partners(gone: &Left<'_>, come: &[Left<'_>], comparisons: usize) -> Vec<Pair> {
+    let same_name =
+        |a: &Document, b: &Document| !a.name.is_empty() && a.subject.kind == b.subject.kind && a.name == b.name;
+    let mut pairs = Vec::new();
+    for side in come {
+        for (new, after) in side {
+            let mut partners = gone.iter().filter(|(_, before)| same_name(before, after));
+            // Two that were made of one are not that one.
+            let is_only = side.iter().filter(|(_, other)| same_name(other, after)).count() == 1;
+            if let (Some((old, _)), None, true) = (partners.next(), partners.next(), is_only) {
+                pairs.push(pair(old, new));
+            }
+        }
     }
+    let gone: Left<'_> = gone.iter().filter(|(name, _)| !pairs.iter().any(|(old, _)| old == name)).copied().collect();
+    let is_left = |(name, _): &&(&str, &Document)| !pairs.iter().any(|(_, new)| new == name);
+    let come: Vec<Left<'_>> = come.iter().map(|side| side.iter().filter(is_left).copied().collect()).collect();
+    if come.iter().any(|side| gone.len().saturating_mul(side.len()) > comparisons) {
+        return pairs;
+    }
+    let scores: Vec<Score<'_>> = come.iter().flat_map(|side| scores(&gone, side)).collect();
+    let called = |side: &Left<'_>| side.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>();
+    let in_order = come.iter().all(|side| {
+        // What is said of two sides must not hang on which is asked first.
+        gone.len() == side.len()
+            && come.iter().all(|other| called(other) == called(side))
+            && gone.iter().zip(side).all(|((old, before), (new, after))| {
+                let score = scores.iter().filter(|(_, o, n)| o == old && n == new).map(|(score, ..)| *score).max();
+                before.subject.kind == after.subject.kind && score.unwrap_or(0) >= IN_ORDER_PERCENT
+            })
+    });
+    match come.first() {
+        Some(side) if in_order => pairs.extend(gone.iter().zip(side).map(|((old, _), (new, _))| pair(old, new))),
+        Some(_) | None => pairs.extend(best(&scores)),
+    }
+    pairs
 }
 
-/// How alike two documents of one kind are, in percent, with their places.
-type Score = (usize, usize, usize);
+fn pair(old: &str, new: &str) -> Pair {
+    (old.to_owned(), new.to_owned())
+}
 
-fn scores(gone: &Left<'_>, come: &Left<'_>) -> Vec<Score> {
+/// How alike two documents of one kind are, in percent, with their names.
+type Score<'a> = (usize, &'a str, &'a str);
+
+fn scores<'a>(gone: &Left<'a>, come: &Left<'a>) -> Vec<Score<'a>> {
     let leaves_of =
         |document: &Document| document.cst.root().map(|root| leaves(&document.cst, root)).unwrap_or_default();
     let after: Vec<_> = come.iter().map(|(new, after)| (*new, &after.subject.kind, leaves_of(after))).collect();
@@ -234,49 +316,11 @@ fn scores(gone: &Left<'_>, come: &Left<'_>) -> Vec<Score> {
 }
 
 /// Returns the pairs that are alike enough, each the other's best partner.
-fn best(scores: &[Score]) -> impl Iterator<Item = (usize, usize)> {
-    let is_best = |(score, old, new): &&Score| {
+fn best(scores: &[Score<'_>]) -> Vec<Pair> {
+    let is_best = |(score, old, new): &&Score<'_>| {
         *score >= ALIKE_PERCENT && !scores.iter().any(|(other, o, n)| (o == old) != (n == new) && other >= score)
     };
-    scores.iter().filter(is_best).map(|(_, old, new)| (*old, *new))
-}
-
-/// Gives documents without a partner of their name the name of base's document that they were.
-fn pair_rest(
-    (base, known): (&[Rc<Document>], &[String]),
-    (side, names): (&[Rc<Document>], &mut [String]),
-    comparisons: usize,
-) {
-    let same_name =
-        |a: &Document, b: &Document| !a.name.is_empty() && a.subject.kind == b.subject.kind && a.name == b.name;
-    let lefts = |names: &[String]| {
-        let is_gone = |name: &String| !names.contains(name);
-        (left(base, known, is_gone), left(side, names, |name| !known.contains(name)))
-    };
-    let (gone, come) = lefts(names);
-    for (new, after) in &come {
-        let mut partners = gone.iter().filter(|(_, before)| same_name(before, after));
-        // Two that were made of one are not that one.
-        let is_only = come.iter().filter(|(_, other)| same_name(other, after)).count() == 1;
-        if let (Some((old, _)), None, true) = (partners.next(), partners.next(), is_only) {
-            give((known, *old), (names, *new));
-        }
-    }
-    let (gone, come) = lefts(names);
-    if gone.len().saturating_mul(come.len()) > comparisons {
-        return;
-    }
-    let scores = scores(&gone, &come);
-    let in_order = gone.len() == come.len()
-        && gone.iter().zip(&come).all(|((old, before), (new, after))| {
-            let score = scores.iter().find(|(_, o, n)| o == old && n == new).map_or(0, |(score, ..)| *score);
-            before.subject.kind == after.subject.kind && score >= IN_ORDER_PERCENT
-        });
-    if in_order {
-        gone.iter().zip(&come).for_each(|((old, _), (new, _))| give((known, *old), (names, *new)));
-        return;
-    }
-    best(&scores).for_each(|(old, new)| give((known, old), (names, new)));
+    scores.iter().filter(is_best).map(|(_, old, new)| pair(old, new)).collect()
 }
 
 /// Merges the documents of a file by structure.
@@ -297,6 +341,11 @@ pub(super) fn merge(texts: &Three<Option<&str>>, rules: &Rules, found: &mut Find
         ours: read(texts.ours, "yours,")?,
         theirs: read(texts.theirs, "upstream,")?,
     };
+    let count = |side: &Vec<Rc<Document>>| side.iter().map(|document| document.cst.nodes().len()).sum::<usize>();
+    let most = [&sides.base, &sides.ours, &sides.theirs].into_iter().map(count).max().unwrap_or(0);
+    if most > rules.limits.nodes {
+        return Err(Refused::Limit(format!("it holds {most} values")));
+    }
     let names = paired(&sides, rules.limits.comparisons)?;
     let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
     let ordered = order(&slices, Frame::Merged).names;
@@ -486,6 +535,9 @@ fn both(
     let is_plain = |node: &Node| !matches!(node.kind, Kind::Map | Kind::Seq);
     if is_plain(mine) && is_plain(upstream) {
         return Err(Impossible::File("a document is neither a map nor a list".to_owned()));
+    }
+    if [mine.kind, upstream.kind].contains(&Kind::Opaque) {
+        return Err(Impossible::Here("its keys are not told apart".to_owned()));
     }
     if mine.kind != upstream.kind || !matches!(mine.kind, Kind::Map | Kind::Seq) || mine.children.is_empty() {
         return Ok(None);

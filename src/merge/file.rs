@@ -13,6 +13,7 @@ use super::piece::{Rope, Strand};
 use super::present::{MarkerLabels, MarkerStyle, favoring, with_markers};
 use super::reduce::{Reduced, reduce};
 use super::rules::{Limits, Rules, Subject, Take};
+use super::sops;
 use super::sound::{doubles_more, is_sound};
 use super::template;
 use super::text::{Favor, Hunk, TextMerge, has_markers, merge_text, merge_text_favoring, merge_text_marked};
@@ -55,6 +56,12 @@ pub struct FileMerge {
 }
 
 impl FileMerge {
+    /// Returns the merge with another text, in which no place is open for markers.
+    pub(super) fn settled(self, text: Option<String>) -> Self {
+        let rope = Rope::plain(text.as_deref().unwrap_or_default());
+        Self { text, rope, plain: None, ..self }
+    }
+
     /// Writes the text with conflict markers; where a file has no structure they stand where git puts them.
     pub fn with_markers(&self, style: MarkerStyle, labels: MarkerLabels<'_>) -> String {
         match &self.plain {
@@ -89,20 +96,36 @@ pub fn merge_file(path: &RepoPath, texts: Three<Option<&str>>, rules: &Rules) ->
     if base == theirs || ours == theirs {
         return trivial(ours);
     }
-    if base == ours && rules.withheld.is_empty() {
+    let is_encrypted = sops::is_encrypted(path, [base, ours, theirs].into_iter().flatten());
+    if base == ours && (rules.withheld.is_empty() || is_encrypted && rules.sops.is_none()) {
         return trivial(theirs);
     }
+    if is_encrypted { sops::merge(path, texts, rules) } else { merge_open(path, texts, rules) }
+}
+
+/// Makes one conflict of a whole file.
+pub(super) fn merge_whole(
+    path: &RepoPath,
+    texts: Three<Option<&str>>,
+    rules: &Rules,
+    (kind, why): (ConflictKind, &str),
+) -> FileMerge {
+    Merging { path, texts, rules, found: Findings::new(rules.limits.fuel), guard: None }.whole(kind, why)
+}
+
+/// Merges one file that both sides changed and whose values can be read.
+pub(super) fn merge_open(path: &RepoPath, texts: Three<Option<&str>>, rules: &Rules) -> FileMerge {
     let merged = Merging { path, texts, rules, found: Findings::new(rules.limits.fuel), guard: None }.run();
     debug_assert_eq!(other_than_the_whole(&merged, path, texts, rules), None, "what is left out counts\n{texts:#?}");
     let is_unread = merged.notices.iter().any(|notice| notice.kind == NoticeKind::Unparsable);
-    if rules.templates.is_none() || !is_unread {
-        return merged;
-    }
-    // Braces in a text need not be those of a template.
+    let Some(delimiters) = rules.templates.as_ref().filter(|_| is_unread) else { return merged };
+    // Braces in a text need not be those of a template, but must not become them.
     let plain = Rules { templates: None, ..rules.clone() };
     let fuel = merged.fuel;
     let again = Merging { path, texts, rules: &plain, found: Findings::new(fuel), guard: None }.run();
-    if again.how == How::Structural { again } else { merged }
+    let sides = texts.map(Option::unwrap_or_default);
+    let is_text = |text: &String| !template::makes_an_action(&sides, text, delimiters);
+    if again.how == How::Structural && again.text.as_ref().is_none_or(is_text) { again } else { merged }
 }
 
 /// Returns in what a merge is not that of the whole texts, from which nothing was left out.

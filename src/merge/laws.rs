@@ -24,6 +24,7 @@ use crate::yaml::cst::{Cst, Source, split};
 mod generator;
 mod matrix;
 mod operators;
+mod sealed;
 
 use generator::{Case, apart, case};
 
@@ -305,7 +306,7 @@ proptest! {
 }
 
 proptest! {
-    // Each case is some dozens of merges.
+    // Each case is some dozens of merges; `tests/run long` asks for eight times as many.
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
         cases: ProptestConfig::default().cases.div_ceil(8),

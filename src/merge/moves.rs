@@ -31,7 +31,7 @@ pub(super) fn settle(sides: &mut Three<FileTree>, rules: &Rules) -> Moved {
     if active.is_empty() {
         return moved;
     }
-    let all = |sides: &Three<FileTree>| sides.as_ref().map(|tree| places(tree, &active, rules));
+    let all = |sides: &Three<FileTree>| single(sides.as_ref().map(|tree| places(tree, &active, rules)));
     let mut known = all(sides);
     if rename_files(sides, known.as_ref(), &mut moved) {
         known = all(sides);
@@ -97,19 +97,27 @@ fn active(sides: &Three<FileTree>) -> BTreeSet<RepoPath> {
     changed.into_iter().cloned().collect()
 }
 
-/// Returns the file of each object that stands in one place only.
-fn places(tree: &FileTree, active: &BTreeSet<RepoPath>, rules: &Rules) -> Places {
+/// Returns the files of each object.
+fn places(tree: &FileTree, active: &BTreeSet<RepoPath>, rules: &Rules) -> BTreeMap<String, Vec<RepoPath>> {
     let mut found: BTreeMap<String, Vec<RepoPath>> = BTreeMap::new();
     for (path, file) in tree.iter().filter(|(path, _)| active.contains(*path)) {
         for object in text_of(file).and_then(|text| objects(text, rules)).unwrap_or_default() {
             found.entry(object).or_default().push(path.clone());
         }
     }
-    let single = |(name, mut paths): (String, Vec<RepoPath>)| {
-        let only = paths.pop().filter(|_| paths.is_empty())?;
-        Some((name, only))
-    };
-    found.into_iter().filter_map(single).collect()
+    found
+}
+
+/// Returns the file of each object that stands in one place at most on every side: of one that stands twice nobody can say from where to where
+/// it went.
+fn single(found: Three<BTreeMap<String, Vec<RepoPath>>>) -> Three<Places> {
+    let sides = [&found.base, &found.ours, &found.theirs];
+    let twice = sides.into_iter().flatten().filter(|(_, paths)| paths.len() > 1);
+    let twice: BTreeSet<String> = twice.map(|(name, _)| name.clone()).collect();
+    found.map(|found| {
+        let known = found.into_iter().filter(|(name, _)| !twice.contains(name));
+        known.filter_map(|(name, mut paths)| Some((name, paths.pop()?))).collect()
+    })
 }
 
 /// Renames whole files: one that is gone on a side and whose objects all stand in one new file there. Returns whether there are any.

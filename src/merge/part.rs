@@ -2,6 +2,8 @@
 //!
 //! Not here: what becomes of it (`structure`).
 
+use serde_json::Value;
+
 use super::piece::{reindent, reindent_rest};
 use crate::base::Digest;
 use crate::yaml::cst::{Child, Cst, Kind, Label, Node, line_start};
@@ -64,6 +66,12 @@ impl<'a> Part<'a> {
         self.child.own.start > line_start(self.cst.text(), self.child.own.start)
     }
 
+    /// Returns whether the entry is `key: value` as an item in brackets, which would be a map like others in lines.
+    pub(super) fn is_bare_pair(self) -> bool {
+        let node = self.node();
+        node.kind == Kind::Opaque && self.is_inline() && !self.cst.slice(&node.span).starts_with(['{', '['])
+    }
+
     /// Returns the entry as whole lines at a column.
     pub(super) fn lines(self, column: usize) -> String {
         let own = self.cst.slice(&self.child.own);
@@ -90,6 +98,12 @@ impl<'a> Part<'a> {
         }
         let value = flow(self.cst, self.node());
         match self.key() {
+            // Bare text may hold in lines what ends it in brackets.
+            Some(key)
+                if self.key_text().contains([',', '[', ']', '{', '}']) && !self.key_text().starts_with(['"', '\'']) =>
+            {
+                format!("{}: {value}", write_flow(&Value::from(key), ""))
+            }
             Some(_) => format!("{}{value}", self.with_blank(self.key_text())),
             None => value,
         }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::{EntryId, Outline};
+use super::sops::SopsKeys;
 use crate::base::limits::{MAX_APP_FILES, MAX_FILE_BYTES, MAX_YAML_DOCUMENTS};
 pub(super) use crate::model::Take;
 use crate::schema::{self, ListRule};
@@ -41,6 +42,8 @@ pub struct Limits {
     pub text_bytes: usize,
     /// Documents of a file that is merged by structure.
     pub documents: usize,
+    /// Scalars, maps and lists of a file that is merged by structure.
+    pub nodes: usize,
     /// Files of an app among which objects that moved are looked for.
     pub files: usize,
     /// Items times items of two lists that are aligned with each other.
@@ -61,6 +64,7 @@ impl Default for Limits {
             file_bytes: MAX_FILE_BYTES,
             text_bytes: 8 * MAX_FILE_BYTES,
             documents: MAX_YAML_DOCUMENTS,
+            nodes: 500_000,
             files: MAX_APP_FILES,
             alignment_cells: 4_000_000,
             comparisons: 4_096,
@@ -84,7 +88,7 @@ pub enum Prefer {
 }
 
 /// A list that somebody told how to merge.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ListKey {
     /// API group of the objects that are meant; all if none is said.
     pub group: Option<String>,
@@ -113,6 +117,8 @@ pub struct Rules {
     pub limits: Limits,
     /// Delimiters of templates in the files; nothing for compiled files.
     pub templates: Option<(String, String)>,
+    /// What files that SOPS encrypted are merged with; without it each that both sides changed is a conflict.
+    pub sops: Option<SopsKeys>,
 }
 
 /// What a document is, as far as lists depend on it.

@@ -118,6 +118,9 @@ impl<'a> Structure<'a, '_> {
         comment: Option<&str>,
         column: usize,
     ) -> Result<Collected, Impossible> {
+        if self.brackets == 0 && lists.theirs.iter().any(|part| part.is_bare_pair()) {
+            return Err(Impossible::Here("a pair without braces stands in brackets only".to_owned()));
+        }
         let fields: Vec<&str> = self.fields.iter().map(String::as_str).collect();
         let rule = self.rules.list(self.subject, &fields, comment);
         let aligned = align(rule.as_ref(), lists, self.rules.limits.alignment_cells);

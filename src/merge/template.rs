@@ -4,7 +4,7 @@
 //! comment and is told apart by its text and by its number among equals. Not here: what templates mean (`template` the
 //! module), merging (`structure`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::tree::Three;
@@ -145,6 +145,16 @@ pub(super) fn has_right_actions(sides: &Three<&str>, merged: &str, (open, close)
         let is_one_edit = (b == o || b == t || o == t) && m == plain;
         is_one_edit || m == (o + t).saturating_sub(b) || m >= o.min(t) && m <= o.max(t) && b != o && b != t
     })
+}
+
+/// Returns whether a text holds an action that neither side wrote: an opening brace of one, a closing one of the other.
+pub(super) fn makes_an_action(sides: &Three<&str>, merged: &str, (open, close): &(String, String)) -> bool {
+    let actions = |text: &str| -> BTreeSet<Vec<String>> {
+        let inner = text.split(open.as_str()).skip(1).filter_map(|rest| rest.split_once(close.as_str()));
+        inner.map(|(action, _)| action.split_whitespace().map(str::to_owned).collect()).collect()
+    };
+    let (ours, theirs) = (actions(sides.ours), actions(sides.theirs));
+    actions(merged).iter().any(|action| !ours.contains(action) && !theirs.contains(action))
 }
 
 /// Finds the actions of a text.

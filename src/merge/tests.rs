@@ -2,8 +2,8 @@
 
 mod rows;
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::model::{File, FileTree};
 use crate::yaml::{self, Dialect};
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/merge")
+    crate::base::fixtures("merge")
 }
 
 /// Reads a directory as files of an app.

@@ -25,7 +25,7 @@ pub struct AppState {
     pub namespace: String,
     /// Word for health: `healthy`, `starting`, `failing`, `stopped`, `deleting`, `unknown`.
     pub health: String,
-    /// Why, if it is not healthy.
+    /// Why, if it is not healthy, or what it lacks all the same.
     pub health_reason: String,
     /// Word for intent: `added`, `applied`, `waiting`, `blocked`, `held`.
     pub intent: String,
@@ -35,6 +35,9 @@ pub struct AppState {
     pub needs_you: String,
     /// The command that helps; empty if none.
     pub hint: String,
+    /// The last lines of a hook that failed, without values of secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<String>,
     /// The lifecycle word, computed: `not-added`, `added`, `deploying`, `deployed`, `updating`, `drifted`, `deleting`, `deleted`, `stuck`.
     pub lifecycle: String,
     /// Live differences from git.

@@ -1,14 +1,21 @@
 //! Pure. `metadata.managedFields` as values, and the digest of our own entry.
 //!
 //! When anyone changes or removes a field that we own, our `Apply` entry shrinks; when someone applies under our name, its time
-//! changes. So (uid, digest, time) tells drift from metadata alone. Not here: which leaves were lost (`plan::fields`).
+//! changes. So (uid, digest, time) tells drift from metadata alone, and what editors hold beside us is what they added. Not here: which leaves were lost (`plan::fields`).
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::base::Encoder;
 
 /// The field manager under which we apply.
 pub const MANAGER: &str = "wild";
+/// Beginnings of the names of managers through which people edit.
+const EDITORS: [&str; 7] = ["kubectl", "before-first-apply", "node-fetch", "k9s", "Lens", "rancher", "Mozilla"];
+/// Fields, by the beginning of their names, that are no addition to what git says: words of people to us and to kubectl, and what holds a
+/// deletion or tells what owns an object.
+const NO_ADDITIONS: [&str; 4] = ["f:rewild.dev/", "f:kubectl.kubernetes.io/", "f:finalizers", "f:ownerReferences"];
+/// Depth at which the walk stops; deeper objects are refused before they get here.
+const MAX_DEPTH: usize = 128;
 
 /// Our `Apply` entry in short.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -40,11 +47,108 @@ pub fn own(managed: Option<&Value>) -> Option<&Value> {
     })
 }
 
+/// Returns whether people edit through a manager.
+pub fn is_editor(manager: &str) -> bool {
+    EDITORS.iter().any(|editor| manager.starts_with(editor))
+}
+
+/// A field that an editor holds and we do not.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Addition<'a> {
+    /// Names of the way there, as the entry has them, such as `f:spec`; the last one of a list item that is new is the item.
+    pub names: Vec<&'a str>,
+    /// The entry that holds it.
+    pub entry: &'a Value,
+}
+
+/// Returns what editors hold beside our fields, in the order of their entries; nothing where no field is ours.
+pub fn additions(managed: Option<&Value>) -> Vec<Addition<'_>> {
+    let Some(ours) = own(managed).and_then(|entry| entry.get("fieldsV1")).and_then(Value::as_object) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for entry in managed.and_then(Value::as_array).into_iter().flatten() {
+        let text = |key| entry.get(key).and_then(Value::as_str).unwrap_or("");
+        let theirs = entry.get("fieldsV1").and_then(Value::as_object);
+        if let Some(theirs) = theirs.filter(|_| text("subresource").is_empty() && is_editor(text("manager"))) {
+            let mut names = Vec::new();
+            beside(theirs, Some(ours), (entry, &mut names), &mut found);
+        }
+    }
+    found
+}
+
+/// Adds the fields of an editor below one place that are not ours.
+fn beside<'a>(
+    theirs: &'a Map<String, Value>,
+    ours: Option<&Map<String, Value>>,
+    (entry, names): (&'a Value, &mut Vec<&'a str>),
+    found: &mut Vec<Addition<'a>>,
+) {
+    if names.len() >= MAX_DEPTH {
+        return;
+    }
+    for (name, node) in theirs.iter().filter(|(name, _)| *name != ".") {
+        if NO_ADDITIONS.iter().any(|beginning| name.starts_with(beginning)) {
+            continue;
+        }
+        let below = node.as_object().filter(|below| below.keys().any(|name| name != "."));
+        let own = ours.and_then(|ours| ours.get(name)).and_then(Value::as_object);
+        let is_item = !name.starts_with("f:");
+        names.push(name);
+        match (below, own) {
+            // An empty node is a leaf: all below it is ours.
+            (_, Some(own)) if own.is_empty() => {}
+            (None, Some(_)) => {}
+            (Some(below), Some(own)) => beside(below, Some(own), (entry, &mut *names), found),
+            (Some(below), None) if !is_item => beside(below, None, (entry, &mut *names), found),
+            (_, None) => found.push(Addition { names: names.clone(), entry }),
+        }
+        names.pop();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::OwnEntry;
+    use super::{OwnEntry, additions};
+
+    #[test]
+    fn what_an_editor_holds_beside_our_fields_is_an_addition_and_a_new_item_is_one() {
+        let web = json!({".": {}, "f:image": {}, "f:env": {".": {}, "k:{\"name\":\"A\"}": {".": {}, "f:name": {}, "f:value": {}}}});
+        let ours = json!({"f:metadata": {"f:labels": {"f:a": {}}}, "f:spec": {"f:selector": {}, "f:containers": {"k:{\"name\":\"web\"}": web}}});
+        let theirs = json!({
+            "f:metadata": {
+                "f:labels": {"f:a": {}, "f:b": {}}, "f:finalizers": {".": {}, "v:\"x\"": {}},
+                "f:annotations": {".": {}, "f:rewild.dev/hold-until": {}, "f:kubectl.kubernetes.io/restartedAt": {}},
+            },
+            "f:spec": {
+                "f:selector": {"f:x": {}},
+                "f:resources": {".": {}, "f:limits": {".": {}, "f:cpu": {}}},
+                "f:containers": {"k:{\"name\":\"web\"}": {"f:tty": {}, "f:env": {"k:{\"name\":\"B\"}": {".": {}, "f:name": {}, "f:value": {}}}}},
+            },
+        });
+        let entry =
+            |manager, operation, fields| json!({"manager": manager, "operation": operation, "fieldsV1": fields});
+        let managed = json!([
+            entry("wild", "Apply", ours),
+            entry("kubectl-edit", "Update", theirs),
+            entry("keda-operator", "Update", json!({"f:spec": {"f:replicas": {}}})),
+        ]);
+        let found: Vec<String> = additions(Some(&managed)).iter().map(|it| it.names.join(" ")).collect();
+        assert_eq!(
+            found,
+            [
+                "f:metadata f:labels f:b",
+                "f:spec f:resources f:limits f:cpu",
+                "f:spec f:containers k:{\"name\":\"web\"} f:tty",
+                "f:spec f:containers k:{\"name\":\"web\"} f:env k:{\"name\":\"B\"}",
+            ]
+        );
+        let alone = json!([entry("kubectl-edit", "Update", json!({"f:data": {"f:a": {}}}))]);
+        assert_eq!(additions(Some(&alone)), Vec::new(), "nothing is ours");
+    }
 
     #[test]
     fn only_our_apply_entry_counts_and_its_key_order_does_not() {

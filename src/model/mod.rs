@@ -3,12 +3,14 @@
 //! Not here: anything that reads, writes or decides.
 
 mod app_state;
+mod archive;
 mod config;
 mod diagnostic;
 mod event;
 mod field_path;
 mod generation;
 mod inventory;
+mod leaving;
 mod managed;
 mod name;
 mod object;
@@ -22,13 +24,15 @@ mod tree;
 mod trigger;
 
 pub use app_state::{AppState, DriftState, ObjectState};
+pub use archive::{Archived, HeldVolume, HoldStage, RECLAIM_POLICY};
 pub use config::Config;
 pub use diagnostic::{Diagnostic, Severity};
 pub use event::{Event, EventKind};
 pub use field_path::{at, locate, value_at};
 pub use generation::{Generation, GenerationRecord};
 pub use inventory::{Inventory, Record, RecordState};
-pub use managed::{MANAGER, OwnEntry, own};
+pub use leaving::{Finalizer, Leaving};
+pub use managed::{Addition, MANAGER, OwnEntry, additions, is_editor, own};
 pub use name::{AppName, InstanceId, InstanceName, NameError, PackageName};
 pub use object::{Object, ObjectId};
 pub use operation::{
@@ -36,12 +40,12 @@ pub use operation::{
 };
 pub use request::{DataFate, Decision, Deploy, Request, Take};
 pub use revision::{Author, CommitId, CommitIdError, Revision};
-pub use secrets::{NewSecret, Purpose, SecretPayloads, SecretValue, Secrets};
+pub use secrets::{NewSecret, Purpose, SecretBytes, SecretPayloads, SecretValue, Secrets};
 pub use settings::{
     AdoptPolicy, AppSettings, AppUpdateSettings, AuditSettings, ClusterSettings, DeletionBudget, DeletionPolicy,
-    DriftPolicy, Grants, HealthRule, HealthTest, IgnoreRule, InstanceBudget, ReconcileSettings, RecoveryMode,
-    RecoverySettings, SETTINGS_PATH, SETTINGS_VERSION, Settings, StatusSettings, Suspension, UpdatePolicy,
-    UpdateSettings, Upstream,
+    DriftPolicy, ExtraPolicy, Grants, HealthRule, HealthTest, IgnoreRule, InstanceBudget, ReconcileSettings,
+    RecoveryMode, RecoverySettings, SETTINGS_PATH, SETTINGS_VERSION, Settings, SharedSecret, StatusSettings,
+    Suspension, TlsSettings, UpdatePolicy, UpdateSettings, Upstream,
 };
 pub use subdirectory::{MAX_SUBDIRECTORY_DEPTH, Subdirectory, SubdirectoryError};
 pub use tree::{File, FileMode, FileTree};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AppName, CommitId, DriftState, IgnoreRule, PackageName, Suspension};
+use super::{AppName, CommitId, DriftState, IgnoreRule, OperationId, PackageName, Suspension};
 
 /// A change somebody asked for.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -101,6 +101,9 @@ pub enum Request {
         to: CommitId,
         /// Why.
         reason: String,
+        /// The operation that this takes back, so that what outlived it comes back as well.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        undoes: Option<OperationId>,
     },
     /// Remove the app.
     Delete {
@@ -213,12 +216,14 @@ pub enum Deploy {
 
 /// What happens to volumes and namespace of a deleted app.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum DataFate {
     /// They stay.
     Keep,
-    /// They go.
+    /// They go, the volumes after a while in which they can be brought back.
     Delete,
+    /// They go at once.
+    DeleteNow,
 }
 
 /// One decision on a conflict.

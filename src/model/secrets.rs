@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::{ExposeSecret, SecretSlice, SecretString};
 
 use super::ObjectId;
 
@@ -31,6 +31,8 @@ pub enum Purpose {
     LeakSearch,
     /// The search for values in a text that is about to be shown.
     Masking,
+    /// The values of a file that SOPS encrypted: their MAC, their comparison, and their encryption.
+    SopsFile,
 }
 
 /// A secret value. It has no `Debug` that shows it, no `Display`, no `Serialize`, no `PartialEq`.
@@ -52,6 +54,28 @@ impl SecretValue {
 impl fmt::Debug for SecretValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SecretValue(hidden)")
+    }
+}
+
+/// Secret bytes, such as a key or a value that need not be a text. It shows as little as a [`SecretValue`].
+#[derive(Clone)]
+pub struct SecretBytes(SecretSlice<u8>);
+
+impl SecretBytes {
+    /// Wraps bytes.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self(SecretSlice::from(bytes))
+    }
+
+    /// Returns the bytes. The only way to read them.
+    pub fn expose(&self, _purpose: Purpose) -> &[u8] {
+        self.0.expose_secret()
+    }
+}
+
+impl fmt::Debug for SecretBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretBytes(hidden)")
     }
 }
 

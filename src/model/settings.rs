@@ -36,6 +36,9 @@ pub struct Settings {
     /// What to do about drift unless an app says otherwise.
     #[serde(default)]
     pub drift: DriftPolicy,
+    /// What to do about what people add to objects in the cluster unless an app says otherwise.
+    #[serde(default)]
+    pub extra: ExtraPolicy,
     /// The slow comparison of live objects, value by value.
     #[serde(default)]
     pub audit: AuditSettings,
@@ -45,6 +48,9 @@ pub struct Settings {
     /// How the health of kinds is told whose status we have no rule for, or another.
     #[serde(default)]
     pub health: Vec<HealthRule>,
+    /// How long an object may be on its way before it counts as failing, such as `10m`; with `0` it never does.
+    #[serde(default = "health_timeout", deserialize_with = "duration::deserialize")]
+    pub health_timeout: Duration,
     /// Whether objects without an owner may be taken over without asking.
     #[serde(default)]
     pub adopt: AdoptPolicy,
@@ -54,6 +60,9 @@ pub struct Settings {
     /// Namespaces whose deletion does not end.
     #[serde(default)]
     pub recovery: RecoverySettings,
+    /// Certificates that apps share.
+    #[serde(default)]
+    pub tls: TlsSettings,
     /// The merge bot.
     #[serde(default)]
     pub updates: UpdateSettings,
@@ -120,6 +129,19 @@ pub enum DriftPolicy {
     Off,
 }
 
+/// What to do about fields that people add to live objects beside what git says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExtraPolicy {
+    /// Say so and leave them until a person decides.
+    #[default]
+    Report,
+    /// Leave them without a word.
+    Keep,
+    /// Take them away at once.
+    Remove,
+}
+
 /// What to do about a live object that nobody owns and git wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -131,14 +153,17 @@ pub enum AdoptPolicy {
     Unowned,
 }
 
-/// Budget of deletions; what goes beyond it waits for a person.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
-#[serde(default)]
+/// Budget of deletions; what goes beyond it waits for a person. And for how long data outlives them.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct DeletionPolicy {
     /// Objects of one app.
     pub app: DeletionBudget,
     /// Objects of all apps in one revision.
     pub instance: InstanceBudget,
+    /// How long the volumes of an app are held that is deleted with its data, such as `7d`; with `0` they go at once.
+    #[serde(deserialize_with = "duration::deserialize")]
+    pub data_grace: Duration,
 }
 
 /// A budget of all apps together: the larger of a count and a share.
@@ -183,6 +208,42 @@ pub enum RecoveryMode {
     Never,
 }
 
+/// Certificates that apps share.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default)]
+pub struct TlsSettings {
+    /// Secrets, as `namespace/name`, of which an app gets a copy whose Ingress or Gateway names one and that has none of its own.
+    pub shared: Vec<SharedSecret>,
+}
+
+/// A Secret that apps may have copies of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub struct SharedSecret {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl TryFrom<String> for SharedSecret {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        // Both become parts of addresses.
+        let is_plain = |part: &str| {
+            let known = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+            !part.is_empty() && part.bytes().all(known) && !part.starts_with('.')
+        };
+        match text.split_once('/') {
+            Some((namespace, name)) if is_plain(namespace) && is_plain(name) => {
+                Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+            }
+            _ => Err(format!("{text:?} names no Secret as namespace/name")),
+        }
+    }
+}
+
 /// The merge bot.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(default)]
@@ -222,8 +283,13 @@ pub struct StatusSettings {
 pub struct AppSettings {
     /// Drift policy of this app.
     pub drift: Option<DriftPolicy>,
+    /// What to do about what people add to its objects.
+    pub extra: Option<ExtraPolicy>,
     /// Whether nothing of it is written for now.
     pub suspend: Option<Suspension>,
+    /// How long its objects may be on their way.
+    #[serde(deserialize_with = "duration::deserialize_some")]
+    pub health_timeout: Option<Duration>,
     /// Fields of its live objects that are left to others, beside those that the instance names.
     pub ignore: Vec<IgnoreRule>,
     /// Update policy of this app.
@@ -319,6 +385,11 @@ fn main_branch() -> String {
     "main".to_owned()
 }
 
+/// As long as a Deployment takes until it says that it makes no progress.
+fn health_timeout() -> Duration {
+    Duration::from_secs(600)
+}
+
 impl Default for ClusterSettings {
     fn default() -> Self {
         Self { context: String::new(), control_namespace: "wild-system".to_owned() }
@@ -334,6 +405,13 @@ impl Default for ReconcileSettings {
 impl Default for AuditSettings {
     fn default() -> Self {
         Self { percent_per_hour: 1 }
+    }
+}
+
+impl Default for DeletionPolicy {
+    fn default() -> Self {
+        let data_grace = Duration::from_secs(7 * 24 * 3600);
+        Self { app: DeletionBudget::default(), instance: InstanceBudget::default(), data_grace }
     }
 }
 
@@ -356,6 +434,15 @@ impl Default for RecoverySettings {
     }
 }
 
+impl Default for TlsSettings {
+    fn default() -> Self {
+        // Seed S3: one certificate for what the world sees and one for the house.
+        let shared = ["wildcard-wild-cloud-tls", "wildcard-internal-wild-cloud-tls"];
+        let place = |name: &str| SharedSecret { namespace: "cert-manager".to_owned(), name: name.to_owned() };
+        Self { shared: shared.map(place).into() }
+    }
+}
+
 impl Default for UpdateSettings {
     fn default() -> Self {
         Self { schedule: "17 4 * * *".to_owned(), timezone: "UTC".to_owned(), policy: UpdatePolicy::Manual }
@@ -366,6 +453,16 @@ impl Settings {
     /// Returns the drift policy of an app.
     pub fn drift_of(&self, app: &str) -> DriftPolicy {
         self.apps.get(app).and_then(|settings| settings.drift).unwrap_or(self.drift)
+    }
+
+    /// Returns how long objects of an app may be on their way.
+    pub fn health_timeout_of(&self, app: &str) -> Duration {
+        self.apps.get(app).and_then(|settings| settings.health_timeout).unwrap_or(self.health_timeout)
+    }
+
+    /// Returns what to do about what people add to an app's objects.
+    pub fn extra_of(&self, app: &str) -> ExtraPolicy {
+        self.apps.get(app).and_then(|settings| settings.extra).unwrap_or(self.extra)
     }
 
     /// Returns whether and why nothing of an app is written for now.

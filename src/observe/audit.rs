@@ -48,18 +48,22 @@ async fn compare(
     if known != Some((text(&live, "uid"), own.fields.as_str(), own.time.as_str())) {
         return Ok(None);
     }
-    let request = ApplyRequest {
+    let tried = target.apply(&trial(payloads, (id, probe))).await?.object;
+    // Nothing is written, so another version says that somebody else wrote between the two requests.
+    let is_same = text(&live, "resourceVersion") == text(&tried, "resourceVersion");
+    Ok(is_same.then(|| probe.differences(&live, &tried)))
+}
+
+/// Returns the apply that shows what ours would change: nothing is written, and no holder of a field is asked.
+pub(super) fn trial(payloads: &SecretPayloads, (id, probe): (&ObjectId, &Probe)) -> ApplyRequest {
+    ApplyRequest {
         id: id.clone(),
-        api_version: api_version.to_owned(),
+        api_version: probe.payload.api_version().to_owned(),
         body: with_values(&probe.payload, payloads.get(id), Some(&probe.uid)),
         ownership: Ownership::Take,
         mode: Mode::DryRun,
         hash: String::new(),
-    };
-    let tried = target.apply(&request).await?.object;
-    // Nothing is written, so another version says that somebody else wrote between the two requests.
-    let is_same = text(&live, "resourceVersion") == text(&tried, "resourceVersion");
-    Ok(is_same.then(|| probe.differences(&live, &tried)))
+    }
 }
 
 fn text<'a>(object: &'a Object, key: &str) -> &'a str {

@@ -1,9 +1,10 @@
-//! What a committed revision wants of one app: its objects as the kustomize build gives them, and its Secret from `secrets.yaml`.
+//! What a committed revision wants of one app: its objects as the kustomize build gives them, its Secret from `secrets.yaml`, and copies of
+//! Secrets that apps share.
 //!
 //! Hashes are taken over the true values; in the objects every value of a Secret is replaced by a digest before they leave this file.
 //! Not here: marks and order (`plan`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,10 +12,15 @@ use serde_json::{Value, json};
 
 use crate::compile;
 use crate::kustomize;
-use crate::model::{AppName, Diagnostic, FileTree, Object, PackageName, Purpose, SecretPayloads, SecretValue, Secrets};
+use crate::model::{
+    AppName, Diagnostic, FileTree, Object, ObjectId, PackageName, Purpose, SecretPayloads, SecretValue, Secrets,
+    SharedSecret,
+};
 use crate::package::{self, SecretNeeds};
+use crate::plan::copies::{self, SecretCopy};
 use crate::plan::{Desired, DesiredObject};
-use crate::plan::{hash, restart};
+use crate::plan::{hash, marks, restart};
+use crate::target::SourceSecret;
 
 /// What the objects are built from.
 pub(super) struct Source<'a> {
@@ -22,6 +28,20 @@ pub(super) struct Source<'a> {
     pub(super) files: &'a FileTree,
     pub(super) secrets: &'a Secrets,
     pub(super) hash_key: &'a [u8; 32],
+    pub(super) shared: &'a [SharedSecret],
+}
+
+/// The objects of an app before what needs a look at the cluster is added.
+pub(super) struct Rendered {
+    objects: Vec<(Object, String, usize)>,
+    /// What makes them unreadable.
+    trouble: Vec<Diagnostic>,
+    namespace: String,
+    payloads: SecretPayloads,
+    missing_secrets: Vec<String>,
+    secret_grants: Vec<String>,
+    /// Copies of Secrets that they need.
+    pub(super) copies: Vec<SecretCopy>,
 }
 
 /// What is wanted.
@@ -32,54 +52,82 @@ pub(super) struct Built {
     pub(super) missing_secrets: Vec<String>,
     /// Keys of other apps' secrets that the app reads, as `<reference>.<key>`.
     pub(super) secret_grants: Vec<String>,
+    /// Copies that cannot be made now, each with why.
+    pub(super) awaited: BTreeMap<ObjectId, String>,
 }
 
-/// Builds the wanted objects.
-pub(super) fn build(source: &Source<'_>) -> Built {
+/// Renders the wanted objects and adds the Secrets that come from `secrets.yaml`.
+pub(super) fn render(source: &Source<'_>) -> Rendered {
     let directory = format!("apps/{}", source.app);
-    let unreadable = |diagnostics| Built {
-        desired: Desired::Unreadable(diagnostics),
+    let mut rendered = Rendered {
+        objects: Vec::new(),
+        trouble: Vec::new(),
         namespace: source.app.as_str().to_owned(),
         payloads: SecretPayloads::default(),
         missing_secrets: Vec::new(),
         secret_grants: Vec::new(),
+        copies: Vec::new(),
     };
     if source.files.below(&directory).is_empty() {
-        return Built { desired: Desired::Objects(Vec::new()), ..unreadable(Vec::new()) };
+        return rendered;
     }
-    let built = match kustomize::build(source.files, &directory) {
-        Ok(built) => built,
-        Err(diagnostics) => return unreadable(diagnostics),
-    };
-    let needs = match secret_needs(source.files, source.app) {
-        Ok(needs) => needs,
-        Err(diagnostics) => return unreadable(diagnostics),
+    let built = kustomize::build(source.files, &directory);
+    let (built, needs) = match built.and_then(|built| Ok((built, secret_needs(source.files, source.app)?))) {
+        Ok(both) => both,
+        Err(trouble) => return Rendered { trouble, ..rendered },
     };
     let place = |file: &str| format!("{directory}/{}", file.trim_start_matches(&format!("{directory}/")));
-    let mut places: Vec<(String, usize)> = built.objects.iter().map(|built| (place(&built.file), built.line)).collect();
-    let mut objects: Vec<Object> = built.objects.into_iter().map(|built| built.object).collect();
-    let namespace = namespace(source.app, objects.iter());
-    let mut payloads = SecretPayloads::default();
-    for object in objects.iter().filter(|object| is_secret(object)) {
-        payloads.insert(object.id(), committed_values(object));
+    let placed = built.objects.into_iter().map(|built| (built.object, place(&built.file), built.line));
+    rendered.objects = placed.collect();
+    rendered.namespace = namespace(source.app, rendered.objects.iter().map(|(object, ..)| object));
+    for (object, ..) in rendered.objects.iter().filter(|(object, ..)| is_secret(object)) {
+        rendered.payloads.insert(object.id(), committed_values(object));
     }
-    let (mut missing_secrets, mut secret_grants) = (Vec::new(), Vec::new());
     if let Some(needs) = needs {
-        secret_grants = needs.grants();
-        let keys = package::object_keys(&needs, &objects.iter().collect::<Vec<_>>());
+        rendered.add_secrets(&needs, source.secrets);
+    }
+    let objects: Vec<Object> = rendered.objects.iter().map(|(object, ..)| object.clone()).collect();
+    rendered.copies = copies::copies(&objects, source.shared);
+    rendered
+}
+
+impl Rendered {
+    fn add_secrets(&mut self, needs: &SecretNeeds, secrets: &Secrets) {
+        self.secret_grants = needs.grants();
+        let keys = package::object_keys(needs, &self.objects.iter().map(|(object, ..)| object).collect::<Vec<_>>());
         for (name, keys) in keys.secrets {
-            let (values, missing) = values(&needs, &keys, source.secrets);
-            missing_secrets
-                .extend(missing.into_iter().filter(|path| !missing_secrets.contains(path)).collect::<Vec<_>>());
-            if values.is_empty() {
-                continue;
+            let (values, missing) = values(needs, &keys, secrets);
+            let known = &self.missing_secrets;
+            let new: Vec<String> = missing.into_iter().filter(|path| !known.contains(path)).collect();
+            self.missing_secrets.extend(new);
+            if !values.is_empty() {
+                self.add(secret(&name, &self.namespace, "Opaque", &values), values);
             }
-            let secret = app_secret(&name, &namespace, &values);
-            payloads.insert(secret.id(), values);
-            objects.push(secret);
-            places.push((String::new(), 0));
         }
     }
+
+    fn add(&mut self, object: Object, values: BTreeMap<String, SecretValue>) {
+        self.payloads.insert(object.id(), values);
+        self.objects.push((object, String::new(), 0));
+    }
+}
+
+/// Adds the copies of Secrets, for each what was found at its source, and seals what is wanted.
+pub(super) fn build(source: &Source<'_>, mut rendered: Rendered, found: Vec<Found>) -> Built {
+    let mut awaited = BTreeMap::new();
+    for (SecretCopy { copy, source }, found) in std::mem::take(&mut rendered.copies).into_iter().zip(found) {
+        match found {
+            Found::There(SourceSecret { uid, sort, values }) => {
+                let mut object = secret(&copy.name, &copy.namespace, &sort, &values);
+                object.set_annotation(marks::COPIED_FROM, &copies::origin(&source, &uid));
+                rendered.add(object, values);
+            }
+            Found::Nothing(why) => _ = awaited.insert(copy.clone(), format!("{} is not copied: {why}", copy.short())),
+        }
+    }
+    let Rendered { objects, trouble, namespace, payloads, missing_secrets, secret_grants, copies: _ } = rendered;
+    let (mut objects, places): (Vec<Object>, Vec<(String, usize)>) =
+        objects.into_iter().map(|(object, file, line)| (object, (file, line))).unzip();
     restart::note_config(source.hash_key, &mut objects);
     let sealed = |(object, (file, line)): (&Object, (String, usize))| DesiredObject {
         hash: hash::desired_hash(source.hash_key, object),
@@ -87,8 +135,33 @@ pub(super) fn build(source: &Source<'_>) -> Built {
         file,
         line,
     };
-    let objects = objects.iter().zip(places).map(sealed).collect();
-    Built { desired: Desired::Objects(objects), namespace, payloads, missing_secrets, secret_grants }
+    let desired = match trouble.is_empty() {
+        true => Desired::Objects(objects.iter().zip(places).map(sealed).collect()),
+        false => Desired::Unreadable(trouble),
+    };
+    Built { desired, namespace, payloads, missing_secrets, secret_grants, awaited }
+}
+
+/// What there is to copy.
+pub(super) enum Found {
+    /// A Secret.
+    There(SourceSecret),
+    /// Nothing that could be copied now, and why.
+    Nothing(String),
+}
+
+/// Returns the objects that an app wants by its files; nothing if they do not build.
+pub fn wanted_ids(
+    app: &AppName,
+    files: &FileTree,
+    secrets: &Secrets,
+    hash_key: &[u8; 32],
+    shared: &[SharedSecret],
+) -> Option<BTreeSet<ObjectId>> {
+    let rendered = render(&Source { app, files, secrets, hash_key, shared });
+    let copies = rendered.copies.into_iter().map(|copy| copy.copy);
+    let ids = rendered.objects.iter().map(|(object, ..)| object.id());
+    rendered.trouble.is_empty().then(|| ids.chain(copies).collect())
 }
 
 /// Returns what the manifest of an app among the files says about secrets, or nothing for an app without a manifest.
@@ -133,14 +206,14 @@ fn values(
     (values, missing)
 }
 
-fn app_secret(name: &str, namespace: &str, values: &BTreeMap<String, SecretValue>) -> Object {
+fn secret(name: &str, namespace: &str, sort: &str, values: &BTreeMap<String, SecretValue>) -> Object {
     let data: serde_json::Map<String, Value> =
         values.iter().map(|(key, value)| (key.clone(), Value::from(value.expose(Purpose::KeyedHash)))).collect();
     let secret = json!({
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": name, "namespace": namespace},
-        "type": "Opaque",
+        "type": sort,
         "data": data,
     });
     Object::from_value(secret).unwrap_or_default()

@@ -21,7 +21,10 @@ pub async fn explain(snapshot: &Snapshot, drift: &[DriftItem], target: &dyn Targ
     for item in drift.iter().filter(|item| item.kind != DriftKind::Bookkeeping) {
         let desired = wanted.get(&item.object).copied();
         let secret = item.object.group.is_empty() && item.object.kind == "Secret";
-        let read = matches!(item.kind, DriftKind::Changed | DriftKind::Removed | DriftKind::AuditMismatch) && !secret;
+        let read = match item.kind {
+            DriftKind::Changed | DriftKind::Removed | DriftKind::Extra | DriftKind::AuditMismatch => !secret,
+            DriftKind::Bookkeeping | DriftKind::Missing | DriftKind::Replaced | DriftKind::OwnershipLost => false,
+        };
         let whole = snapshot.live.get(&item.object).and_then(|live| live.whole.clone());
         let live = match (read, desired) {
             (true, Some(_)) if whole.is_some() => whole,
@@ -54,6 +57,7 @@ fn word(kind: DriftKind) -> &'static str {
         DriftKind::Missing => "missing",
         DriftKind::Replaced => "replaced",
         DriftKind::OwnershipLost => "ownership-lost",
+        DriftKind::Extra => "extra",
         DriftKind::AuditMismatch => "audit-mismatch",
     }
 }

@@ -2,17 +2,17 @@
 //!
 //! Not here: judging it (`plan`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use crate::base::Timestamp;
 use crate::health::{self, Health, HealthState};
-use crate::model::{DriftPolicy, HealthRule, Object, ObjectId, OwnEntry, Record, RecordState};
+use crate::model::{DriftPolicy, HealthRule, Leaving, Object, ObjectId, OwnEntry, Record, RecordState};
 use crate::plan::marks::{CONFIG_BASELINE, Identity};
 use crate::plan::{
-    Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Presence, Snapshot, TargetState, namespace,
-    owner, restart,
+    Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Presence, Snapshot, TargetState, depends, drift,
+    hold, namespace, owner, prune, restart,
 };
 use crate::target::{LiveObject, Reachability, Refusal, RefusalKind, Target, WatchState};
 
@@ -135,10 +135,14 @@ async fn fill_done(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), R
 /// Reads the objects that differ from what we left where that is only reported: a person may have put a value back by hand. One that
 /// cannot be read now is judged by its metadata alone. Secrets are never read.
 async fn fill_values(snapshot: &mut Snapshot, target: &dyn Target) {
-    if snapshot.policy.drift != DriftPolicy::Report {
-        return;
-    }
+    let Desired::Objects(objects) = &snapshot.desired else { return };
+    let own: BTreeMap<ObjectId, DriftPolicy> =
+        objects.iter().filter_map(|it| Some((it.object.id(), drift::policy(&it.object)?))).collect();
+    let default = snapshot.policy.drift;
     for record in snapshot.inventory.records() {
+        if own.get(&record.id).copied().unwrap_or(default) != DriftPolicy::Report {
+            continue;
+        }
         let Some(live) = snapshot.live.get_mut(&record.id) else { continue };
         let secret = record.id.group.is_empty() && record.id.kind == "Secret";
         if live.managed.is_some() && !secret {
@@ -147,15 +151,20 @@ async fn fill_values(snapshot: &mut Snapshot, target: &dyn Target) {
     }
 }
 
-/// Reads what the pod templates say of their config where a workload may be taken over, because that is to restart nothing.
+/// Reads what the pod templates say of their config where a workload may be taken over, or was written with a key that is lost, because
+/// neither is to restart anything.
 async fn fill_templates(snapshot: &mut Snapshot, target: &dyn Target) {
     let Desired::Objects(objects) = &snapshot.desired else { return };
     for desired in objects.iter().filter(|desired| restart::noted(&desired.object).is_some()) {
         let id = desired.object.id();
-        let Some(existing) = snapshot.existing.get_mut(&id) else { continue };
-        if matches!(existing.owner, Owner::Nobody | Owner::Released) {
+        let (is_asked, place) = match (snapshot.existing.get_mut(&id), snapshot.live.get_mut(&id)) {
+            (Some(existing), _) => (restart::is_taken_over(&existing.owner, &desired.hash), &mut existing.template),
+            (None, Some(live)) => (restart::is_of_another_key(&live.hash, &desired.hash), &mut live.template),
+            (None, None) => continue,
+        };
+        if is_asked {
             let whole = target.get(&id, desired.object.api_version()).await.ok().flatten();
-            existing.template = whole.as_ref().and_then(restart::noted).map(str::to_owned);
+            *place = whole.as_ref().and_then(restart::noted).map(str::to_owned);
         }
     }
 }
@@ -182,7 +191,7 @@ fn note_owner(snapshot: &mut Snapshot, id: ObjectId, object: &Object) {
 }
 
 /// What came of looking at one thing.
-enum Seen<T> {
+pub(super) enum Seen<T> {
     /// The target answered.
     Answer(T),
     /// It answers and refuses this one look, such as by its access rules.
@@ -190,7 +199,7 @@ enum Seen<T> {
 }
 
 /// Tells a refusal of one look from a target that does not answer or is too busy to.
-fn seen<T>(answer: Result<T, Refusal>) -> Result<Seen<T>, Refusal> {
+pub(super) fn seen<T>(answer: Result<T, Refusal>) -> Result<Seen<T>, Refusal> {
     match answer {
         Ok(answer) => Ok(Seen::Answer(answer)),
         Err(refusal) if refusal.is_unreachable() || refusal.kind == RefusalKind::Busy => Err(refusal),
@@ -284,10 +293,43 @@ fn freshness(state: WatchState) -> Freshness {
 }
 
 fn from_watch(live: LiveObject) -> Live {
-    let LiveObject { uid, resource_version, generation, own, terminating, health, managed, hash, baseline, app: _ } =
-        live;
+    let LiveObject {
+        uid,
+        resource_version,
+        generation,
+        own,
+        terminating,
+        leaving,
+        health,
+        managed,
+        hash,
+        baseline,
+        unspoken,
+        keep,
+        hold,
+        depends_on,
+        app: _,
+    } = live;
     let OwnEntry { fields, time } = own;
-    Live { uid, resource_version, generation, fields, time, terminating, health, managed, whole: None, hash, baseline }
+    Live {
+        uid,
+        resource_version,
+        generation,
+        fields,
+        time,
+        terminating,
+        leaving,
+        health,
+        managed,
+        whole: None,
+        hash,
+        baseline,
+        unspoken,
+        template: None,
+        keep,
+        hold,
+        depends_on,
+    }
 }
 
 fn from_metadata(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Live {
@@ -300,12 +342,18 @@ fn from_metadata(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Live {
         fields: own.fields,
         time: own.time,
         terminating: object.at(&["metadata", "deletionTimestamp"]).is_some(),
+        leaving: Leaving::of(object),
         health: health::has_rule(&id.group, &id.kind, rules)
             .then(|| Health::new(HealthState::Unknown, "its instance label is gone, so it is not watched")),
         managed: managed.cloned(),
         whole: None,
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
         baseline: object.annotation(CONFIG_BASELINE).unwrap_or("").to_owned(),
+        unspoken: false,
+        template: None,
+        keep: object.annotation(prune::PRUNE) == Some(prune::KEEP),
+        hold: object.annotation(hold::HOLD_UNTIL).unwrap_or("").to_owned(),
+        depends_on: depends::written(object),
     }
 }
 

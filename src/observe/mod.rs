@@ -1,25 +1,33 @@
 //! Reads: a committed revision, memory, secrets and the live state of one app become a `Snapshot`. Decides nothing, writes nothing.
 //!
 //! Requests are sent only to open the watch of a kind, to look at an object that is wanted or remembered and that no watch shows, and at the
-//! app's namespace, and for the objects whose turn it is in the slow audit. Not here: what follows from it (`plan`).
+//! app's namespace, for what is on its way for long, and for the objects whose turn it is in the slow audit. Not here: what follows from it (`plan`).
 
 mod audit;
+mod contact;
 mod desired;
 mod explain;
 mod live;
+mod said;
+mod underway;
+mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, CommitId, Diagnostic, FileTree, InstanceId, Inventory, ObjectId, OwnEntry, RecordState, SecretPayloads,
-    Secrets, Settings,
+    AppName, CommitId, Diagnostic, FileTree, HeldVolume, InstanceId, Inventory, ObjectId, OwnEntry, RecordState,
+    SecretPayloads, Secrets, Settings,
 };
-use crate::plan::{Ask, Desired, Fight, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState};
+use crate::plan::copies::SecretCopy;
+use crate::plan::{
+    Ask, Desired, Fight, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState, Underway,
+};
 use crate::plan::{apply_set, hook};
 use crate::target::{Kind, Reachability, Refusal, Target};
 
-pub use desired::secret_needs;
+pub use desired::{secret_needs, wanted_ids};
 pub use explain::explain;
 
 /// Why a snapshot could not be made. Trouble of the target is part of the snapshot instead.
@@ -53,12 +61,18 @@ pub struct Observation<'a> {
     pub hash_key: &'a [u8; 32],
     /// What we remember.
     pub inventory: Inventory,
+    /// Volumes of the app that are held.
+    pub held: Vec<HeldVolume>,
+    /// Whether volumes go at once, because a person said so.
+    pub grace: Grace,
     /// The apps that this one requires.
     pub requirements: Vec<RequirementState>,
     /// Installed apps that require this one.
     pub dependents: Vec<AppName>,
     /// Objects that were put back lately.
     pub fights: BTreeMap<ObjectId, Fight>,
+    /// Objects that are on their way.
+    pub underway: Underway,
     /// Whether the target refused an object of this commit.
     pub refused: bool,
     /// Objects whose live values are compared.
@@ -71,6 +85,15 @@ pub struct Observation<'a> {
     pub now: Timestamp,
 }
 
+/// Whether the volumes of an app that goes are held for a while.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grace {
+    /// As long as the settings say.
+    Given,
+    /// A person waived it.
+    Waived,
+}
+
 /// A snapshot, and the secret values that must not be in it.
 pub struct Observed {
     /// The planner's input.
@@ -81,9 +104,8 @@ pub struct Observed {
 
 /// Makes the snapshot of one app.
 pub async fn observe(observation: Observation<'_>) -> Observed {
-    let Observation { instance, app, commit, files, presence, settings, secrets, hash_key, inventory, .. } =
-        &observation;
-    let built = desired::build(&desired::Source { app, files, secrets, hash_key });
+    let Observation { instance, app, commit, presence, settings, secrets, inventory, .. } = &observation;
+    let built = build(&observation).await;
     let last = match &built.desired {
         Desired::Objects(objects) => {
             objects.iter().map(|it| Kind::of(&it.object.id(), it.object.api_version())).collect()
@@ -104,32 +126,81 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         live: Default::default(),
         existing: Default::default(),
         audited: Default::default(),
+        contact: Default::default(),
         done: Default::default(),
         unseen: Default::default(),
         freshness: Default::default(),
+        shippers: Default::default(),
         namespace_state: NamespaceState::Missing,
         neighbours: None,
+        volumes: Default::default(),
+        held: Vec::new(),
         requirements: observation.requirements.clone(),
         dependents: observation.dependents.clone(),
+        awaited: built.awaited,
         missing_secrets: built.missing_secrets,
         secret_grants: built.secret_grants,
+        claims: Default::default(),
         elsewhere: Default::default(),
         refused: observation.refused,
+        said: Default::default(),
         fights: observation.fights.clone(),
         target: TargetState::Reachable,
+        underway: observation.underway.clone(),
+        unspoken: Default::default(),
+        unclaimed: Default::default(),
         policy: policy_of(settings, app),
         ask: observation.ask.clone(),
         now: observation.now,
     };
-    if is_idle(&snapshot, &last, observation.target).await {
+    if observation.grace == Grace::Waived {
+        snapshot.policy.data_grace = Duration::ZERO;
+    }
+    if observation.held.is_empty() && is_idle(&snapshot, &last, observation.target).await {
         // Nothing of this app is or was in the cluster, or nothing may be concluded: no request is worth it.
         return Observed { snapshot, payloads: built.payloads };
     }
-    if let Err(refusal) = look(&mut snapshot, observation.target).await {
+    let looked = look(&mut snapshot, &observation.held, observation.target).await;
+    let looked = match looked {
+        Ok(()) => contact::fill(&mut snapshot, &built.payloads, observation.target).await,
+        refused => refused,
+    };
+    if let Err(refusal) = looked {
         note_unreachable(&mut snapshot, observation.target, &refusal);
     }
+    said::fill(&mut snapshot, secrets, observation.target).await;
     audit::fill(&mut snapshot, &built.payloads, &observation.audit, observation.target).await;
     Observed { snapshot, payloads: built.payloads }
+}
+
+/// Returns what the app wants, with what is copied for it.
+async fn build(observation: &Observation<'_>) -> desired::Built {
+    let Observation { app, files, settings, secrets, hash_key, .. } = observation;
+    let source = desired::Source { app, files, secrets, hash_key, shared: &settings.tls.shared };
+    let rendered = desired::render(&source);
+    let found = find_sources(observation, &rendered).await;
+    desired::build(&source, rendered, found)
+}
+
+/// Follows the Secrets that the app has copies of and returns what there is of each.
+async fn find_sources(observation: &Observation<'_>, rendered: &desired::Rendered) -> Vec<desired::Found> {
+    let Observation { app, presence, target, .. } = observation;
+    // What goes with its app, or is not there yet, is compared with nothing.
+    let copies = if *presence == Presence::Kept { rendered.copies.as_slice() } else { &[] };
+    let sources: BTreeSet<ObjectId> = copies.iter().map(|copy| copy.source.clone()).collect();
+    if target.reachability() == Reachability::Reachable {
+        // Whatever cannot be followed is told by the reads below.
+        let _ = target.follow(app.as_str(), &sources).await;
+    }
+    let mut all = Vec::new();
+    for SecretCopy { source, .. } in copies {
+        all.push(match target.source(source).await {
+            Ok(Some(secret)) => desired::Found::There(secret),
+            Ok(None) => desired::Found::Nothing(format!("{source} is not there")),
+            Err(refusal) => desired::Found::Nothing(refusal.message),
+        });
+    }
+    all
 }
 
 /// Returns whether nothing is to be done about an app that is not there. One that was removed and of which nothing is remembered may have
@@ -162,19 +233,23 @@ fn of_presence(desired: Desired, presence: Presence) -> Desired {
 pub fn policy_of(settings: &Settings, app: &AppName) -> Policy {
     Policy {
         drift: settings.drift_of(app.as_str()),
+        extra: settings.extra_of(app.as_str()),
         suspend: settings.suspension_of(app.as_str()),
         ignore: settings.ignore_of(app.as_str()),
         health: settings.health.clone(),
+        health_timeout: settings.health_timeout_of(app.as_str()),
         adopt: settings.adopt,
         deletion: settings.deletion.app.clone(),
+        data_grace: settings.deletion.data_grace,
         deletion_of_all: settings.deletion.instance.clone(),
         recovery: settings.recovery,
         grants: settings.grants_of(app.as_str()),
+        shared: settings.tls.shared.clone(),
     }
 }
 
 /// Fills in what the target shows.
-async fn look(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
+async fn look(snapshot: &mut Snapshot, held: &[HeldVolume], target: &dyn Target) -> Result<(), Refusal> {
     for record in snapshot.inventory.records().filter(|record| record.state != RecordState::Intended) {
         let own = OwnEntry { fields: record.fields.clone(), time: record.time.clone() };
         target.expect(&record.id, &record.uid, &own);
@@ -186,7 +261,9 @@ async fn look(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusa
         return Err(refusal);
     }
     // One watch that does not open on a target that answers is doubt about one kind, which plan knows how to treat.
-    live::fill(snapshot, target).await
+    live::fill(snapshot, target).await?;
+    underway::fill(snapshot, target).await?;
+    volumes::fill(snapshot, held, target).await
 }
 
 /// Returns the kinds of all wanted and remembered objects.

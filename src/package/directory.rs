@@ -103,7 +103,7 @@ fn load_at(tree: &FileTree, name: &PackageName, directory: &str) -> Result<Packa
 }
 
 /// Returns the directories that hold a package, by name.
-fn candidates(tree: &FileTree, path: &str) -> BTreeMap<String, Vec<String>> {
+pub(super) fn candidates(tree: &FileTree, path: &str) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let searched: Vec<&str> = match path.trim_matches('/') {
         "" => vec!["", APPS],

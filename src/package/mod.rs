@@ -8,6 +8,7 @@
 mod bind;
 mod breaking;
 mod convert;
+mod definitions;
 mod dialect;
 mod directory;
 mod glob;
@@ -30,6 +31,7 @@ mod version;
 pub use bind::{Installed, bind, bindings_of, check_exports, requirement_cycle};
 pub use breaking::{LocalEdits, VersionSide, breaking};
 pub use convert::{Converted, convert};
+pub use definitions::package_defining;
 pub use dialect::detect as detect_dialect;
 pub use directory::{Listed, Listing, directories, find, list};
 pub use glob::matches;

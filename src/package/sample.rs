@@ -81,7 +81,6 @@ fn versions() -> Vec<SampleVersion> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::path::Path;
 
     use super::{history, versions};
     use crate::package::list;
@@ -113,7 +112,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_packages_shown_is_embedded() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/directory");
+        let root = crate::base::fixtures("directory");
         let mut embedded = BTreeSet::new();
         for version in versions() {
             let directory = root.join(version.package).join(version.version);

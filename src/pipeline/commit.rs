@@ -9,7 +9,7 @@ use std::path::Path;
 use super::read::{generated_ref, update_ref};
 use super::remote::{self, Published};
 use super::skip::skips;
-use super::{Instance, Read, fault, files};
+use super::{Instance, Read, fault, files, undo};
 use crate::compile::{Authors, Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
 use crate::git::{self, NewCommit};
 use crate::merge::{RESOLUTIONS_REF, Resolution, resolution_path};
@@ -140,8 +140,8 @@ pub(super) async fn commit(
         files::follow_or_tell(instance).await;
         committed.made = Some(made.clone());
         committed.head = made;
-        if let Some(Request::Delete { app, .. }) = operation.and_then(|operation| operation.request.as_ref()) {
-            instance.secrets.remove_app(app.as_str())?;
+        if let Some(Request::Delete { app, data }) = operation.and_then(|operation| operation.request.as_ref()) {
+            undo::part_with_secrets(instance, app, *data)?;
         }
     }
     if let (Fate::Drop, Some(tip)) = (proposal.generations, &read.sources.tip) {

@@ -6,10 +6,7 @@
 //!
 //! Not here: the tests (`tests/it/faults`, `tests/live/faults`).
 
-use std::future::Future;
-use std::pin::Pin;
-
-use crate::apply::Sink;
+use crate::apply::{Kept, Noted, Sink};
 use crate::model::Outcome;
 use crate::plan::Action;
 
@@ -44,11 +41,15 @@ pub(super) fn point(_name: &str) {}
 pub(super) struct Faulty<'a>(pub(super) &'a dyn Sink);
 
 impl Sink for Faulty<'_> {
-    fn outcome<'a>(
-        &'a self,
-        action: &'a Action,
-        outcome: &'a Outcome,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+    fn keep<'a>(&'a self, action: &'a Action, kept: Kept<'a>) -> Noted<'a, Result<(), String>> {
+        Box::pin(async move {
+            let answer = self.0.keep(action, kept).await;
+            point("kept");
+            answer
+        })
+    }
+
+    fn outcome<'a>(&'a self, action: &'a Action, outcome: &'a Outcome) -> Noted<'a, ()> {
         point("written");
         self.0.outcome(action, outcome)
     }

@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Error;
 use super::audit::Turns;
+use super::claims::Wishes;
 use super::neighbours;
 use super::overview::{self, Overview};
 use super::settled::Memory;
+use super::shippers::Shippers;
 use super::statuses::Verdicts;
 use crate::base::Timestamp;
 use crate::broadcast::Bus;
@@ -19,7 +21,7 @@ use crate::model::{
     AppName, Author, CommitId, InstanceId, InstanceName, ObjectId, Operation, OperationId, OperationState, RefusalText,
     Request, SETTINGS_VERSION, Settings, Subdirectory,
 };
-use crate::plan::Fight;
+use crate::plan::{Fight, Underway};
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
 use crate::store::Store;
 use crate::target::{Access, Cluster, Target};
@@ -64,8 +66,16 @@ pub struct Instance {
     pub(super) refused: Mutex<BTreeMap<AppName, CommitId>>,
     /// By app, the objects that were put back lately. A restart forgets them, which costs a few more corrections.
     pub(super) fights: Mutex<BTreeMap<AppName, BTreeMap<ObjectId, Fight>>>,
+    /// By app, what is on its way. A restart forgets it, which gives it its time anew.
+    pub(super) underway: Mutex<BTreeMap<AppName, Underway>>,
     /// The apps that were found as wanted.
     pub(super) settled: Memory,
+    /// What each app wants in the cluster, for the others.
+    pub(super) wishes: Wishes,
+    /// What its passes did.
+    pub(super) counts: Mutex<super::Counts>,
+    /// Who brings kinds that the cluster did not know.
+    pub(super) shippers: Mutex<Shippers>,
     /// What is to be compared value by value.
     pub(super) audits: Turns,
     lock: Mutex<Option<InstanceLock>>,
@@ -124,6 +134,7 @@ impl Instance {
         let committer = Author { name: "wild".to_owned(), email: "wild@localhost".to_owned() };
         let hash_key = own.hash_key()?;
         store.take_over_running(&id, clock()).await?;
+        store.purge_archive(&id, clock()).await?;
         Ok(Self {
             name,
             id,
@@ -144,7 +155,11 @@ impl Instance {
             verdicts: Verdicts::default(),
             refused: Mutex::default(),
             fights: Mutex::default(),
+            underway: Mutex::default(),
             settled: Memory::default(),
+            wishes: Wishes::default(),
+            counts: Mutex::default(),
+            shippers: Mutex::default(),
             audits: Turns::default(),
             lock: Mutex::new(Some(lock)),
         })

@@ -7,7 +7,9 @@
 mod ancestry;
 mod audit;
 mod budget;
+mod claims;
 mod commit;
+mod counts;
 mod fault;
 mod files;
 mod inputs;
@@ -20,9 +22,11 @@ mod requirements;
 mod resume;
 mod secrets;
 mod settled;
+mod shippers;
 mod skip;
 mod state;
 mod statuses;
+mod undo;
 mod upstream;
 
 use std::collections::BTreeSet;
@@ -33,16 +37,17 @@ use crate::apply::{self, Applied};
 use crate::base::{Timestamp, chain};
 use crate::compile::{self, Cause, Proposal};
 use crate::model::{
-    AppName, AppState, CommitId, ErrorClass, ObjectId, Operation, OperationOutcome, OperationState, Reason,
+    AppName, AppState, CommitId, DataFate, ErrorClass, ObjectId, Operation, OperationOutcome, OperationState, Reason,
     RefusalText, Request,
 };
-use crate::observe::{self, Observation, Observed};
+use crate::observe::{self, Grace, Observation, Observed};
 use crate::plan::{self, Ask, Plan, Presence, Snapshot, WakeOn, marks};
 use crate::target::Target;
 use crate::{git, record, settings, store};
 
 pub use audit::{Audited, begin_audit};
 pub use commit::Committed;
+pub use counts::Counts;
 pub use instance::{Instance, Opening};
 pub use overview::{Overview, overview};
 use read::{Merge, Sight};
@@ -53,6 +58,7 @@ use skip::skips;
 use state::Change;
 pub use state::conflict_texts;
 pub use statuses::{seen, take_changed, update as update_statuses};
+pub use undo::{Pruned, pruned};
 pub use upstream::{DirectoryState, directories, fetch_directories};
 
 /// Why a pass could not go on. All else is data.
@@ -158,11 +164,12 @@ async fn walk(instance: &Instance, app: &AppName, why: Reason, request: Option<O
     }
     let read =
         read::read(instance, app, request.as_ref().and_then(|operation| operation.request.as_ref()), why).await?;
+    let undone = undo::prepare(instance, request.as_ref()).await?;
     let done = match resume::resume(instance, app, &read, request.as_ref()).await? {
         Some(done) => Ok(done),
         None => change(instance, app, &read, request.as_ref()).await,
     };
-    let (proposal, committed) = match (done, &request) {
+    let (mut proposal, committed) = match (done, &request) {
         (Ok(done), _) => done,
         (Err(commit::Error::Lost), _) => return Ok(Passed { lost: true, ..Passed::default() }),
         (Err(commit::Error::Refused(refusal)), Some(operation)) => {
@@ -179,6 +186,9 @@ async fn walk(instance: &Instance, app: &AppName, why: Reason, request: Option<O
         }
         return follow_up(instance, app, &read, None, Some(committed)).await;
     };
+    if let Some(undone) = undone {
+        proposal.summary.extend(undo::told(instance, app, &committed.head, undone).await?);
+    }
     let settled = Settled { read: &read, proposal: &proposal, committed: &committed };
     if let Some(passed) = settle(instance, app, &operation, settled).await? {
         return Ok(passed);
@@ -266,6 +276,7 @@ async fn add_directory(
         ..operation
     };
     instance.store.update_operation(&ended).await?;
+    counts::ended(instance, &ended);
     Ok(Passed { made: committed.made, ..Passed::default() })
 }
 
@@ -366,6 +377,7 @@ async fn refuse(instance: &Instance, operation: Operation, refusal: &RefusalText
         ..operation
     };
     instance.store.update_operation(&ended).await?;
+    counts::ended(instance, &ended);
     Ok(Passed { failed: Some(ErrorClass::User), ..Passed::default() })
 }
 
@@ -416,6 +428,7 @@ async fn settle(
     let state = state::of_repository(instance, app, committed, &sight, None).await?;
     let before = state::put(instance, app, state.as_ref()).await?;
     instance.store.update_operation(&ended).await?;
+    counts::ended(instance, &ended);
     state::tell(instance, Change { app, before, state: state.as_ref(), ended: Some(&ended) }).await?;
     Ok(Some(Passed { made: committed.made.clone(), state, ..Passed::default() }))
 }
@@ -452,11 +465,13 @@ async fn deploy(
     if skips("observe") {
         return Ok(Passed { made: committed.made.clone(), ..Passed::default() });
     }
+    undo::call_back(instance, app, operation.as_ref()).await?;
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
     let ground = settled::Ground { secrets: instance.secrets.read()?, seen: target.seen(app.as_str()) };
     let due = audit::due(instance, app);
     let observed = look(instance, app, &sight, target.as_ref(), (ask, due.clone())).await?;
     let Observed { mut snapshot, payloads } = observed;
+    note_underway(instance, &snapshot);
     let audited = audit::note(instance, &snapshot, &due).await?;
     fault::point("plan");
     let mut plan = budget::plan(instance, &mut snapshot).await?;
@@ -473,6 +488,7 @@ async fn deploy(
         let operation = Operation { commit: committed.made.clone(), ..operation };
         state::tell_applying(instance, &snapshot, &plan, &operation).await?;
         let opened = record::open(&instance.store, &instance.id, &snapshot, &plan, operation).await?;
+        let opened = opened.hiding(ground.secrets.clone());
         fault::point("apply");
         if !skips("apply") {
             let sink = fault::Faulty(&opened);
@@ -487,14 +503,28 @@ async fn deploy(
     let state = state::of_pass(instance, &facts).await?;
     settled::note(instance, &facts, state.as_ref(), ground);
     let before = state::put(instance, app, state.as_ref()).await?;
+    counts::pass(instance, &plan, &applied, before.as_deref());
     let ended = match recording {
         Some(recording) if !skips("record") => Some(recording.close(&applied, &plan, instance.now()).await?),
         Some(_) | None => None,
     };
+    if let Some(operation) = &ended {
+        counts::ended(instance, operation);
+    }
     fault::point("broadcast");
     state::tell(instance, Change { app, before, state: state.as_ref(), ended: ended.as_ref() }).await?;
     let passed = passed(&plan, &applied, committed, state);
     Ok(Passed { wake_at: if asks_again { Some(snapshot.now) } else { passed.wake_at }, audited, ..passed })
+}
+
+/// Remembers what is on its way, for the next look at the app.
+fn note_underway(instance: &Instance, snapshot: &Snapshot) {
+    let mut underway = lock(&instance.underway);
+    if snapshot.underway == plan::Underway::default() {
+        underway.remove(&snapshot.app);
+    } else {
+        underway.insert(snapshot.app.clone(), snapshot.underway.clone());
+    }
 }
 
 /// Notes whether the target refused an object of the commit; returns whether the app has a hook for that, which the next pass brings.
@@ -541,8 +571,9 @@ async fn look(
     let secrets = instance.secrets.read()?;
     // Not where it is used: a lock that is kept across an await would keep the pass from moving between threads.
     let fights = lock(&instance.fights).get(app).cloned().unwrap_or_default();
+    let underway = lock(&instance.underway).get(app).cloned().unwrap_or_default();
     let refused = lock(&instance.refused).get(app) == Some(&sight.overview.head);
-    Ok(observe::observe(Observation {
+    let mut observed = observe::observe(Observation {
         instance: &instance.id,
         app,
         commit: &sight.overview.head,
@@ -555,16 +586,22 @@ async fn look(
         secrets: &secrets,
         hash_key: &instance.hash_key,
         inventory: instance.store.inventory(&instance.id, app).await?,
+        held: instance.store.held_volumes(&instance.id, app).await?,
+        grace: if sight.data == Some(DataFate::DeleteNow) { Grace::Waived } else { Grace::Given },
         requirements,
         dependents,
         fights,
+        underway,
         refused,
         audit,
         ask,
         target,
         now: instance.now(),
     })
-    .await)
+    .await;
+    claims::fill(instance, sight, &mut observed.snapshot).await?;
+    shippers::fill(instance, &sight.settings, &mut observed.snapshot).await;
+    Ok(observed)
 }
 
 /// Locks what stays valid if a holder panicked: every change under it is one assignment.

@@ -122,7 +122,7 @@ pub(super) async fn read(
     sources.update = update(instance, app, &head).await?;
     decided(instance, app, (sources, read.bent.as_ref()), request).await?;
     if matches!(request, Some(Request::Delete { .. })) && !overview.apps.contains_key(app) {
-        sources.removed = fate(removed(instance, app, &head).await?.0);
+        sources.removed = removed(instance, app, &head).await?.0;
     }
     if let Some(Request::Rollback { to, .. }) = request {
         let record = compile::record_path(app);
@@ -342,6 +342,8 @@ pub(super) struct Sight {
     pub(super) settings: Arc<Settings>,
     /// Whether the app is there.
     pub(super) presence: Presence,
+    /// Of an app that was removed, what was said about its data.
+    pub(super) data: Option<DataFate>,
     /// Of an app that was removed, what `files` was before.
     pub(super) last: FileTree,
 }
@@ -359,24 +361,25 @@ pub(super) async fn desired(
         false => own(instance, app, &overview).await?,
     };
     let settings = overview.settings()?;
-    let (presence, before) = if overview.apps.contains_key(app) {
+    let (presence, data, before) = if overview.apps.contains_key(app) {
         // A record that does not read must not undeploy the app, so only a clear word counts.
         match compile::record_of(&files, app) {
-            Ok(Some(record)) if !record.deployed => (Presence::Added, None),
-            _ => (Presence::Kept, None),
+            Ok(Some(record)) if !record.deployed => (Presence::Added, None, None),
+            _ => (Presence::Kept, None, None),
         }
     } else {
-        removed(instance, app, commit).await?
+        let (data, before) = removed(instance, app, commit).await?;
+        (presence(data), data, before)
     };
     let last = match &before {
         Some(before) => instance.tree.read_tree(before, &[&format!("apps/{app}"), &compile::record_path(app)]).await?,
         None => FileTree::new(),
     };
-    Ok(Sight { files, overview, settings, presence, last })
+    Ok(Sight { files, overview, settings, presence, data, last })
 }
 
 /// Reads the files of an app and its record.
-async fn own(instance: &Instance, app: &AppName, overview: &Overview) -> Result<FileTree, Error> {
+pub(super) async fn own(instance: &Instance, app: &AppName, overview: &Overview) -> Result<FileTree, Error> {
     if !overview.apps.contains_key(app) {
         return Ok(overview.pick(&[&compile::record_path(app)]));
     }
@@ -385,18 +388,23 @@ async fn own(instance: &Instance, app: &AppName, overview: &Overview) -> Result<
     Ok(files)
 }
 
-/// Returns whether the commit that removed an app's directory says that this was meant, and then the commit before it.
-async fn removed(instance: &Instance, app: &AppName, commit: &CommitId) -> Result<(Presence, Option<CommitId>), Error> {
+/// Returns what the commit that removed an app's directory says about its data, if it says that the removal was meant, and the commit before.
+async fn removed(
+    instance: &Instance,
+    app: &AppName,
+    commit: &CommitId,
+) -> Result<(Option<DataFate>, Option<CommitId>), Error> {
     let log = instance.tree.first_parent_log(commit, MAX_REMOVAL_WALK, &[&format!("apps/{app}")]).await?;
-    let Some(last) = log.first() else { return Ok((Presence::Vanished, None)) };
+    let Some(last) = log.first() else { return Ok((None, None)) };
     if last.trailer("Wild-Delete") != Some(app.as_str()) {
-        return Ok((Presence::Vanished, None));
+        return Ok((None, None));
     }
-    let presence = match last.trailer("Wild-Delete-Data") {
-        Some("delete") => Presence::RemovedWithData,
-        _ => Presence::RemovedKeepingData,
+    let data = match last.trailer("Wild-Delete-Data") {
+        Some("delete") => DataFate::Delete,
+        Some("delete-now") => DataFate::DeleteNow,
+        _ => DataFate::Keep,
     };
-    Ok((presence, last.parents.first().cloned()))
+    Ok((Some(data), last.parents.first().cloned()))
 }
 
 /// Returns the apps that the newest commits of the deployed branch removed on purpose.
@@ -407,12 +415,12 @@ pub async fn departed(instance: &Instance) -> Result<BTreeSet<AppName>, Error> {
     Ok(named.filter(|app| !overview.apps.contains_key(app)).collect())
 }
 
-/// Returns what was said about the data of an app that was removed.
-fn fate(presence: Presence) -> Option<DataFate> {
-    match presence {
-        Presence::RemovedKeepingData => Some(DataFate::Keep),
-        Presence::RemovedWithData => Some(DataFate::Delete),
-        Presence::Kept | Presence::Added | Presence::Vanished => None,
+/// Returns how an app is gone of which this was said.
+fn presence(data: Option<DataFate>) -> Presence {
+    match data {
+        Some(DataFate::Keep) => Presence::RemovedKeepingData,
+        Some(DataFate::Delete | DataFate::DeleteNow) => Presence::RemovedWithData,
+        None => Presence::Vanished,
     }
 }
 

@@ -4,7 +4,7 @@
 //! files that are behind the branch (`files.rs`).
 
 use super::read::{Read, conflicts, generated_ref, update_ref};
-use super::{Committed, Error, Instance};
+use super::{Committed, Error, Instance, undo};
 use crate::compile::{Authors, Proposal};
 use crate::git::Commit;
 use crate::model::{AppName, CommitId, Operation, Request};
@@ -60,9 +60,8 @@ async fn finish(
     operation: &Operation,
     made: &Commit,
 ) -> Result<(), Error> {
-    let deleted = matches!(operation.request, Some(Request::Delete { .. }));
-    if deleted {
-        instance.secrets.remove_app(app.as_str())?;
+    if let Some(Request::Delete { data, .. }) = &operation.request {
+        undo::part_with_secrets(instance, app, *data)?;
     }
     if let (Some(Request::Eject { .. }), Some(tip)) = (&operation.request, &read.sources.tip) {
         instance.repository.delete_ref(&generated_ref(instance, app), &tip.commit).await?;

@@ -113,7 +113,8 @@ pub async fn secrets(instance: &Instance) -> Result<Vec<SecretState>, Error> {
             states.insert(path.clone(), state(&path, needs.app.as_str(), origin, String::new()));
         }
     }
-    for path in values.paths() {
+    let is_aside = |path: &&str| path.split('.').next() == Some(crate::settings::DELETED);
+    for path in values.paths().filter(|path| !is_aside(path)) {
         let app = path.strip_prefix("apps.").and_then(|rest| rest.split('.').next()).unwrap_or("");
         states.entry(path.to_owned()).or_insert_with(|| state(path, app, Origin::Unused, String::new()));
     }

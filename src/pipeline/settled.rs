@@ -100,7 +100,14 @@ pub(super) fn note(instance: &Instance, facts: &Facts<'_>, state: Option<&AppSta
     let is_fresh = snapshot.freshness.values().all(|freshness| *freshness == Freshness::Fresh);
     let app = &snapshot.app;
     let mut memory = lock(&instance.settled.0);
-    if !is_well || !is_fresh || !is_idle(plan) || committed.refusal.is_some() || snapshot.presence != Presence::Kept {
+    let is_complete = snapshot.awaited.is_empty();
+    if !is_well
+        || !is_fresh
+        || !is_complete
+        || !is_idle(plan)
+        || committed.refusal.is_some()
+        || snapshot.presence != Presence::Kept
+    {
         memory.remove(app);
         return;
     }

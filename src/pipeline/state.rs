@@ -17,7 +17,7 @@ use crate::model::{
     AppName, AppState, CommitId, DriftState, Event, EventKind, ObjectState, Operation, OperationState, PackageName,
 };
 use crate::package;
-use crate::plan::{Blocked, Plan, Presence, Snapshot, Verdict};
+use crate::plan::{self, Blocked, Plan, Presence, Snapshot, Verb, Verdict};
 
 /// Everything that the state of an app follows from.
 pub(super) struct Facts<'a> {
@@ -36,7 +36,9 @@ pub(super) async fn of_pass(instance: &Instance, facts: &Facts<'_>) -> Result<Op
         return Ok(None);
     };
     let gone = matches!(snapshot.presence, Presence::RemovedKeepingData | Presence::RemovedWithData);
-    if gone && plan.actions.is_empty() && plan.leaving.is_empty() && plan.blocked.is_empty() {
+    // A volume that outlives the app is no longer a part of it.
+    let is_over = plan.actions.iter().all(|action| matches!(action.verb, Verb::LetGo { .. }));
+    if gone && is_over && plan.leaving.is_empty() && plan.blocked.is_empty() {
         return Ok(None);
     }
     // What this pass has just put back is no longer drift; what it failed to put back, or was not to, still is.
@@ -60,6 +62,9 @@ pub(super) async fn of_pass(instance: &Instance, facts: &Facts<'_>) -> Result<Op
     }
     intend(&mut state, plan, applied, committed, instance.secrets.path());
     advise(&mut state, committed);
+    let failed = plan.blocked.iter().filter(|blocked| blocked.reason == "HookFailed");
+    let said = failed.filter_map(|blocked| snapshot.said.get(blocked.object.as_ref()?)).next();
+    state.log = said.cloned().unwrap_or_default();
     state.lifecycle = lifecycle(&state, gone).to_owned();
     Ok(Some(state))
 }
@@ -101,6 +106,7 @@ pub(super) async fn of_repository(
         reason: String::new(),
         needs_you: String::new(),
         hint: String::new(),
+        log: Vec::new(),
         lifecycle: String::new(),
         drift: before.as_ref().map(|state| state.drift.clone()).unwrap_or_default(),
         conflicts,
@@ -163,10 +169,10 @@ fn objects(snapshot: &Snapshot) -> Vec<ObjectState> {
             let (health, reason) = match live {
                 None => ("failing", "it is not there".to_owned()),
                 Some(live) if live.terminating => ("deleting", String::new()),
-                Some(live) => match &live.health {
-                    None => ("healthy", String::new()),
-                    Some(health) => (health.state.word(), health.reason.clone()),
-                },
+                Some(live) => {
+                    let health = plan::of_live(snapshot, &record.id, live);
+                    (health.state.word(), health.reason)
+                }
             };
             ObjectState { object: record.id.clone(), health: health.to_owned(), reason }
         })
@@ -197,7 +203,7 @@ fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Comm
     } else if !plan.later.is_empty() {
         "waiting".clone_into(&mut state.intent);
         "WaveNotHealthy".clone_into(&mut state.reason);
-        state.health_reason = format!("{} later objects wait for {}", plan.later.len(), plan.waits_for.join(", "));
+        state.health_reason = format!("{} later objects wait for {}", plan.later.len(), plan.waits_for().join(", "));
     } else if applied.is_complete() {
         "applied".clone_into(&mut state.intent);
         state.applied = Some(committed.head.clone());

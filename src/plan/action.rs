@@ -2,11 +2,13 @@
 //!
 //! Not here: how the decisions are made (one file per rule beside this one).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::recreate::Recreate;
 use super::yields::Yields;
 use crate::base::Timestamp;
 use crate::health::{Health, HealthState};
-use crate::model::{AppName, CommitId, Object, ObjectId, Record};
+use crate::model::{AppName, CommitId, HeldVolume, Object, ObjectId, Record};
 
 /// What to do for one app.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,10 +31,9 @@ pub struct Plan {
     pub jobs: Vec<(ObjectId, Option<String>)>,
     /// What is held back.
     pub blocked: Vec<Blocked>,
-    /// Objects of later waves, whose turn comes when what stands before them is healthy.
-    pub later: Vec<ObjectId>,
-    /// What those wait for.
-    pub waits_for: Vec<String>,
+    /// Objects whose turn comes when others are healthy: those of later waves,
+    /// and objects that depend on others, each with what it waits for.
+    pub later: BTreeMap<ObjectId, Vec<String>>,
     /// What differs from git on the target.
     pub drift: Vec<DriftItem>,
     /// What a person should know.
@@ -60,8 +61,7 @@ impl Plan {
             leaving: Vec::new(),
             jobs: Vec::new(),
             blocked: Vec::new(),
-            later: Vec::new(),
-            waits_for: Vec::new(),
+            later: BTreeMap::new(),
             drift: Vec::new(),
             notes: Vec::new(),
             health: Health::new(HealthState::Unknown, ""),
@@ -69,6 +69,12 @@ impl Plan {
             wake_on: Vec::new(),
             digest: String::new(),
         }
+    }
+
+    /// Returns what those wait for whose turn comes later.
+    pub fn waits_for(&self) -> Vec<&str> {
+        let all: BTreeSet<&str> = self.later.values().flatten().map(String::as_str).collect();
+        all.into_iter().collect()
     }
 
     /// Returns the drift that people are shown: all but what is put back without a word.
@@ -110,6 +116,19 @@ pub struct Action {
     pub yields: Yields,
     /// What follows if the server says that a field cannot be changed.
     pub recreate: Recreate,
+    /// What becomes of what people hold in the object beside our fields.
+    pub extras: Extras,
+}
+
+/// What becomes of the fields that people hold in an object beside ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extras {
+    /// They are left as they are, to be told of.
+    Leave,
+    /// The object is taken over: what is there already stays theirs for good and is no addition.
+    Keep,
+    /// They go with this apply.
+    Remove,
 }
 
 /// What to do with an object.
@@ -133,6 +152,21 @@ pub enum Verb {
     Free {
         /// Its own finalizers that go.
         finalizers: Vec<String>,
+    },
+    /// Tell a volume to outlive the claim that is about to go.
+    Hold {
+        /// The volume, as it is remembered.
+        volume: HeldVolume,
+    },
+    /// Make a claim again on the volume that is held for it.
+    Return {
+        /// The volume.
+        volume: HeldVolume,
+    },
+    /// Give a volume that is held its own policy back, by which it goes if it has no claim.
+    LetGo {
+        /// The volume.
+        volume: HeldVolume,
     },
 }
 
@@ -212,6 +246,8 @@ pub enum DriftKind {
     Replaced,
     /// Our ownership was cleared.
     OwnershipLost,
+    /// People added fields that git does not have.
+    Extra,
     /// Values of ours differ although the managed fields say that nobody touched them; only the slow audit finds that.
     AuditMismatch,
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::drift;
 use super::kind;
-use super::marks::{COMMIT, PATH};
+use super::marks::{self, COMMIT, PATH};
 use super::namespace;
 use super::snapshot::{Desired, Snapshot};
 use super::wanted::Wanted;
@@ -79,7 +79,25 @@ pub fn probe(snapshot: &Snapshot, id: &ObjectId) -> Option<Probe> {
     Some(Probe { payload, uid: record.uid.clone(), yields: wanted.yields })
 }
 
+/// Returns what is tried at the first contact with an object that nobody owns. Secrets are never read, so there is nothing to compare.
+pub fn first_contact(snapshot: &Snapshot, id: &ObjectId) -> Option<Probe> {
+    let Desired::Objects(objects) = &snapshot.desired else { return None };
+    let desired = objects.iter().find(|desired| desired.object.id() == *id)?;
+    let existing = snapshot.existing.get(id)?;
+    let wanted = Wanted::new(snapshot, desired);
+    let is_secret = id.group.is_empty() && id.kind == "Secret";
+    let is_tried = !is_secret && wanted.refused.is_none();
+    is_tried.then(|| Probe { payload: wanted.payload, uid: existing.uid.clone(), yields: wanted.yields })
+}
+
 impl Probe {
+    /// Returns the paths that the apply would change, our own marks excepted.
+    pub fn changes(&self, mut live: Object, mut tried: Object) -> Vec<String> {
+        marks::unmark(&mut live);
+        marks::unmark(&mut tried);
+        self.differences(&live, &tried)
+    }
+
     /// Returns the paths at which a live object is not what the apply would make of it, those left to others excepted.
     pub fn differences(&self, live: &Object, tried: &Object) -> Vec<String> {
         let mut found = Vec::new();
@@ -167,8 +185,9 @@ mod tests {
 
     use super::*;
     use crate::model::{DriftPolicy, IgnoreRule};
+    use crate::plan::Owner;
     use crate::plan::tests::check;
-    use crate::plan::tests::world::{World, config, deployment, job};
+    use crate::plan::tests::world::{World, config, deployment, job, secret};
 
     fn id(name: &str) -> ObjectId {
         config(name, "1").id()
@@ -227,6 +246,19 @@ mod tests {
         without["spec"]["template"]["spec"]["containers"] = json!([{"image": "web:1"}]);
         let without = Object::from_value(without).unwrap();
         check_differences(&world, &without, &same, &["spec.template.spec.containers"]);
+    }
+
+    #[test]
+    fn at_first_contact_what_would_change_is_named_without_our_marks() {
+        let world = |object: &Object| World::deployed(&[]).wants(object).exists(&object.id().short(), Owner::Nobody);
+        let wanted = config("files", "2");
+        let probe = first_contact(&world(&wanted).snapshot, &wanted.id()).unwrap();
+        let marked = probe.payload.clone();
+        assert!(marked.label("rewild.dev/app").is_some() && probe.uid == "uid-files");
+        assert_eq!(probe.changes(config("files", "1"), marked.clone()), ["data.k"]);
+        assert_eq!(probe.changes(wanted, marked), Vec::<String>::new());
+        let secret = secret("key", "1");
+        assert_eq!(first_contact(&world(&secret).snapshot, &secret.id()), None);
     }
 
     #[test]

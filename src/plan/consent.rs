@@ -2,16 +2,19 @@
 //!
 //! Foreign objects are refused, never taken over silently. Not here: who the owner is (`owner`).
 
-use super::action::{Blocked, DriftItem, Force};
+use super::action::{Blocked, DriftItem, Extras, Force, WakeOn};
 use super::drift;
 use super::fields;
 use super::hook;
 use super::kind;
 use super::marks::MANAGER;
-use super::snapshot::{Existing, Live, NamespaceState, Owner, Snapshot};
+use super::snapshot::{Claim, Desired, DesiredObject, Existing, Live, NamespaceState, Owner, Presence, Snapshot};
 use super::wanted::Wanted;
 use super::write::{Brings, Decision, Write, judged};
-use crate::model::{AdoptPolicy, Record, RecordState};
+use crate::model::{AdoptPolicy, AppName, ObjectId, Record, RecordState};
+
+/// Fields that are named in a sentence.
+const MAX_NAMED: usize = 10;
 
 /// Decides about a wanted object that we have no record of, or a record of another incarnation.
 pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<DriftItem>) {
@@ -26,19 +29,31 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
             (over((snapshot, wanted, &existing), Brings::News, Force::No, reason), Vec::new())
         }
         // Our labels alone prove nothing: operators copy labels.
-        Owner::Us { .. } | Owner::Nobody => (unowned(snapshot, wanted, &existing), Vec::new()),
+        Owner::Us { .. } | Owner::Nobody => (nobodys(snapshot, wanted, &existing), Vec::new()),
         Owner::Released => {
-            (over((snapshot, wanted, &existing), Brings::News, Force::Yes, "takes back what was kept"), Vec::new())
+            let decision = over((snapshot, wanted, &existing), Brings::News, Force::Yes, "takes back what was kept");
+            (adopting(decision), Vec::new())
         }
         Owner::App(_) | Owner::Tool { .. } | Owner::Controller(_) if wanted.is_derived_namespace() => {
             (Decision::Leave, Vec::new())
         }
+        Owner::App(_) if given_up(snapshot, &wanted.id).is_some() => {
+            (over((snapshot, wanted, &existing), Brings::News, Force::No, news(snapshot, wanted)), Vec::new())
+        }
         Owner::App(app) => {
-            let message = format!("{} belongs to app {app}", wanted.id.short());
-            (
-                blocked(wanted, "OwnedByApp", message, format!("remove it from one of the apps: wild app diff {app}")),
-                Vec::new(),
-            )
+            let other = rival(snapshot, &wanted.id).unwrap_or(app);
+            let message = match rival(snapshot, &wanted.id) {
+                Some(other) if other == app => {
+                    format!("{} belongs to app {app}, which wants it too", wanted.id.short())
+                }
+                Some(other) => format!("{} belongs to app {app}, and app {other} wants it too", wanted.id.short()),
+                None => format!("{} belongs to app {app}", wanted.id.short()),
+            };
+            let hint = format!("remove it from one of the apps: wild app diff {other}");
+            // The other app may give it up.
+            let wake_on = AppName::parse(app).ok().map(WakeOn::App);
+            let blocked = Blocked { object: Some(wanted.id.clone()), reason: "OwnedByApp".into(), message, hint };
+            (Decision::Block(blocked, wake_on), Vec::new())
         }
         Owner::Tool { tool, mark } => {
             let message = format!("{} belongs to {tool}, by its {mark}", wanted.id.short());
@@ -51,6 +66,30 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
             let message = format!("{} belongs to {controller}, which would make it anew", wanted.id.short());
             (blocked(wanted, "ForeignOwner", message, String::new()), Vec::new())
         }
+    }
+}
+
+/// Returns the app that an object comes from which moves here in this revision.
+pub(super) fn given_up<'a>(snapshot: &'a Snapshot, id: &ObjectId) -> Option<&'a AppName> {
+    match snapshot.claims.get(id) {
+        Some(Claim::GivenUp(app)) => Some(app),
+        Some(Claim::Wanted(_)) | None => None,
+    }
+}
+
+/// Returns another app of the revision that wants an object.
+fn rival<'a>(snapshot: &'a Snapshot, id: &ObjectId) -> Option<&'a str> {
+    match snapshot.claims.get(id) {
+        Some(Claim::Wanted(app)) => Some(app.as_str()),
+        Some(Claim::GivenUp(_)) | None => None,
+    }
+}
+
+/// Returns why an object that is there is written.
+pub(super) fn news(snapshot: &Snapshot, wanted: &Wanted) -> String {
+    match given_up(snapshot, &wanted.id) {
+        Some(app) => format!("moves here from app {app}"),
+        None => format!("changed in {}", snapshot.commit.short()),
     }
 }
 
@@ -100,15 +139,47 @@ fn proven(snapshot: &Snapshot, wanted: &Wanted, existing: &Existing) -> (Decisio
     (Decision::Recover(record), Vec::new())
 }
 
+/// Returns the objects that nobody owns and that wait for a word before they are taken over.
+pub fn unowned(snapshot: &Snapshot) -> Vec<ObjectId> {
+    let Desired::Objects(objects) = &snapshot.desired else { return Vec::new() };
+    if snapshot.presence != Presence::Kept || snapshot.ask.adopt || snapshot.policy.adopt == AdoptPolicy::Unowned {
+        return Vec::new();
+    }
+    let is_nobodys = |desired: &&DesiredObject| {
+        let owner = snapshot.existing.get(&desired.object.id()).map(|existing| &existing.owner);
+        match owner {
+            Some(Owner::Nobody) => true,
+            Some(Owner::Us { hash, fields, .. }) => fields.is_empty() && *hash != desired.hash,
+            Some(Owner::Released | Owner::App(_) | Owner::Tool { .. } | Owner::Controller(_)) | None => false,
+        }
+    };
+    let ids = objects.iter().filter(is_nobodys).map(|desired| desired.object.id());
+    ids.filter(|id| !(id.kind == "Namespace" && kind::is_cluster_scoped(id))).collect()
+}
+
+/// Returns what taking an object over would change, as the rest of a sentence; empty if it was not tried.
+fn consequence(snapshot: &Snapshot, id: &ObjectId) -> String {
+    let Some(changes) = snapshot.contact.get(id) else { return String::new() };
+    if changes.is_empty() {
+        return "; taking it over would change nothing".into();
+    }
+    let named: Vec<&str> = changes.iter().take(MAX_NAMED).map(String::as_str).collect();
+    let more = changes.len().saturating_sub(named.len());
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("; taking it over would change {}{more}", named.join(", "))
+}
+
 /// Decides about an object that nobody owns.
-fn unowned(snapshot: &Snapshot, wanted: &Wanted, existing: &Existing) -> Decision {
+fn nobodys(snapshot: &Snapshot, wanted: &Wanted, existing: &Existing) -> Decision {
     if wanted.id.kind == "Namespace" && kind::is_cluster_scoped(&wanted.id) {
-        return over((snapshot, wanted, existing), Brings::News, Force::No, "marks the namespace that is there");
+        let at = (snapshot, wanted, existing);
+        return adopting(over(at, Brings::News, Force::No, "marks the namespace that is there"));
     }
     if snapshot.ask.adopt || snapshot.policy.adopt == AdoptPolicy::Unowned {
-        return over((snapshot, wanted, existing), Brings::News, Force::Yes, "takes over what nobody owns");
+        return adopting(over((snapshot, wanted, existing), Brings::News, Force::Yes, "takes over what nobody owns"));
     }
-    let message = format!("{} is there already and nobody owns it", wanted.id.short());
+    let consequence = consequence(snapshot, &wanted.id);
+    let message = format!("{} is there already and nobody owns it{consequence}", wanted.id.short());
     blocked(wanted, "AdoptionNeedsConsent", message, "set adopt: unowned in .wild/config.yaml".into())
 }
 
@@ -117,6 +188,14 @@ fn over(at: (&Snapshot, &Wanted, &Existing), brings: Brings, force: Force, reaso
     let (snapshot, wanted, existing) = at;
     let write = Write::of(snapshot, wanted, Some(existing.uid.clone()), reason.into());
     Decision::Write(Write { brings, force, ..write })
+}
+
+/// Returns the apply that takes an object over: what people hold of it beside git stays as it is.
+fn adopting(decision: Decision) -> Decision {
+    match decision {
+        Decision::Write(write) => Decision::Write(Write { extras: Extras::Keep, ..write }),
+        other => other,
+    }
 }
 
 fn blocked(wanted: &Wanted, reason: &str, message: String, hint: String) -> Decision {

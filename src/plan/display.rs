@@ -22,8 +22,8 @@ pub fn display(plan: &Plan) -> String {
     for blocked in &plan.blocked {
         let _ = writeln!(text, "! {}", held_back(blocked));
     }
-    for id in &plan.later {
-        let _ = writeln!(text, "… {}  waits until {} is healthy", id.short(), plan.waits_for.join(", "));
+    for (id, waits_for) in &plan.later {
+        let _ = writeln!(text, "… {}  waits until {} is healthy", id.short(), waits_for.join(", "));
     }
     for id in &plan.leaving {
         let _ = writeln!(text, "… {}  is being deleted", id.short());
@@ -48,6 +48,9 @@ fn symbol(action: &Action) -> char {
         (Verb::Delete { .. }, _) => '-',
         (Verb::Release, _) => 'o',
         (Verb::Free { .. }, _) => '-',
+        (Verb::Hold { .. }, _) => '~',
+        (Verb::Return { .. }, _) => '+',
+        (Verb::LetGo { .. }, _) => 'o',
     }
 }
 
@@ -85,6 +88,7 @@ fn word(kind: DriftKind) -> &'static str {
         DriftKind::Missing => "is gone",
         DriftKind::Replaced => "was made anew",
         DriftKind::OwnershipLost => "lost its owner",
+        DriftKind::Extra => "has in addition",
         DriftKind::AuditMismatch => "is found by the audit to differ in",
     }
 }

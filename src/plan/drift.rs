@@ -9,8 +9,12 @@ use super::action::{DriftItem, DriftKind, Verdict};
 use super::fields::{self, Holder, LostLeaf};
 use super::marks::{ENGINE_MARKS, MANAGER};
 use super::snapshot::{Live, Snapshot};
+use super::wanted::Wanted;
 use super::yields::Yields;
 use crate::model::{DriftPolicy, Object, ObjectId, Record, value_at};
+
+/// Annotation by which an author says what is done about the drift of one object.
+const DRIFT: &str = "rewild.dev/drift";
 
 /// A difference, before anything is decided about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,11 +108,11 @@ pub(super) fn mismatch(snapshot: &Snapshot, id: &ObjectId) -> Option<Difference>
 }
 
 /// Returns what is done about a difference; nothing if nobody is to look.
-pub(super) fn verdict(snapshot: &Snapshot, kind: DriftKind) -> Option<Verdict> {
+pub(super) fn verdict(snapshot: &Snapshot, wanted: &Wanted, kind: DriftKind) -> Option<Verdict> {
     if snapshot.ask.correct {
         return Some(Verdict::Revert);
     }
-    match (snapshot.policy.drift, kind) {
+    match (policy(&wanted.payload).unwrap_or(snapshot.policy.drift), kind) {
         (DriftPolicy::Off, _) => None,
         // Our own marks are nobody's choice, and other rules stand on them.
         (DriftPolicy::Correct, _) | (DriftPolicy::Report, DriftKind::Bookkeeping) => Some(Verdict::Revert),
@@ -119,8 +123,19 @@ pub(super) fn verdict(snapshot: &Snapshot, kind: DriftKind) -> Option<Verdict> {
             | DriftKind::Missing
             | DriftKind::Replaced
             | DriftKind::OwnershipLost
+            | DriftKind::Extra
             | DriftKind::AuditMismatch,
         ) => Some(Verdict::Report),
+    }
+}
+
+/// Returns what the author of an object says about its drift.
+pub fn policy(object: &Object) -> Option<DriftPolicy> {
+    match object.annotation(DRIFT)? {
+        "correct" => Some(DriftPolicy::Correct),
+        "report" => Some(DriftPolicy::Report),
+        "off" => Some(DriftPolicy::Off),
+        _ => None,
     }
 }
 
@@ -145,7 +160,8 @@ fn is_mark(leaf: &LostLeaf) -> bool {
     }
 }
 
-fn is_own_metadata(leaf: &LostLeaf) -> bool {
+/// Returns whether a field is a label or an annotation of the object itself, by which nothing runs.
+pub(super) fn is_own_metadata(leaf: &LostLeaf) -> bool {
     match leaf.keys.as_slice() {
         [top, section, ..] => top == "metadata" && (section == "labels" || section == "annotations"),
         _ => false,

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::Object;
+use crate::model::{Addition, Object};
 
 /// Depth at which the walk stops; deeper objects are refused before they get here.
 const MAX_DEPTH: usize = 128;
@@ -56,6 +56,21 @@ pub fn lost_leaves(payload: &Object, managed_fields: &Value, manager: &str) -> V
     walk.map(&Path::default(), &top, node, &others);
     walk.lost.sort();
     walk.lost
+}
+
+/// Returns what somebody added as a leaf that is held by somebody else.
+pub(super) fn leaf_of(addition: &Addition<'_>) -> LostLeaf {
+    let step = |path: Path, name: &&str| match name.split_once(':') {
+        Some(("f", key)) => path.key(key),
+        Some(("k", _)) => path.item(&key_label(name)),
+        Some(("v", value)) => {
+            path.item(&format!("={}", serde_json::from_str(value).map_or_else(|_| value.to_owned(), |it| plain(&it))))
+        }
+        Some((_, place)) => path.item(place),
+        None => path.item(name),
+    };
+    let Path { text, keys } = addition.names.iter().fold(Path::default(), step);
+    LostLeaf { path: text, keys, holder: Some(holder(addition.entry)) }
 }
 
 /// Returns the holders of fields, those of the subresource `status` excepted, newest last.

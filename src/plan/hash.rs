@@ -1,7 +1,7 @@
 //! Format. The keyed hash of a desired object, version `v1`, and the digests that stand for a Secret's values in a plan.
 //!
 //! Pure. Keyed, so that the annotation on a live Secret cannot be used to guess its value. A lost key costs one apply of
-//! every object, and a start of the pods whose config is followed (`restart`). Not here: where the key is kept (`settings`), the encoding (`base::hash`).
+//! every object and starts no pod (`restart`), because each hash names its key. Not here: where the key is kept (`settings`), the encoding (`base::hash`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -13,18 +13,31 @@ use crate::model::Object;
 
 /// Version mark of a desired hash.
 const VERSION: &str = "v1.";
+/// Characters of the name of a key: enough to tell another key, and nothing by which to guess one.
+const KEY_NAME_CHARS: usize = 6;
 /// Begin of the text that stands for a Secret's value. The dot occurs in no base64 text, so it cannot be a value.
 const SEALED: &str = "sealed.v1.";
 /// Metadata that only the server writes.
 const SERVER_METADATA: [&str; 7] =
     ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"];
 
-/// Returns the keyed hash of what we want of an object: `v1.` and unpadded base64url.
+/// Returns the keyed hash of what we want of an object: `v1.`, unpadded base64url, a dot and the name of the key.
 ///
 /// What the server or our own marks add makes no difference, so a live object and its committed source can be compared.
 pub fn desired_hash(key: &[u8; 32], object: &Object) -> String {
     let canonical = canonical(object).to_value();
-    format!("{VERSION}{}", URL_SAFE_NO_PAD.encode(Encoder::new().value(&canonical).keyed_digest(key).0))
+    let text = URL_SAFE_NO_PAD.encode(Encoder::new().value(&canonical).keyed_digest(key).0);
+    format!("{VERSION}{text}.{}", key_name(key))
+}
+
+fn key_name(key: &[u8; 32]) -> String {
+    let digest = Encoder::new().text("name of the key").keyed_digest(key);
+    URL_SAFE_NO_PAD.encode(digest.0).chars().take(KEY_NAME_CHARS).collect()
+}
+
+/// Returns the name of the key that a hash was made with; empty if it names none.
+pub fn key_of(hash: &str) -> &str {
+    hash.strip_prefix(VERSION).and_then(|rest| rest.split_once('.')).map_or("", |(_, name)| name)
 }
 
 /// Returns a hash over what is hashed already.
@@ -195,7 +208,10 @@ mod tests {
     #[test]
     fn another_key_gives_another_hash() {
         let object = object(json!({"a": 1}));
-        assert_ne!(desired_hash(&KEY, &object), desired_hash(&[8; 32], &object));
+        let (one, other) = (desired_hash(&KEY, &object), desired_hash(&[8; 32], &object));
+        assert!(one != other && key_of(&one) != key_of(&other));
+        assert_eq!(key_of(&one), key_of(&hash(json!({"a": 2}))));
+        assert_eq!(key_of("v1.x"), "");
     }
 
     #[test]
@@ -203,7 +219,7 @@ mod tests {
         // Recorded: a change here rewrites every object of every instance once.
         let hash =
             hash(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}}));
-        assert_eq!(hash, "v1.vJaYB_2bs5NQzybBix_o47nvNkUAODXBu7JtyAZ1uM0");
+        assert_eq!(hash, "v1.vJaYB_2bs5NQzybBix_o47nvNkUAODXBu7JtyAZ1uM0.Um9GuA");
     }
 
     #[test]

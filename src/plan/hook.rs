@@ -13,7 +13,7 @@ use super::wanted::Wanted;
 use super::wellness;
 use crate::base::parse_duration;
 use crate::health::HealthState;
-use crate::model::{Object, Record, RecordState};
+use crate::model::{Object, ObjectId, Record, RecordState};
 
 /// Annotation by which an author makes a Job a hook.
 pub(super) const HOOK: &str = "rewild.dev/hook";
@@ -265,6 +265,18 @@ pub(super) fn of_moment(snapshot: &Snapshot, is_meant: impl Fn(Moment) -> bool) 
         .map(|desired| Wanted::new(snapshot, desired))
         .filter(Wanted::is_hook)
         .collect()
+}
+
+/// Returns the incarnations of Jobs of hooks that ended badly, as the target shows them: what they said tells why.
+pub fn failures(snapshot: &Snapshot) -> Vec<(ObjectId, String)> {
+    let Desired::Objects(objects) = &snapshot.desired else { return Vec::new() };
+    let hooks = objects.iter().map(|desired| &desired.object).filter(|object| Moment::of(object).is_some());
+    let failed = |id: &ObjectId| {
+        let live = snapshot.live.get(id)?;
+        let is_failed = live.health.as_ref().is_some_and(|health| health.state == HealthState::Degraded);
+        is_failed.then(|| live.uid.clone())
+    };
+    hooks.filter_map(|object| failed(&object.id()).map(|uid| (object.id(), uid))).collect()
 }
 
 /// Returns whether an app has a hook for when it fails.

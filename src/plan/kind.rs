@@ -2,9 +2,20 @@
 //!
 //! Not here: the shape of kinds (`schema`), their health (`health`).
 
-use crate::model::ObjectId;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::action::WakeOn;
+use super::snapshot::{Desired, Snapshot};
+use crate::base::Timestamp;
+use crate::model::{Object, ObjectId};
 use crate::schema::{self, Scope};
 
+/// Time until a kind is asked for again whose definition belongs to the app.
+const OWN_KIND_PAUSE: Duration = Duration::from_secs(1);
+/// The same for a kind of somebody else: one small request of each app that waits for it.
+const KIND_PAUSE: Duration = Duration::from_secs(10);
 /// Stage of Namespace and CustomResourceDefinition: everything else may need them.
 pub(super) const STAGE_FIRST: u8 = 0;
 /// Stage of custom resources: after their definitions, before workloads.
@@ -53,6 +64,24 @@ pub fn stage(group: &str, kind: &str) -> u8 {
 /// Returns whether a kind is never pruned: its deletion takes content with it that git does not hold.
 pub fn is_protected(kind: &str) -> bool {
     matches!(kind, "Namespace" | "PersistentVolumeClaim" | "PersistentVolume" | "CustomResourceDefinition")
+}
+
+/// Returns when to look again for a kind that the server does not know. An established definition is served a moment later, of which no watch
+/// tells; that of another owner is in no watch of ours.
+pub(super) fn look_again(snapshot: &Snapshot, event: &WakeOn) -> Option<Timestamp> {
+    let WakeOn::Kind { group, kind } = event else { return None };
+    Some(snapshot.now.plus(if is_own(snapshot, group, kind) { OWN_KIND_PAUSE } else { KIND_PAUSE }))
+}
+
+/// Returns whether the app itself brings the definition of a kind.
+pub(super) fn is_own(snapshot: &Snapshot, group: &str, kind: &str) -> bool {
+    let Desired::Objects(objects) = &snapshot.desired else { return false };
+    let text = |object: &Object, path: &[&str], wanted: &str| object.at(path).and_then(Value::as_str) == Some(wanted);
+    objects.iter().map(|desired| &desired.object).any(|object| {
+        object.kind() == "CustomResourceDefinition"
+            && text(object, &["spec", "group"], group)
+            && text(object, &["spec", "names", "kind"], kind)
+    })
 }
 
 /// Returns whether an object is a Job, which runs once.

@@ -12,8 +12,8 @@ use super::snapshot::{Desired, Presence, Snapshot};
 use super::wanted::{self, Wanted};
 use super::write::{Brings, Decision, Write};
 use super::{
-    budget, grant, hook, kind, namespace, order, prune, reach, remove, requirement, secret, source, suspend, waves,
-    wellness, write, yields,
+    budget, copies, depends, grant, hold, hook, kind, namespace, order, overdue, prune, reach, remove, requirement,
+    secret, source, stuck, suspend, volume, waves, wellness, write, yields,
 };
 use crate::health::{Health, HealthState};
 use crate::model::{DataFate, Object, ObjectId};
@@ -31,6 +31,10 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
         (Presence::RemovedKeepingData | Presence::Vanished, None) => leave(snapshot, DataFate::Keep, &mut plan),
         (Presence::RemovedWithData, None) => leave(snapshot, DataFate::Delete, &mut plan),
     }
+    volume::end(snapshot, &mut plan);
+    if reach::unreachable(snapshot).is_none() {
+        stuck::report(snapshot, &mut plan);
+    }
     suspend::hold(snapshot, &mut plan);
     plan.wake_on.sort();
     plan.wake_on.dedup();
@@ -45,7 +49,8 @@ fn keep(snapshot: &Snapshot, plan: &mut Plan) {
         return block(plan, stop);
     }
     let (mut wanted, rescues) = wanted(snapshot);
-    let ids: BTreeSet<ObjectId> = wanted.iter().chain(&rescues).map(|wanted| wanted.id.clone()).collect();
+    let mut ids: BTreeSet<ObjectId> = wanted.iter().chain(&rescues).map(|wanted| wanted.id.clone()).collect();
+    ids.extend(snapshot.awaited.keys().cloned());
     plan.recovered.extend(hook::pass_over(snapshot, &mut wanted));
     plan.notes.extend(other_hooks(snapshot));
     let mut spent = Vec::new();
@@ -54,10 +59,14 @@ fn keep(snapshot: &Snapshot, plan: &mut Plan) {
     hold_news(snapshot, &mut writes, &victims, plan);
     order::hold_dependents(&mut writes, &mut plan.blocked);
     waves::hold(snapshot, &wanted, &mut writes, plan);
+    depends::hold(snapshot, &wanted, &mut writes, plan);
+    let returns = volume::come_back(snapshot, &mut writes, plan);
     let is_complete = plan.blocked.is_empty() && plan.later.is_empty();
     plan.health = wellness::of_wanted(snapshot, wanted.iter());
+    copies::warn(snapshot, plan);
     writes.extend(rescue(snapshot, &rescues, plan, &mut spent));
     plan.actions = order::applies(writes);
+    volume::bring_back(returns, plan);
     delete(snapshot, victims, is_complete, plan);
     let spent = spent.into_iter().map(|victim| (victim, order::delete(), "its run is over".to_owned())).collect();
     plan.actions.extend(order::farewells(plan.actions.len(), spent));
@@ -70,6 +79,7 @@ fn keep(snapshot: &Snapshot, plan: &mut Plan) {
     if plan.health.state != HealthState::Healthy {
         plan.wake_on.push(WakeOn::Health);
     }
+    plan.wake_at = plan.wake_at.into_iter().chain(overdue::next(snapshot)).min();
 }
 
 /// Plans an app that is no longer in the revision.
@@ -97,16 +107,20 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
             Farewell::Wait => plan.notes.push(format!("{} waits until what needs it is gone", id.short())),
         }
     }
-    let victims = sort_out(fates, plan);
+    let mut victims = sort_out(fates, plan);
     plan.notes.extend(victims.iter().filter_map(|victim| cascade(&victim.id)));
     let all: Vec<Victim> = victims.iter().chain(&released).cloned().collect();
     if let Some(blocked) = budget::exceeded(snapshot, &all) {
         return block(plan, (blocked, WakeOn::Revision));
     }
+    let (holds, unseen) = volume::holds(snapshot, &victims);
+    victims.retain(|victim| unseen.iter().all(|blocked| blocked.object.as_ref() != Some(&victim.id)));
+    plan.blocked.extend(unseen);
     let deletes = victims.into_iter().map(|victim| (victim, order::delete(), "its app was deleted".to_owned()));
     let releases = released.into_iter().map(|victim| (victim, super::Verb::Release, "it stays without us".to_owned()));
-    plan.actions = order::farewells(0, deletes.chain(releases).collect());
-    plan.wake_on.extend(plan.actions.iter().map(|action| WakeOn::Gone(action.object.clone())));
+    let farewells = order::farewells(holds.len(), deletes.chain(releases).collect());
+    plan.wake_on.extend(farewells.iter().map(|action| WakeOn::Gone(action.object.clone())));
+    plan.actions = holds.into_iter().chain(farewells).collect();
     if plan.leaving.contains(&namespace::id(&snapshot.namespace)) {
         namespace::recover(snapshot, plan);
     }
@@ -163,7 +177,9 @@ fn wanted(snapshot: &Snapshot) -> (Vec<Wanted>, Vec<Wanted>) {
     let mut wanted: Vec<Wanted> = derived.iter().chain(applied).map(|desired| Wanted::new(snapshot, desired)).collect();
     let mut rescues = hook::of_moment(snapshot, |moment| moment == Moment::OnFailure);
     wanted::bind_hooks(&mut wanted, &mut rescues);
-    (waves::pull_forward(wanted), rescues)
+    let mut wanted = waves::pull_forward(wanted);
+    depends::refuse(&mut wanted);
+    (wanted, rescues)
 }
 
 /// Returns the runs of hooks that a failed app brings, each once for a state of the app.
@@ -228,6 +244,7 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan, spent: &mut V
             continue;
         }
         let (decision, drift) = write::decide(snapshot, wanted);
+        note_held(snapshot, wanted, !drift.is_empty(), plan);
         plan.drift.extend(drift);
         match decision {
             Decision::Leave => plan.unchanged.push(wanted.id.clone()),
@@ -239,12 +256,21 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan, spent: &mut V
                 plan.wake_at = Some(plan.wake_at.map_or(until, |at| at.min(until)));
             }
             Decision::Block(blocked, wake_on) => {
+                let again = wake_on.as_ref().and_then(|event| kind::look_again(snapshot, event));
+                plan.wake_at = plan.wake_at.into_iter().chain(again).min();
                 plan.blocked.push(blocked);
                 plan.wake_on.extend(wake_on);
             }
         }
     }
     writes
+}
+
+/// Tells that differences of an object are left alone for now, and looks again when that ends.
+fn note_held(snapshot: &Snapshot, wanted: &Wanted, differs: bool, plan: &mut Plan) {
+    let Some(until) = hold::until(snapshot, &wanted.id).filter(|_| differs) else { return };
+    plan.notes.push(format!("{} is held as it is until {until}", wanted.id.short()));
+    plan.wake_at = Some(plan.wake_at.map_or(until, |at| at.min(until)));
 }
 
 /// Tells which fields are left to others, and looks again when a rule ends.
@@ -291,6 +317,10 @@ fn sort_out(fates: Vec<(ObjectId, Fate)>, plan: &mut Plan) -> Vec<Victim> {
                 plan.notes.extend(Some(note).filter(|note| !note.is_empty()));
             }
             Fate::Keep(note) => plan.notes.push(note),
+            Fate::Moves(app) => {
+                plan.notes.push(format!("{} moves to app {app}", id.short()));
+                plan.wake_on.push(WakeOn::App(app));
+            }
             Fate::Block(blocked, wake_on) => {
                 plan.blocked.push(blocked);
                 plan.wake_on.extend(wake_on);
@@ -312,9 +342,23 @@ fn delete(snapshot: &Snapshot, victims: Vec<Victim>, is_complete: bool, plan: &m
     if let Some(blocked) = budget::exceeded(snapshot, &victims) {
         return block(plan, (blocked, WakeOn::Revision));
     }
+    let victims = hold_needed(snapshot, victims, plan);
     let reason = format!("no longer in {}", snapshot.commit.short());
     let victims = victims.into_iter().map(|victim| (victim, order::delete(), reason.clone())).collect();
     plan.actions.extend(order::farewells(plan.actions.len(), victims));
+}
+
+/// Leaves out, for now, what others depend on which go as well.
+fn hold_needed(snapshot: &Snapshot, mut victims: Vec<Victim>, plan: &mut Plan) -> Vec<Victim> {
+    let deletes = victims.iter().map(|victim| victim.id.clone()).collect();
+    let needed = depends::needed(snapshot, &deletes, &plan.leaving.iter().cloned().collect());
+    if needed.is_empty() {
+        return victims;
+    }
+    victims.retain(|victim| !needed.contains(&victim.id));
+    plan.wake_on.extend(victims.iter().map(|victim| WakeOn::Gone(victim.id.clone())));
+    plan.notes.extend(needed.iter().map(|id| format!("{} goes when what depends on it is gone", id.short())));
+    victims
 }
 
 fn block(plan: &mut Plan, (blocked, wake_on): (Blocked, WakeOn)) {

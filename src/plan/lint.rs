@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use super::action::{Action, Plan, Verb};
+use super::action::{Action, Blocked, Plan, Verb};
 use super::snapshot::{Desired, NamespaceState, Presence, Snapshot, TargetState};
-use super::{budget, hash, hook, kind, marks, namespace};
-use crate::model::{Object, ObjectId};
+use super::{budget, hash, hook, kind, marks, namespace, stuck, volume};
+use crate::model::{HeldVolume, Object, ObjectId};
 
 /// Returns what a plan does that it must not; nothing for a sound plan.
 pub fn lint(snapshot: &Snapshot, plan: &Plan) -> Vec<String> {
@@ -18,6 +18,11 @@ pub fn lint(snapshot: &Snapshot, plan: &Plan) -> Vec<String> {
             Verb::Delete { propagation: _ } => delete(snapshot, plan, action),
             Verb::Release => farewell(snapshot, action),
             Verb::Free { finalizers } => free(snapshot, action, finalizers),
+            Verb::Hold { volume: _ } => {
+                let is_meant = snapshot.presence == Presence::RemovedWithData;
+                Vec::from_iter((!is_meant).then_some("its claim does not go"))
+            }
+            Verb::Return { volume } | Verb::LetGo { volume } => held(snapshot, action, volume),
         });
         findings.extend(found.map(|text| format!("{}: {text}", action.object)));
     }
@@ -79,9 +84,11 @@ fn delete(snapshot: &Snapshot, plan: &Plan, action: &Action) -> Vec<&'static str
     let deletes = plan.actions.iter().filter(is_prune).count();
     rule(!plan.digest.is_empty(), "the deletions have no name");
     rule(!is_wanted(snapshot, &action.object), "the revision wants it");
+    rule(is_held(snapshot, plan, action), "its volume is not held");
     match snapshot.presence {
         Presence::Kept => {
-            rule(plan.blocked.is_empty(), "something of the app is held back");
+            let is_harmless = |blocked: &Blocked| blocked.reason == stuck::REASON;
+            rule(plan.blocked.iter().all(is_harmless), "something of the app is held back");
             rule(!kind::is_protected(kind), "its kind is never pruned");
             rule(approved || deletes <= budget::limit(snapshot), "the deletions exceed the budget");
             let is_known = matches!(&snapshot.desired, Desired::Objects(objects) if !objects.is_empty());
@@ -100,6 +107,40 @@ fn delete(snapshot: &Snapshot, plan: &Plan, action: &Action) -> Vec<&'static str
             rule(!kind::holds_data(kind), "its data was to be kept");
         }
         Presence::Added => rule(false, "the app was never deployed"),
+    }
+    found
+}
+
+/// Checks that the volume of a claim is held before the claim goes.
+fn is_held(snapshot: &Snapshot, plan: &Plan, action: &Action) -> bool {
+    if !volume::is_claim(&action.object) || snapshot.policy.data_grace.is_zero() {
+        return true;
+    }
+    match snapshot.volumes.get(&action.object) {
+        None => false,
+        Some(None) => true,
+        Some(Some(found)) => {
+            let is_of = |held: &HeldVolume| held.uid == found.uid;
+            let is_before = |hold: &Action| {
+                action.after.contains(&hold.id) && matches!(&hold.verb, Verb::Hold { volume } if is_of(volume))
+            };
+            let is_known = snapshot.held.iter().any(|held| is_of(&held.volume));
+            plan.actions.iter().any(is_before) || (is_known && found.stays)
+        }
+    }
+}
+
+fn held(snapshot: &Snapshot, action: &Action, volume: &HeldVolume) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    let mut rule = |holds: bool, text: &'static str| found.extend((!holds).then_some(text));
+    let known = snapshot.held.iter().find(|held| held.volume == *volume);
+    rule(known.is_some(), "it is not held");
+    match action.verb {
+        Verb::Return { .. } => rule(volume::is_called_back(snapshot, volume), "nobody asked for it"),
+        _ => {
+            let is_due = known.is_some_and(|held| volume::reason_to_end(snapshot, held).is_some());
+            rule(is_due, "its time is not over");
+        }
     }
     found
 }

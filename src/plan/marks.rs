@@ -30,6 +30,8 @@ pub const PATH: &str = "rewild.dev/path";
 /// Annotation on a workload that was taken over while it ran: the digest of its config then, and what its pod template said then, if
 /// anything. Outside the hash.
 pub const CONFIG_BASELINE: &str = "rewild.dev/config-baseline";
+/// Annotation on the copy of a Secret: `<namespace>/<name>@<uid>` of what it was taken from. Inside the hash.
+pub const COPIED_FROM: &str = "rewild.dev/copied-from";
 /// Prefix of all our keys, those of authors included.
 pub const PREFIX: &str = "rewild.dev/";
 /// Annotation keys below [`PREFIX`] that authors may write on committed objects.

@@ -4,26 +4,37 @@
 //! (`record`).
 
 mod action;
+mod advice;
 pub mod apply_set;
+pub mod archive;
 pub mod audit;
 mod budget;
 mod conflict;
 mod consent;
+mod consumer;
+pub mod copies;
+pub mod depends;
 mod display;
-mod drift;
+pub mod drift;
+mod editors;
+mod entries;
+mod extra;
 pub mod fields;
 mod fight;
 mod grant;
 pub mod hash;
+pub mod hold;
 pub mod hook;
 pub mod kind;
 mod line;
 mod lint;
 pub mod marks;
+mod merged;
 pub mod namespace;
 mod order;
+mod overdue;
 pub mod owner;
-mod prune;
+pub mod prune;
 mod reach;
 mod recreate;
 mod references;
@@ -32,9 +43,12 @@ mod remove;
 mod requirement;
 pub mod restart;
 mod secret;
+mod size;
 mod snapshot;
 mod source;
+mod stuck;
 mod suspend;
+pub mod volume;
 mod wanted;
 mod waves;
 mod wellness;
@@ -44,15 +58,24 @@ mod yields;
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, Blocked, DriftItem, DriftKind, Force, Plan, Propagation, Verb, Verdict, WakeOn};
+pub use action::{Action, Blocked, DriftItem, DriftKind, Extras, Force, Plan, Propagation, Verb, Verdict, WakeOn};
+pub use advice::with_place;
 pub use conflict::{ConflictVerdict, conflict_verdict};
+pub use consent::unowned;
+pub use consumer::unused_claims;
 pub use display::display;
+pub use editors::{sole_ownership, taken_additions};
+pub use entries::in_one_version;
 pub use fight::{Fight, fights_after};
 pub use line::plan;
 pub use lint::lint;
+pub use merged::make_room;
+pub use overdue::Underway;
 pub use recreate::Recreate;
 pub use snapshot::{
-    Ask, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence,
-    RequirementState, Snapshot, TargetState,
+    Ask, Claim, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy,
+    Presence, RequirementState, Snapshot, TargetState,
 };
+pub use volume::{ClaimState, ClaimedVolume, Held, VolumeState};
+pub use wellness::of_live;
 pub use yields::{Yields, without};

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::action::{Action, Blocked, Plan, Verb, WakeOn};
+use super::action::{Action, Blocked, Extras, Plan, Verb, WakeOn};
 use super::hash;
 use super::recreate::Recreate;
 use super::snapshot::{DesiredObject, Ending, NamespaceState, Snapshot};
 use super::yields::Yields;
 use crate::base::Timestamp;
-use crate::model::{Object, ObjectId, RecoveryMode, RecoverySettings};
+use crate::model::{Object, ObjectId, RecoveryMode, RecoverySettings, is_editor};
 
 /// Key for the hash of a derived Namespace: its whole content is its public name, so there is nothing to hide.
 const PUBLIC_KEY: [u8; 32] = [0; 32];
@@ -24,8 +24,6 @@ const PUBLIC_KEY: [u8; 32] = [0; 32];
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// Contents that are named in a sentence.
 const MAX_NAMED: usize = 3;
-/// Beginnings of the names of managers through which people edit.
-const EDITORS: [&str; 7] = ["kubectl", "before-first-apply", "node-fetch", "k9s", "Lens", "rancher", "Mozilla"];
 
 /// Returns the identity of a namespace.
 pub fn id(namespace: &str) -> ObjectId {
@@ -51,7 +49,7 @@ pub fn by_hand(namespace: &Object) -> Vec<String> {
     let held: Vec<&Map<String, Value>> = entries
         .filter(|entry| {
             let manager = entry.get("manager").and_then(Value::as_str).unwrap_or("");
-            EDITORS.iter().any(|editor| manager.starts_with(editor))
+            is_editor(manager)
         })
         .filter_map(|entry| entry.pointer("/fieldsV1/f:metadata/f:finalizers")?.as_object())
         .collect();
@@ -91,6 +89,7 @@ pub(super) fn recover(snapshot: &Snapshot, plan: &mut Plan) {
         source: String::new(),
         yields: Yields::default(),
         recreate: Recreate::Never("a namespace is never made anew"),
+        extras: Extras::Leave,
     });
 }
 

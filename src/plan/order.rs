@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::action::{Action, Blocked, Propagation, Verb};
+use super::action::{Action, Blocked, Extras, Propagation, Verb};
 use super::kind;
 use super::prune::Victim;
 use super::recreate::Recreate;
@@ -88,6 +88,7 @@ pub(super) fn farewells(first: usize, mut victims: Vec<(Victim, Verb, String)>) 
             source: String::new(),
             yields: Yields::default(),
             recreate: Recreate::Never("it goes"),
+            extras: Extras::Leave,
         })
         .collect()
 }
@@ -99,7 +100,7 @@ pub(super) fn delete() -> Verb {
 
 fn apply(id: usize, wanted: Wanted, write: Write, after: Vec<usize>) -> Action {
     let Wanted { id: object, mut payload, hash, source, wave, stage, yields, refused: _, note: _ } = wanted;
-    let Write { brings: _, force, uid, reason, leaves_out, recreate } = write;
+    let Write { brings: _, force, uid, reason, leaves_out, recreate, extras } = write;
     yields::without(&mut payload, &leaves_out);
     let api_version = payload.api_version().to_owned();
     Action {
@@ -116,6 +117,7 @@ fn apply(id: usize, wanted: Wanted, write: Write, after: Vec<usize>) -> Action {
         source,
         yields,
         recreate,
+        extras,
     }
 }
 

@@ -1,14 +1,20 @@
 //! Pure. Decides which objects of an app go because the committed revision no longer holds them.
 //!
-//! A candidate is in the inventory, with its incarnation; labels never select a victim. Not here: a whole app that goes
+//! A candidate is in the inventory, with its incarnation; labels never select a victim. What another app of the revision wants moves there and
+//! is no candidate. Not here: a whole app that goes
 //! (`remove`), how many may go at once (`budget`).
 
 use std::collections::BTreeSet;
 
 use super::action::{Blocked, WakeOn};
 use super::kind;
-use super::snapshot::{Freshness, Live, Snapshot};
-use crate::model::{ObjectId, Record, RecordState};
+use super::snapshot::{Claim, Freshness, Live, Snapshot};
+use crate::model::{AppName, ObjectId, Record, RecordState};
+
+/// Annotation by which an author says what becomes of an object that nobody wants any more.
+pub const PRUNE: &str = "rewild.dev/prune";
+/// Its value where the object stays.
+pub const KEEP: &str = "keep";
 
 /// What becomes of one object that is no longer wanted.
 #[derive(Clone, PartialEq, Debug)]
@@ -21,6 +27,8 @@ pub(super) enum Fate {
     Forget(String),
     /// It stays with its record; the sentence says why.
     Keep(String),
+    /// It stays with its record until this app takes it over.
+    Moves(AppName),
     /// Nobody can tell whether it is there.
     Block(Blocked, Option<WakeOn>),
 }
@@ -41,6 +49,10 @@ pub(super) fn prune(snapshot: &Snapshot, wanted: &BTreeSet<ObjectId>) -> Vec<(Ob
 
 fn fate_of_pruned(snapshot: &Snapshot, record: &Record) -> Fate {
     match fate(snapshot, record) {
+        Fate::Delete(victim) if is_kept(snapshot, &victim.id) => {
+            let note = format!("{} is no longer wanted and stays: {PRUNE}: {KEEP} stands on it", victim.id.short());
+            Fate::Keep(note)
+        }
         Fate::Delete(victim) if kind::is_protected(&victim.id.kind) => {
             Fate::Keep(format!("{} is no longer wanted and stays: its kind is never pruned", victim.id.short()))
         }
@@ -48,8 +60,16 @@ fn fate_of_pruned(snapshot: &Snapshot, record: &Record) -> Fate {
     }
 }
 
-/// Returns the fate of an object that nobody wants, whatever its kind.
+/// Returns whether the author of an object said that it stays.
+pub(super) fn is_kept(snapshot: &Snapshot, id: &ObjectId) -> bool {
+    snapshot.live.get(id).is_some_and(|live| live.keep)
+}
+
+/// Returns the fate of an object that the app does not want, whatever its kind.
 pub(super) fn fate(snapshot: &Snapshot, record: &Record) -> Fate {
+    if let Some(Claim::Wanted(app)) = snapshot.claims.get(&record.id) {
+        return Fate::Moves(app.clone());
+    }
     let live = snapshot.live.get(&record.id);
     match snapshot.freshness_of(&record.id) {
         // The kind went after we had asked for the deletion: so did the object.

@@ -5,9 +5,11 @@
 use serde_json::Value;
 
 use super::action::Blocked;
+use super::depends;
 use super::hook;
 use super::kind;
 use super::marks::{AUTHOR_KEYS, PART_OF, PREFIX};
+use super::size;
 use super::snapshot::DesiredObject;
 use super::wanted;
 use crate::model::Object;
@@ -41,12 +43,15 @@ pub(super) fn refused(desired: &DesiredObject) -> Option<Blocked> {
     if wanted::wave(object).is_none() {
         return refuse("InvalidObject", "has a wave that is no whole number from -100 to 100".into());
     }
+    if let Err(part) = depends::named(&depends::written(object)) {
+        let forms = "neither GROUP/KIND/NAME nor GROUP/namespaces/NAMESPACE/KIND/NAME";
+        return refuse("InvalidObject", format!("depends on {part}, which is {forms}"));
+    }
     if let Some(mistake) = hook::mistake(object) {
         return refuse("InvalidObject", mistake);
     }
-    let bytes = encoded_bytes(&object.to_value());
-    if bytes > MAX_OBJECT_BYTES {
-        return refuse("InvalidObject", format!("is {bytes} bytes long and the limit is {MAX_OBJECT_BYTES}"));
+    if size::bytes(&object.to_value()) > MAX_OBJECT_BYTES {
+        return refuse("InvalidObject", format!("is {}; the limit is {MAX_OBJECT_BYTES}", size::told(object)));
     }
     let bytes = annotation_bytes(object);
     if bytes > MAX_ANNOTATION_BYTES {
@@ -64,10 +69,6 @@ fn reserved_key(object: &Object) -> Option<&str> {
     let is_authors = |key: &str| key.strip_prefix(PREFIX).is_none_or(|rest| AUTHOR_KEYS.contains(&rest));
     let label = keys("labels").map(|(key, _)| key.as_str()).find(|key| *key == PART_OF || key.starts_with(PREFIX));
     label.or_else(|| keys("annotations").map(|(key, _)| key.as_str()).find(|key| !is_authors(key)))
-}
-
-fn encoded_bytes(value: &Value) -> usize {
-    value.to_string().len()
 }
 
 fn annotation_bytes(object: &Object) -> usize {

@@ -6,11 +6,12 @@
 use std::collections::BTreeSet;
 
 use super::action::{Blocked, WakeOn};
+use super::depends;
 use super::kind::{self, STAGE_ADMISSION, STAGE_CUSTOM};
 use super::namespace;
 use super::prune::{self, Fate, Victim};
 use super::snapshot::{Freshness, Snapshot};
-use crate::model::{DataFate, ObjectId, Record};
+use crate::model::{AppName, DataFate, ObjectId, Record};
 
 /// What becomes of one object of an app that goes.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,7 +37,8 @@ impl Removal {
     pub(super) fn victims(&self) -> Vec<Victim> {
         let victim = |(_, farewell): &(ObjectId, Farewell)| match farewell {
             Farewell::Fate(Fate::Delete(victim)) | Farewell::Release(victim) => Some(victim.clone()),
-            Farewell::Fate(Fate::Leaving | Fate::Forget(_) | Fate::Keep(_) | Fate::Block(..)) | Farewell::Wait => None,
+            Farewell::Fate(Fate::Leaving | Fate::Forget(_) | Fate::Keep(_) | Fate::Moves(_) | Fate::Block(..))
+            | Farewell::Wait => None,
         };
         self.farewells.iter().filter_map(victim).collect()
     }
@@ -47,10 +49,11 @@ pub(super) fn remove(snapshot: &Snapshot, data: DataFate, last: &BTreeSet<Object
     let fates: Vec<(&Record, Farewell)> =
         snapshot.inventory.records().map(|record| (record, farewell(snapshot, record, data))).collect();
     let is_open = |farewell: &Farewell| match farewell {
-        Farewell::Fate(Fate::Delete(_) | Fate::Leaving | Fate::Block(..)) => true,
+        Farewell::Fate(Fate::Delete(_) | Fate::Leaving | Fate::Moves(_) | Fate::Block(..)) => true,
         Farewell::Fate(Fate::Forget(_) | Fate::Keep(_)) | Farewell::Release(_) | Farewell::Wait => false,
     };
     let guests = fates.iter().any(|(record, it)| goes_first(&record.id) && is_open(it));
+    let needed = needed(snapshot, &fates);
     let own = namespace::id(&snapshot.namespace);
     let is_last = |record: &Record| last.contains(&record.id);
     let others = fates.iter().any(|(record, it)| record.id != own && !is_last(record) && is_open(it));
@@ -61,11 +64,20 @@ pub(super) fn remove(snapshot: &Snapshot, data: DataFate, last: &BTreeSet<Object
             let is_namespace = record.id == own;
             let waits = (guests && !goes_first(&record.id)) || ((others || hooks) && is_namespace);
             let is_delete = matches!(farewell, Farewell::Fate(Fate::Delete(_)));
-            let waits = (waits && is_delete) || (others && is_last(record));
+            let waits = ((waits || needed.contains(&record.id)) && is_delete) || (others && is_last(record));
             (record.id.clone(), if waits { Farewell::Wait } else { farewell })
         })
         .collect();
     Removal { farewells, is_anything_left: others }
+}
+
+/// Returns what others depend on which go as well.
+fn needed(snapshot: &Snapshot, fates: &[(&Record, Farewell)]) -> BTreeSet<ObjectId> {
+    let of = |is_meant: fn(&Farewell) -> bool| -> BTreeSet<ObjectId> {
+        fates.iter().filter(|(_, farewell)| is_meant(farewell)).map(|(record, _)| record.id.clone()).collect()
+    };
+    let deletes = of(|farewell| matches!(farewell, Farewell::Fate(Fate::Delete(_))));
+    depends::needed(snapshot, &deletes, &of(|farewell| matches!(farewell, Farewell::Fate(Fate::Leaving))))
 }
 
 /// Returns the apps that still need this one, as a reason not to remove it.
@@ -93,19 +105,33 @@ fn farewell(snapshot: &Snapshot, record: &Record, data: DataFate) -> Farewell {
     }
     match prune::fate(snapshot, record) {
         Fate::Delete(victim) if stays(snapshot, record, data) => Farewell::Release(victim),
+        Fate::Moves(app) => Farewell::Fate(moves(&record.id, app)),
         fate => Farewell::Fate(fate),
     }
 }
 
-fn stays(snapshot: &Snapshot, record: &Record, data: DataFate) -> bool {
-    let is_foreign_namespace = record.id.kind == "Namespace" && !may_delete_namespace(snapshot, record);
-    match data {
-        DataFate::Keep => kind::holds_data(&record.id.kind),
-        DataFate::Delete => is_foreign_namespace,
-    }
+/// Returns the fate of an object of an app that goes which another app wants: nobody but that app would remember it afterwards.
+fn moves(id: &ObjectId, app: AppName) -> Fate {
+    let blocked = Blocked {
+        object: Some(id.clone()),
+        reason: "MovesToApp".into(),
+        message: format!("{} waits until app {app} has taken it over", id.short()),
+        hint: format!("wild app show {app}"),
+    };
+    Fate::Block(blocked, Some(WakeOn::App(app)))
 }
 
-/// Returns whether a namespace may go: made by us, and nothing of anybody else in it.
+fn stays(snapshot: &Snapshot, record: &Record, data: DataFate) -> bool {
+    let is_foreign_namespace = record.id.kind == "Namespace" && !may_delete_namespace(snapshot, record);
+    let holds_more = match data {
+        DataFate::Keep => kind::holds_data(&record.id.kind),
+        DataFate::Delete | DataFate::DeleteNow => is_foreign_namespace,
+    };
+    holds_more || prune::is_kept(snapshot, &record.id)
+}
+
+/// Returns whether a namespace may go: made by us, and nothing in it that stays or is somebody else's.
 fn may_delete_namespace(snapshot: &Snapshot, record: &Record) -> bool {
-    record.created && snapshot.neighbours.as_ref().is_some_and(Vec::is_empty)
+    let is_kept = snapshot.live.iter().any(|(id, live)| live.keep && id.namespace == record.id.name);
+    !is_kept && record.created && snapshot.neighbours.as_ref().is_some_and(Vec::is_empty)
 }

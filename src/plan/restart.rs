@@ -1,7 +1,7 @@
 //! Format. The digest of the config on a pod template, by which pods start anew when a ConfigMap or Secret that they name has other content.
 //!
 //! Pure. Taking a running workload over restarts nothing: the digest of that moment is noted on the workload, and the template gets one only
-//! when it first differs. Not here: which values the objects have (`observe`).
+//! when it first differs. The same goes for a workload whose digest was made with a key that is lost. Not here: which values the objects have (`observe`).
 
 use std::collections::BTreeMap;
 
@@ -108,17 +108,37 @@ impl Baseline {
     }
 }
 
-/// Leaves the pods of a workload that was taken over as they are while its config is as it was then.
-pub(super) fn settle(snapshot: &Snapshot, payload: &mut Object) {
+/// Returns whether the digests that a hash stands beside were made with another key than those of our hash: nobody can compare them.
+pub fn is_of_another_key(hash: &str, ours: &str) -> bool {
+    hash::key_of(hash) != hash::key_of(ours)
+}
+
+/// Returns whether what the pod template of a workload without a record says is to stay as it is.
+pub fn is_taken_over(owner: &Owner, ours: &str) -> bool {
+    match owner {
+        Owner::Us { hash, .. } => is_of_another_key(hash, ours),
+        Owner::Nobody | Owner::Released => true,
+        Owner::App(_) | Owner::Tool { .. } | Owner::Controller(_) => false,
+    }
+}
+
+/// Leaves the pods of a workload that was taken over, or that was written with a key that is lost, as they are while its config is as it
+/// was then.
+pub(super) fn settle(snapshot: &Snapshot, hash: &str, payload: &mut Object) {
     let Some(digest) = noted(payload).map(str::to_owned) else { return };
     let id = payload.id();
+    let as_it_is = |template: &Option<String>| Some(Baseline { digest: digest.clone(), template: template.clone() });
     let noted = match (snapshot.existing.get(&id), snapshot.live.get(&id)) {
-        (Some(existing), _) => Baseline::read(&existing.baseline).or_else(|| match &existing.owner {
-            Owner::Us { .. } => None,
-            Owner::Nobody | Owner::Released | Owner::App(_) | Owner::Tool { .. } | Owner::Controller(_) => {
-                Some(Baseline { digest: digest.clone(), template: existing.template.clone() })
+        (Some(existing), _) => {
+            let is_of_us = matches!(existing.owner, Owner::Us { .. });
+            match (is_taken_over(&existing.owner, hash), Baseline::read(&existing.baseline)) {
+                // Of digests of another key none says anything.
+                (true, None) => as_it_is(&existing.template),
+                (true, Some(_)) if is_of_us => as_it_is(&existing.template),
+                (_, baseline) => baseline,
             }
-        }),
+        }
+        (None, Some(live)) if is_of_another_key(&live.hash, hash) => as_it_is(&live.template),
         (None, Some(live)) => Baseline::read(&live.baseline),
         (None, None) => None,
     };
@@ -210,6 +230,30 @@ mod tests {
     fn text(pair: (&str, &str)) -> (Option<String>, Option<String>) {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         (some(pair.0), some(pair.1))
+    }
+
+    #[test]
+    fn a_lost_key_restarts_nothing_and_the_first_change_afterwards_does() {
+        let lost = |world: World| {
+            world.has(&reader()).live("Deployment/web", |live| {
+                live.hash = "v1.x.other".into();
+                live.baseline = "before older".into();
+                live.template = Some("old".into());
+            })
+        };
+        assert_eq!(sent("new", lost), text(("old", "new old")));
+        // The store is lost with it.
+        let all = |world: World| {
+            world.exists_as_ours(&reader(), &[]).with(|snapshot| {
+                let existing = snapshot.existing.get_mut(&reader().id()).unwrap();
+                let Owner::Us { hash, .. } = &mut existing.owner else { return };
+                "v1.x.other".clone_into(hash);
+                existing.template = Some("old".into());
+            })
+        };
+        assert_eq!(sent("new", all), text(("old", "new old")));
+        let later = |world: World| world.has(&reader()).live("Deployment/web", |live| live.baseline = "new old".into());
+        assert_eq!(sent("newer", later), text(("newer", "")));
     }
 
     #[test]

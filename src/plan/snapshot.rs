@@ -2,17 +2,21 @@
 //!
 //! Not here: where the facts come from (`observe`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::fight::Fight;
 use super::marks::Identity;
+use super::overdue::Underway;
+use super::volume::{ClaimedVolume, Held};
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
-    AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, Grants, HealthRule, IgnoreRule,
-    InstanceBudget, InstanceId, Inventory, Object, ObjectId, Record, RecoverySettings, Suspension,
+    AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, ExtraPolicy, Grants, HealthRule,
+    IgnoreRule, InstanceBudget, InstanceId, Inventory, Leaving, Object, ObjectId, PackageName, Record,
+    RecoverySettings, SharedSecret, Suspension,
 };
 
 /// The planner's input for one app on one target.
@@ -44,32 +48,53 @@ pub struct Snapshot {
     pub existing: BTreeMap<ObjectId, Existing>,
     /// Objects whose live values were compared with what a forced apply would make of them, with the paths that differ.
     pub audited: BTreeMap<ObjectId, Vec<String>>,
+    /// Objects that wait for consent to be taken over, with the paths that this would change. One that is not named was not tried.
+    pub contact: BTreeMap<ObjectId, Vec<String>>,
     /// Wanted Jobs that are neither there nor remembered, with the hash with which they have run.
     pub done: BTreeMap<ObjectId, String>,
     /// Objects that the target did not let us look at, with what it said. Nothing is known about them.
     pub unseen: BTreeMap<ObjectId, String>,
     /// Whether the watch of a kind, as (group, kind), can be trusted.
     pub freshness: BTreeMap<(String, String), Freshness>,
+    /// Packages that bring kinds which the target does not know, by (group, kind).
+    pub shippers: BTreeMap<(String, String), PackageName>,
     /// The app's namespace.
     pub namespace_state: NamespaceState,
     /// What lives in the app's namespace beside its own objects and system content, such as `Deployment/other`.
     ///
     /// Read only where the app is removed with its data; nothing if nobody looked, and then the namespace stays.
     pub neighbours: Option<Vec<String>>,
+    /// The volumes of the claims that go with the app, where it is removed with its data; nothing for a claim that has none. A claim that
+    /// is not named was not seen.
+    pub volumes: BTreeMap<ObjectId, Option<ClaimedVolume>>,
+    /// Volumes that are held since their claims were deleted.
+    pub held: Vec<Held>,
     /// The apps that this one requires.
     pub requirements: Vec<RequirementState>,
     /// Installed apps that require this one.
     pub dependents: Vec<AppName>,
+    /// Copies of Secrets that cannot be made now, each with why; what there is of them stays.
+    pub awaited: BTreeMap<ObjectId, String>,
     /// Dotted paths of secrets that are needed and absent.
     pub missing_secrets: Vec<String>,
     /// Keys of other apps' secrets that the app reads, as `<reference>.<key>`; each needs a grant.
     pub secret_grants: Vec<String>,
+    /// What other apps of this revision say of objects that this one wants or remembers; filled in where both are concerned.
+    pub claims: BTreeMap<ObjectId, Claim>,
     /// What this revision takes from other apps; filled in only where it takes something from this one.
     pub elsewhere: Elsewhere,
     /// Whether the target refused an object of this commit when it was applied last.
     pub refused: bool,
+    /// The last lines of what hooks said that ended badly, without values of secrets.
+    pub said: BTreeMap<ObjectId, Vec<String>>,
     /// Objects that were put back lately.
     pub fights: BTreeMap<ObjectId, Fight>,
+    /// Objects that are on their way, and since when.
+    pub underway: Underway,
+    /// Objects of custom kinds whose controllers should say something of them, and have not yet.
+    pub unspoken: BTreeSet<ObjectId>,
+    /// Claims that get a volume only when a pod uses them, which none is meant to.
+    pub unclaimed: BTreeSet<ObjectId>,
     /// The target as a whole.
     pub target: TargetState,
     /// What the settings say about this app.
@@ -145,9 +170,11 @@ pub struct Live {
     pub time: String,
     /// Whether deletion has begun.
     pub terminating: bool,
+    /// What is known of its deletion, if that has begun.
+    pub leaving: Option<Leaving>,
     /// Health, for kinds that are watched in full form; others count as healthy by being there.
     pub health: Option<Health>,
-    /// The whole `managedFields`, kept only while it differs from what we wrote.
+    /// The whole `managedFields`, kept only while our entry differs from what we wrote or people hold fields beside it.
     pub managed: Option<Value>,
     /// The object itself, read only where its values decide: it differs, and what differs is reported and not put back.
     pub whole: Option<Object>,
@@ -155,6 +182,16 @@ pub struct Live {
     pub hash: String,
     /// What the live annotation says of the config of then, on a workload that was taken over.
     pub baseline: String,
+    /// Whether it is of a custom kind and carries nothing that a controller says of it.
+    pub unspoken: bool,
+    /// What its pod template says of its config; read only where its hash was made with another key than ours.
+    pub template: Option<String>,
+    /// Whether it stays when nobody wants it any more, as its author said.
+    pub keep: bool,
+    /// Until when a person wants its differences left alone; possibly empty.
+    pub hold: String,
+    /// The objects that its author said it depends on, as `depends` writes them; possibly empty.
+    pub depends_on: String,
 }
 
 /// An object that is there without a record of ours.
@@ -168,7 +205,7 @@ pub struct Existing {
     pub managed: Option<Value>,
     /// What its annotation says of the config of then, on a workload that was taken over.
     pub baseline: String,
-    /// What its pod template says of its config; read only where it may be taken over.
+    /// What its pod template says of its config; read only where it may be taken over, or its hash was made with another key than ours.
     pub template: Option<String>,
 }
 
@@ -255,6 +292,15 @@ pub struct RequirementState {
     pub waits: Option<String>,
 }
 
+/// What other apps of the same revision say of an object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Claim {
+    /// This one wants it.
+    Wanted(AppName),
+    /// It bears the mark of this one, and no other app wants it any more.
+    GivenUp(AppName),
+}
+
 /// Deletions of other apps in the same revision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Elsewhere {
@@ -283,22 +329,30 @@ pub enum TargetState {
 pub struct Policy {
     /// About drift.
     pub drift: DriftPolicy,
+    /// About what people add.
+    pub extra: ExtraPolicy,
     /// Whether nothing of it may be written for now.
     pub suspend: Option<Suspension>,
     /// About fields that are left to others.
     pub ignore: Vec<IgnoreRule>,
     /// About the health of kinds.
     pub health: Vec<HealthRule>,
+    /// How long an object may be on its way; without end if zero.
+    pub health_timeout: Duration,
     /// About live objects without an owner.
     pub adopt: AdoptPolicy,
     /// About deletions.
     pub deletion: DeletionBudget,
+    /// How long volumes are held whose claims were deleted; nothing if they go at once.
+    pub data_grace: Duration,
     /// About deletions of all apps in one revision.
     pub deletion_of_all: InstanceBudget,
     /// About namespaces whose deletion does not end.
     pub recovery: RecoverySettings,
     /// About reaching beyond its namespace.
     pub grants: Grants,
+    /// Secrets that apps may have copies of.
+    pub shared: Vec<SharedSecret>,
 }
 
 /// What a person asked for in this pass.

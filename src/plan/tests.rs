@@ -2,10 +2,12 @@
 
 mod deletion;
 mod drift;
+mod extra;
 mod hooks;
 mod laws;
 mod ownership;
 mod recorded;
+mod volumes;
 mod waves;
 pub(in crate::plan) mod world;
 mod writes;

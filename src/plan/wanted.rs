@@ -54,7 +54,7 @@ impl Wanted {
         let mut payload = hash::canonical(&desired.object);
         let origin = Origin { hash: &desired.hash, commit: &snapshot.commit, path: &desired.file };
         marks::mark(&mut payload, snapshot.identity(), origin);
-        restart::settle(snapshot, &mut payload);
+        restart::settle(snapshot, &desired.hash, &mut payload);
         let id = desired.object.id();
         let source = if desired.file.is_empty() { String::new() } else { format!("{}:{}", desired.file, desired.line) };
         let note = desired.object.at(&["status"]).map(|_| format!("{} has a status, which is left out", id.short()));

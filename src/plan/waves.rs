@@ -6,24 +6,37 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::action::Plan;
-use super::references;
 use super::snapshot::Snapshot;
 use super::wanted::Wanted;
 use super::wellness;
 use super::write::{Brings, Write};
+use super::{depends, references};
 use crate::health::HealthState;
 use crate::model::ObjectId;
 
 /// Moves what an object of an earlier wave needs, such as the Secret of a hook, into that wave, unless its author placed it.
 pub(super) fn pull_forward(mut wanted: Vec<Wanted>) -> Vec<Wanted> {
-    let mut earliest: BTreeMap<ObjectId, i32> = BTreeMap::new();
-    for one in &wanted {
-        for needed in references::needs(&one.payload) {
-            earliest.entry(needed).and_modify(|wave| *wave = one.wave.min(*wave)).or_insert(one.wave);
+    let needs: Vec<BTreeSet<ObjectId>> = wanted
+        .iter()
+        .map(|one| references::needs(&one.payload).into_iter().chain(depends::of(one)).collect())
+        .collect();
+    // As often as the longest chain of needs may be; most end after one round.
+    for _ in 0..wanted.len() {
+        let mut earliest: BTreeMap<&ObjectId, i32> = BTreeMap::new();
+        for (one, needs) in wanted.iter().zip(&needs) {
+            for needed in needs {
+                earliest.entry(needed).and_modify(|wave| *wave = one.wave.min(*wave)).or_insert(one.wave);
+            }
         }
-    }
-    for one in wanted.iter_mut().filter(|one| !one.has_own_place()) {
-        one.wave = earliest.get(&one.id).copied().unwrap_or(one.wave).min(one.wave);
+        let mut moved = false;
+        for one in wanted.iter_mut().filter(|one| !one.has_own_place()) {
+            let wave = earliest.get(&one.id).copied().unwrap_or(one.wave).min(one.wave);
+            moved |= wave != one.wave;
+            one.wave = wave;
+        }
+        if !moved {
+            break;
+        }
     }
     wanted
 }
@@ -57,6 +70,5 @@ pub(super) fn hold(snapshot: &Snapshot, wanted: &[Wanted], writes: &mut Vec<(Wan
         .map(|(wanted, _)| wanted.id.clone())
         .collect();
     writes.retain(|(wanted, _)| !later.contains(&wanted.id));
-    plan.later = later.into_iter().collect();
-    plan.waits_for = waits_for;
+    plan.later = later.into_iter().map(|id| (id, waits_for.clone())).collect();
 }

@@ -3,9 +3,9 @@
 //! Not here: the health of one live object (`health`).
 
 use super::hook::{self, Run};
-use super::kind;
-use super::snapshot::{Freshness, Snapshot};
+use super::snapshot::{Freshness, Live, Snapshot};
 use super::wanted::Wanted;
+use super::{kind, overdue};
 use crate::health::{self, Health, HealthState};
 use crate::model::{ObjectId, Record, RecordState};
 
@@ -51,10 +51,26 @@ pub(super) fn of_object(snapshot: &Snapshot, id: &ObjectId) -> Health {
         (Some(live), Some(record)) if live.uid == record.uid && live.generation < record.generation => {
             Health::progressing("its newest version was not seen yet")
         }
-        (Some(live), _) => live.health.clone().unwrap_or_else(Health::healthy),
+        (Some(live), _) => of_live(snapshot, id, live),
         (None, Some(record)) => of_absent(record),
         (None, None) => Health::new(HealthState::Missing, "it was not applied yet"),
     }
+}
+
+/// Returns the health of an object that is there, by what it says of itself and for how long.
+pub fn of_live(snapshot: &Snapshot, id: &ObjectId, live: &Live) -> Health {
+    overdue::judge(snapshot, id, said(snapshot, id, live))
+}
+
+/// Returns what an object that is there says of itself, with what no single object shows.
+pub(super) fn said(snapshot: &Snapshot, id: &ObjectId, live: &Live) -> Health {
+    if snapshot.unspoken.contains(id) {
+        return Health::progressing("its controller has said nothing about it yet");
+    }
+    if snapshot.unclaimed.contains(id) {
+        return Health::new(HealthState::Healthy, "it gets a volume when a pod uses it");
+    }
+    live.health.clone().unwrap_or_else(Health::healthy)
 }
 
 /// Returns whether a Job has run as it is wanted, to its end.

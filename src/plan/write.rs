@@ -3,10 +3,13 @@
 //! An object whose hash and triple are those of its record costs no request. Not here: objects without a record
 //! (`consent`), the order of writes (`order`).
 
-use super::action::{Blocked, DriftItem, Force, Verdict, WakeOn};
+use super::action::{Blocked, DriftItem, Extras, Force, Verdict, WakeOn};
 use super::consent;
 use super::drift;
+use super::extra;
 use super::fight;
+use super::hold;
+use super::kind;
 use super::recreate::{self, Recreate};
 use super::snapshot::{Freshness, Live, Snapshot};
 use super::wanted::Wanted;
@@ -41,6 +44,7 @@ pub(super) struct Write {
     /// Fields that are left to others, by their keys.
     pub(super) leaves_out: Vec<Vec<String>>,
     pub(super) recreate: Recreate,
+    pub(super) extras: Extras,
 }
 
 impl Write {
@@ -54,6 +58,7 @@ impl Write {
             uid,
             reason,
             leaves_out: yielded.into_iter().map(|yielded| yielded.keys).collect(),
+            extras: Extras::Leave,
             recreate: recreate::of_hook(snapshot, wanted)
                 .unwrap_or_else(|| recreate::recreate(wanted, live, &snapshot.ask.recreate)),
         }
@@ -73,7 +78,7 @@ pub(super) enum Brings {
 pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<DriftItem>) {
     let id = &wanted.id;
     if snapshot.freshness_of(id) == Freshness::UnknownKind {
-        return (unknown_kind(wanted), Vec::new());
+        return (unknown_kind(snapshot, wanted), Vec::new());
     }
     if let Some(why) = snapshot.unseen.get(id) {
         return (unseen(wanted, why), Vec::new());
@@ -85,7 +90,7 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
     match snapshot.inventory.get(id) {
         None => consent::decide(snapshot, wanted),
         Some(record) => match record.state {
-            RecordState::Applied => applied(snapshot, wanted, record, live),
+            RecordState::Applied => extra::judge(snapshot, wanted, applied(snapshot, wanted, record, live)),
             RecordState::Intended if live.is_none() => consent::decide(snapshot, wanted),
             RecordState::Intended => (again(snapshot, wanted, "its first write was not confirmed"), Vec::new()),
             RecordState::Deleting => (again(snapshot, wanted, "it is wanted again"), Vec::new()),
@@ -95,7 +100,7 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
 
 /// Decides about an object that we applied before.
 fn applied(snapshot: &Snapshot, wanted: &Wanted, record: &Record, live: Option<&Live>) -> (Decision, Vec<DriftItem>) {
-    let changed = record.hash != wanted.hash;
+    let changed = record.hash != wanted.hash || consent::given_up(snapshot, &wanted.id).is_some();
     if snapshot.freshness_of(&wanted.id) != Freshness::Fresh {
         let uid = Some(record.uid.clone()).filter(|uid| !uid.is_empty());
         let decision = if changed { news(snapshot, wanted, uid, Force::No) } else { Decision::Leave };
@@ -136,9 +141,11 @@ pub(super) fn judged(
 ) -> (Decision, Vec<DriftItem>) {
     let items: Vec<DriftItem> = differences
         .into_iter()
-        .filter_map(|it| drift::verdict(snapshot, it.kind).map(|verdict| drift::item(&wanted.id, it, verdict)))
+        .filter_map(|it| drift::verdict(snapshot, wanted, it.kind).map(|verdict| drift::item(&wanted.id, it, verdict)))
         .collect();
-    let decision = if items.iter().any(|item| item.verdict == Verdict::Report) {
+    let is_held = hold::until(snapshot, &wanted.id).is_some();
+    let is_left = |item: &DriftItem| is_held || item.verdict == Verdict::Report;
+    let decision = if items.iter().any(is_left) {
         Decision::Report
     } else if items.is_empty() {
         Decision::Leave
@@ -161,7 +168,7 @@ fn reported(item: DriftItem) -> DriftItem {
 
 fn news(snapshot: &Snapshot, wanted: &Wanted, uid: Option<String>, force: Force) -> Decision {
     let reason = match uid {
-        Some(_) => format!("changed in {}", snapshot.commit.short()),
+        Some(_) => consent::news(snapshot, wanted),
         None => format!("new in {}", snapshot.commit.short()),
     };
     Decision::Write(Write { force, ..Write::of(snapshot, wanted, uid, reason) })
@@ -172,13 +179,16 @@ fn again(snapshot: &Snapshot, wanted: &Wanted, reason: &str) -> Decision {
     Decision::Write(Write::of(snapshot, wanted, uid, reason.to_owned()))
 }
 
-fn unknown_kind(wanted: &Wanted) -> Decision {
+fn unknown_kind(snapshot: &Snapshot, wanted: &Wanted) -> Decision {
     let (group, kind) = (wanted.id.group.clone(), wanted.id.kind.clone());
+    let shipper = snapshot.shippers.get(&(group.clone(), kind.clone()));
+    let shipper = shipper.filter(|_| !kind::is_own(snapshot, &group, &wanted.id.kind));
+    let brought = shipper.map(|package| format!("; the package {package} brings it")).unwrap_or_default();
     let blocked = Blocked {
         object: Some(wanted.id.clone()),
         reason: "CrdNotEstablished".into(),
-        message: format!("the cluster does not know the kind {kind} of {}", wanted.payload.api_version()),
-        hint: String::new(),
+        message: format!("the cluster does not know the kind {kind} of {}{brought}", wanted.payload.api_version()),
+        hint: shipper.map(|package| format!("wild app add {package}")).unwrap_or_default(),
     };
     Decision::Block(blocked, Some(WakeOn::Kind { group, kind }))
 }

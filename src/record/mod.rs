@@ -3,17 +3,16 @@
 //! The inventory is the union of what was there and what is about to be applied before the first request goes out, so that no crash leaves
 //! an object that nobody knows. A store that fails in the middle is told once, in the close. Not here: what to do (`plan`).
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::apply::{Applied, Sink};
-use crate::base::Timestamp;
+use crate::apply::{Applied, Kept, Noted, Sink};
+use crate::base::{Timestamp, chain};
 use crate::model::{
-    AppName, CommitId, Effect, InstanceId, Inventory, Observed, Operation, OperationOutcome, OperationState, Outcome,
-    Record, RecordState,
+    AppName, Archived, CommitId, Effect, HeldVolume, InstanceId, Inventory, ObjectId, Observed, Operation,
+    OperationOutcome, OperationState, Outcome, Record, RecordState, Secrets,
 };
-use crate::plan::{Action, Plan, Snapshot, Verb};
+use crate::plan::{Action, Plan, Snapshot, Verb, archive};
 use crate::store::{Error, RecordChange, Store};
 
 /// An operation that writes, from before its first write to after its last.
@@ -23,6 +22,11 @@ pub struct Recording<'a> {
     app: &'a AppName,
     commit: &'a CommitId,
     before: &'a Inventory,
+    now: Timestamp,
+    /// What hooks said that ended badly.
+    said: &'a BTreeMap<ObjectId, Vec<String>>,
+    /// Values that are hidden in what is kept of deleted objects.
+    secrets: Arc<Secrets>,
     operation: Operation,
     /// What an earlier process did in this operation before it died.
     earlier: Vec<Outcome>,
@@ -55,6 +59,9 @@ pub async fn open<'a>(
         app: &snapshot.app,
         commit: &snapshot.commit,
         before: &snapshot.inventory,
+        now: snapshot.now,
+        said: &snapshot.said,
+        secrets: Arc::default(),
         operation,
         earlier,
         failure: Mutex::new(None),
@@ -65,6 +72,11 @@ impl Recording<'_> {
     /// Returns the operation as it stands.
     pub fn operation(&self) -> &Operation {
         &self.operation
+    }
+
+    /// Hides these values in what is kept of deleted objects.
+    pub fn hiding(self, secrets: Arc<Secrets>) -> Self {
+        Self { secrets, ..self }
     }
 
     /// Closes the operation with what came of it. One that made a commit has changed something, whatever is left to do in the cluster.
@@ -87,7 +99,7 @@ impl Recording<'_> {
         };
         self.operation.state = state;
         self.operation.outcome = Some(outcome);
-        let said = [std::mem::take(&mut self.operation.message), sentence(applied, plan)];
+        let said = [std::mem::take(&mut self.operation.message), sentence(applied, plan), last_words(plan, self.said)];
         self.operation.message = said.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
         self.operation.commit = Some(self.commit.clone());
         self.operation.ended = Some(now);
@@ -95,7 +107,28 @@ impl Recording<'_> {
         Ok(self.operation)
     }
 
-    async fn keep(&self, action: &Action, outcome: &Outcome) -> Result<(), Error> {
+    /// Keeps what is about to be deleted, or to outlive that.
+    async fn archive(&self, action: &Action, kept: Kept<'_>) -> Result<(), Error> {
+        let object = match kept {
+            Kept::Volume(volume) => {
+                let held = HeldVolume { since: volume.since.max(self.operation.started), ..volume.clone() };
+                return self.store.hold_volumes(self.instance, self.app, &[held]).await;
+            }
+            Kept::Object(object) => object,
+        };
+        let archived = Archived {
+            object: action.object.clone(),
+            uid: action.uid.clone().unwrap_or_default(),
+            operation: self.operation.id.clone(),
+            commit: self.before.get(&action.object).and_then(|record| record.commit.clone()),
+            // The plan was made before its operation began, and an undo looks for what came after that.
+            time: self.now.max(self.operation.started),
+            body: archive::masked(object, &self.secrets),
+        };
+        self.store.archive(self.instance, self.app, &archived).await
+    }
+
+    async fn remember(&self, action: &Action, outcome: &Outcome) -> Result<(), Error> {
         let change = match (&action.verb, outcome.effect, &outcome.observed) {
             (Verb::Apply { .. }, _, Some(observed)) => {
                 self.put(applied(action, outcome.effect, observed, self.before, self.commit))
@@ -106,6 +139,9 @@ impl Recording<'_> {
             }
             (Verb::Delete { .. }, Effect::Deleted, _) => self.put_leaving(action),
             (Verb::Release, Effect::Configured, _) => RecordChange::Remove(self.instance, &action.object),
+            (Verb::LetGo { volume }, Effect::Configured, _) => {
+                RecordChange::LetVolumeGo(self.instance, self.app, &volume.uid)
+            }
             _ => RecordChange::Nothing,
         };
         let position = self.earlier.len() + action.id;
@@ -126,13 +162,13 @@ impl Recording<'_> {
 }
 
 impl Sink for Recording<'_> {
-    fn outcome<'a>(
-        &'a self,
-        action: &'a Action,
-        outcome: &'a Outcome,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+    fn keep<'a>(&'a self, action: &'a Action, kept: Kept<'a>) -> Noted<'a, Result<(), String>> {
+        Box::pin(async move { self.archive(action, kept).await.map_err(|error| chain(&error)) })
+    }
+
+    fn outcome<'a>(&'a self, action: &'a Action, outcome: &'a Outcome) -> Noted<'a, ()> {
         Box::pin(async move {
-            if let Err(error) = self.keep(action, outcome).await {
+            if let Err(error) = self.remember(action, outcome).await {
                 // The walk goes on: stopping it would leave more undone, and the record is rebuilt from the marks.
                 self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
@@ -198,6 +234,17 @@ fn is_made_by_us(before: Option<&Record>, uid: &str) -> bool {
         let is_unconfirmed = record.state == RecordState::Intended && record.uid.is_empty();
         record.created && (record.uid == uid || is_unconfirmed)
     })
+}
+
+/// Returns what failed hooks said that hold something back, line by line.
+fn last_words(plan: &Plan, said: &BTreeMap<ObjectId, Vec<String>>) -> String {
+    let hooks = plan.blocked.iter().filter(|blocked| blocked.reason == "HookFailed");
+    let lines = hooks.filter_map(|blocked| blocked.object.as_ref()).filter_map(|id| Some((id, said.get(id)?)));
+    let text = |(id, lines): (&ObjectId, &Vec<String>)| {
+        let lines: Vec<String> = lines.iter().map(|line| format!("| {line}")).collect();
+        format!("{} said last:\n{}", id.short(), lines.join("\n"))
+    };
+    lines.map(text).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the result of an operation in one sentence.

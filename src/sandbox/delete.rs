@@ -171,7 +171,16 @@ pub(crate) fn delete_object(
         if wish.dry_run {
             return Ok(Deleted::Gone(object));
         }
-        let gone = store.delete(sort, key).map_or(live, |gone| (*gone).clone());
+        let mut gone = store.delete(sort, key).map_or(live, |gone| (*gone).clone());
+        if kind.kind == "Pod" && kind.group.is_empty() && !deleting {
+            // A Pod is marked first, also where nothing is waited for.
+            let time = json!(seconds(store.now()));
+            let metadata = metadata_mut(&mut gone);
+            metadata.insert("deletionTimestamp".to_owned(), time);
+            metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(0));
+            bump_generation(&mut gone);
+            gone = order_metadata(gone, kind);
+        }
         return Ok(Deleted::Gone(gone));
     }
     let time = store.now().plus(std::time::Duration::from_secs(u64::try_from(grace).unwrap_or(0)));

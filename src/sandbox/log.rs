@@ -14,6 +14,15 @@ pub(crate) fn answer(store: &Store, call: &Call) -> Result<Answer, Failure> {
     let key = Key::of(call.kind, &call.namespace, &call.name);
     let pod = store.get(Sort::of(call.kind), &key).ok_or_else(|| Failure::not_found(call.kind, &call.name))?;
     let asked = call.query.text("container");
+    if asked.is_empty() {
+        let all = pod.pointer("/spec/containers").and_then(Value::as_array).into_iter().flatten();
+        let names: Vec<&str> = all.filter_map(|container| container.get("name")?.as_str()).collect();
+        if names.len() > 1 {
+            let (pod, names) = (&call.name, names.join(" "));
+            let why = format!("a container name must be specified for pod {pod}, choose one of: [{names}]");
+            return Err(Failure::bad_request(why));
+        }
+    }
     let containers = ["initContainers", "containers"].iter().filter_map(|key| pod.pointer(&format!("/spec/{key}")));
     let mut containers = containers.filter_map(Value::as_array).flatten();
     let fits = |container: &&Value| asked.is_empty() || container.get("name").and_then(Value::as_str) == Some(asked);
@@ -27,6 +36,12 @@ pub(crate) fn answer(store: &Store, call: &Call) -> Result<Answer, Failure> {
         return Err(Failure::bad_request(format!(
             "previous terminated container \"{name}\" in pod \"{pod}\" not found"
         )));
+    }
+    if pod.pointer("/spec/nodeName").is_none() {
+        return Ok(Answer::Text(204, ""));
+    }
+    if call.query.text("tailLines") == "0" {
+        return Ok(Answer::Lines(String::new()));
     }
     let image = container.get("image").and_then(Value::as_str).unwrap_or("");
     let since = pod.pointer("/status/startTime").or(pod.pointer("/metadata/creationTimestamp"));

@@ -87,8 +87,14 @@ pub(crate) fn prepare_create(store: &mut Store, write: &Write<'_>, object: &mut 
                 list.push(json!("kubernetes"));
             }
         }
-        ("", "PersistentVolumeClaim" | "PersistentVolume") => {
+        ("", "PersistentVolumeClaim") => {
             child_mut(object, "status").insert("phase".to_owned(), json!("Pending"));
+        }
+        ("", "PersistentVolume") => {
+            let now = store.now_text();
+            let status = child_mut(object, "status");
+            status.insert("lastPhaseTransitionTime".to_owned(), json!(now));
+            status.insert("phase".to_owned(), json!("Pending"));
         }
         ("", "Pod") => {
             let class = quality(object);

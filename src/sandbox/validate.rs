@@ -266,6 +266,10 @@ fn check_immutable(live: &Value, object: &Value, kind: &Kind, causes: &mut Vec<C
         check_claim(live, object, causes);
         return;
     }
+    if kind.kind == "Pod" {
+        check_pod_change(live, object, causes);
+        return;
+    }
     for path in immutable_paths(kind.group, kind.kind) {
         let (before, after) = (at(live, path), at(object, path));
         if before == after {
@@ -287,6 +291,32 @@ fn check_immutable(live: &Value, object: &Value, kind: &Kind, causes: &mut Vec<C
         if live.get("data") != object.get("data") {
             causes.push(Cause::forbidden("data", "field is immutable when `immutable` is set"));
         }
+    }
+}
+
+/// Of a pod hardly anything may be changed once it is there.
+fn check_pod_change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
+    const WHY: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+    let bare = |object: &Value| {
+        let mut spec = object.get("spec").cloned().unwrap_or_else(|| json!({}));
+        for key in ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds"] {
+            leave_out(&mut spec, key);
+        }
+        for key in ["containers", "initContainers"] {
+            for container in spec.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
+                leave_out(container, "image");
+            }
+        }
+        spec
+    };
+    if bare(live) != bare(object) {
+        causes.push(Cause::forbidden("spec", WHY));
+    }
+}
+
+fn leave_out(value: &mut Value, key: &str) {
+    if let Value::Object(map) = value {
+        map.shift_remove(key);
     }
 }
 

@@ -10,9 +10,9 @@ use crate::sandbox::defaults::set_defaults;
 use crate::sandbox::failure::{Cause, Failure};
 use crate::sandbox::fields::{self, Applied, Conflicts, FieldSet, Refused, same_but_for_times};
 use crate::sandbox::read::shown;
-use crate::sandbox::rules;
+use crate::sandbox::rules::{self, TEMPLATE_COUNT};
 use crate::sandbox::server::Answer;
-use crate::sandbox::store::{Key, Sort, Store, metadata_mut};
+use crate::sandbox::store::{Key, Sort, Store, metadata_child_mut, metadata_mut};
 use crate::sandbox::{admission, delete, patch, validate};
 use crate::schema::{Kind, Scope, Shape};
 
@@ -80,7 +80,11 @@ pub(crate) fn create(store: &mut Store, call: &Call, body: &[u8]) -> Result<Answ
     let write = Write::new(store, call, "CreateOptions")?;
     let object = read_body(call, body)?;
     check_identity(call, &object, None)?;
-    let object = canonical_or_refuse(call, &object)?;
+    let mut object = canonical_or_refuse(call, &object)?;
+    if call.kind.kind == "DaemonSet" && call.kind.group == "apps" {
+        // A count that is kept outside of the metadata, and shown as an annotation already when the fields are noted.
+        metadata_child_mut(&mut object, "annotations").insert(TEMPLATE_COUNT.to_owned(), json!("0"));
+    }
     create_sent(store, call, &write, object)
 }
 

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use super::{DEFAULT_PROTOCOL, ListKind, list_kind};
 
 /// How the items of a list are told apart in a merge.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ListForm {
     /// By keys.
     Keyed(ListKeys),
@@ -21,7 +21,7 @@ pub enum ListForm {
 }
 
 /// The keys of a list's items.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ListKeys {
     /// Sets of keys; the first of which an item holds any key is its identity.
     pub primary: Vec<Vec<KeyField>>,
@@ -30,7 +30,7 @@ pub struct ListKeys {
 }
 
 /// One field of a key.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct KeyField {
     /// Names from the item down.
     pub path: Vec<String>,
@@ -39,7 +39,7 @@ pub struct KeyField {
 }
 
 /// A list's form, and whether the order of its items has a meaning.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ListRule {
     /// How items are told apart.
     pub form: ListForm,

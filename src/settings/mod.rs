@@ -11,6 +11,7 @@ mod entropy;
 mod file;
 mod lock;
 mod secrets;
+mod sops;
 mod state;
 
 pub use credential::read_credential;
@@ -18,7 +19,8 @@ pub use daemon::{ClusterAccess, DaemonSettings, InstanceEntry, Intervals};
 pub use entropy::{fill, instance_id};
 pub use file::write_private;
 pub use lock::InstanceLock;
-pub use secrets::SecretsFile;
+pub use secrets::{DELETED, SecretsFile};
+pub use sops::{SopsFound, SopsSources};
 pub use state::{InstanceState, StateDirectory};
 
 use std::path::PathBuf;

@@ -5,21 +5,29 @@
 //! A copy of another app's value is marked below `_copied` of its app: `dbPassword: {from: apps.stonedb.password, digest: …}`. As
 //! long as the copy is what was copied, what is read in its place is the owner's value of today, so a rotation reaches
 //! everybody; a copy that a person wrote over is read as it stands.
+//!
+//! Values of an app that was deleted are set aside below `_deleted` for a while, because data that is kept or comes back needs them.
+//! Nothing is made from them there; they are hidden like all others.
 //! Not here: which values are needed (`package`), the Secret objects (`observe`).
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::file::{read, write_private};
 use super::{Error, io};
-use crate::base::{Digest, Encoder, sha256};
+use crate::base::{Digest, Encoder, Timestamp, sha256};
 use crate::model::{Diagnostic, NewSecret, Purpose, SecretValue, Secrets};
 use crate::yaml::{self, Dialect};
 
+/// The key that holds the values of apps that were deleted.
+pub const DELETED: &str = "_deleted";
+/// How long the values of a deleted app are set aside: as long as its objects are archived.
+const SET_ASIDE_TIME: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The key of an app's section that holds marks instead of a value.
 const COPIED: &str = "_copied";
 /// How often a copy may be a copy of a copy; apps that hand a secret on stand in a row of two or three.
@@ -56,7 +64,10 @@ impl SecretsFile {
             return Ok(secrets.clone());
         }
         let mut secrets = Secrets::new();
-        let tree = self.parse(content)?;
+        let mut tree = self.parse(content)?;
+        for (app, aside) in tree.shift_remove(DELETED).iter().filter_map(Value::as_object).flatten() {
+            flatten(&format!("{DELETED}.{app}"), aside.get("values").unwrap_or(&Value::Null), &mut secrets);
+        }
         let marks = marks(&tree);
         flatten("", &Value::Object(tree), &mut secrets);
         follow(&marks, &mut secrets);
@@ -101,15 +112,52 @@ impl SecretsFile {
         write_private(&self.path, edited.as_bytes())
     }
 
-    /// Removes the section of an app that is gone.
-    pub fn remove_app(&self, app: &str) -> Result<(), Error> {
+    /// Sets the section of an app aside that is gone, and forgets those that were long enough.
+    pub fn set_aside(&self, app: &str, now: Timestamp) -> Result<(), Error> {
         let _lock = self.lock()?;
         let mut tree = self.read_tree()?;
-        let removed = tree.get_mut("apps").and_then(Value::as_object_mut).and_then(|apps| apps.shift_remove(app));
-        if removed.is_some() {
+        let Some(values) = section(&mut tree, "apps").and_then(|apps| apps.shift_remove(app)) else { return Ok(()) };
+        let aside = tree.entry(DELETED.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+        if let Some(aside) = aside.as_object_mut() {
+            let is_young = |it: &Value| {
+                let at = it.get("at").and_then(Value::as_str).and_then(|at| Timestamp::parse(at).ok());
+                at.is_some_and(|at| now.since(at) < SET_ASIDE_TIME)
+            };
+            aside.retain(|_, it| is_young(it));
+            aside.insert(app.to_owned(), json!({"at": now.to_string(), "values": values}));
+        }
+        write_private(&self.path, yaml::write(&Value::Object(tree)).as_bytes())
+    }
+
+    /// Removes all values of an app that is gone, also those that were set aside.
+    pub fn forget(&self, app: &str) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        let mut tree = self.read_tree()?;
+        let removed = ["apps", DELETED].map(|key| section(&mut tree, key).and_then(|apps| apps.shift_remove(app)));
+        if removed.iter().any(Option::is_some) {
             write_private(&self.path, yaml::write(&Value::Object(tree)).as_bytes())?;
         }
         Ok(())
+    }
+
+    /// Puts the values of an app back that were set aside; returns whether there were any. Values that it has by now stay.
+    pub fn bring_back(&self, app: &str) -> Result<bool, Error> {
+        let _lock = self.lock()?;
+        let mut tree = self.read_tree()?;
+        if section(&mut tree, "apps").is_some_and(|apps| apps.contains_key(app)) {
+            return Ok(false);
+        }
+        let aside = section(&mut tree, DELETED).and_then(|aside| aside.shift_remove(app));
+        let values = aside.and_then(|mut aside| aside.as_object_mut()?.shift_remove("values"));
+        let Some(values) = values else { return Ok(false) };
+        let apps = tree.entry("apps".to_owned()).or_insert(Value::Null);
+        if apps.is_null() {
+            *apps = Value::Object(Map::new());
+        }
+        let Some(apps) = apps.as_object_mut() else { return Ok(false) };
+        apps.insert(app.to_owned(), values);
+        write_private(&self.path, yaml::write(&Value::Object(tree)).as_bytes())?;
+        Ok(true)
     }
 
     fn lock(&self) -> Result<File, Error> {
@@ -150,6 +198,11 @@ impl SecretsFile {
         let hidden = |found: Diagnostic| Diagnostic { subject: String::new(), ..found };
         Error::Content { path: self.path.clone(), diagnostics: diagnostics.into_iter().map(hidden).collect() }
     }
+}
+
+/// Returns the map below a key.
+fn section<'a>(tree: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
+    tree.get_mut(key).and_then(Value::as_object_mut)
 }
 
 /// What is known of a copy.
@@ -294,8 +347,31 @@ mod tests {
         assert_eq!(file.add(&[new(&path, "first", None)]).unwrap(), std::slice::from_ref(&path));
         assert_eq!(file.add(&[new(&path, "second", None)]).unwrap(), [""; 0]);
         assert_eq!(file.read().unwrap().get(&path).unwrap().expose(Purpose::SecretsFile), "first");
-        file.remove_app("quillblog").unwrap();
+        file.forget("quillblog").unwrap();
         assert!(file.read().unwrap().get(&path).is_none());
+    }
+
+    #[test]
+    fn what_is_set_aside_is_hidden_and_comes_back_once_unless_it_is_forgotten() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = SecretsFile::new(directory.path().join("secrets.yaml"));
+        let (path, day) = ("apps.stonedb.password", 86_400_000_000);
+        let now = |days: i64| crate::base::Timestamp(1_763_712_000_000_000 + days * day);
+        file.add(&[new(path, "first-value", None), new("apps.old.key", "old-value", None)]).unwrap();
+        file.set_aside("old", now(0)).unwrap();
+        file.set_aside("stonedb", now(29)).unwrap();
+        let secrets = file.read().unwrap();
+        assert_eq!(secrets.paths().collect::<Vec<_>>(), ["_deleted.old.key", "_deleted.stonedb.password"]);
+        assert_eq!(secrets.mask("x first-value old-value"), "x (hidden) (hidden)");
+        assert!(file.bring_back("stonedb").unwrap() && !file.bring_back("stonedb").unwrap());
+        assert_eq!(shown(&file, path).as_deref(), Some("first-value"));
+        file.set_aside("stonedb", now(31)).unwrap();
+        assert_eq!(file.read().unwrap().paths().collect::<Vec<_>>(), ["_deleted.stonedb.password"]);
+        file.add(&[new(path, "second", None)]).unwrap();
+        assert!(!file.bring_back("stonedb").unwrap());
+        assert_eq!(shown(&file, path).as_deref(), Some("second"));
+        file.forget("stonedb").unwrap();
+        assert_eq!(file.read().unwrap().paths().count(), 0);
     }
 
     #[test]

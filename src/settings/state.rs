@@ -73,7 +73,7 @@ impl InstanceState {
         self.root.join("secrets.yaml")
     }
 
-    /// Returns the key of the hashes on live objects and makes it the first time. A lost key costs one apply of every object.
+    /// Returns the key of the hashes on live objects and makes it the first time. A lost key costs one apply of every object and restarts nothing.
     pub fn hash_key(&self) -> Result<[u8; 32], Error> {
         let path = self.root.join("hash.key");
         if let Some(key) = read(&path)?.and_then(|content| <[u8; 32]>::try_from(content).ok()) {

@@ -1,4 +1,4 @@
-//! The database: operations, outcomes, inventory, events, statuses. A record, never the truth: losing it loses history, not the
+//! The database: operations, outcomes, inventory, archive, events, statuses. A record, never the truth: losing it loses history, not the
 //! ability to reconcile.
 //!
 //! One file per table group; all of them are methods of [`Store`]. Columns are TEXT and BIGINT only (times are microseconds in UTC),
@@ -7,6 +7,7 @@
 //! Not here: deciding what to remember (`record`), the lock of an instance (`settings`).
 
 mod app_states;
+mod archive;
 mod events;
 mod operations;
 mod records;
@@ -24,6 +25,7 @@ use sqlx::SqlStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 
+pub use archive::ARCHIVE_TIME;
 pub use operations::{OperationFilter, RecordChange};
 pub use statuses::StoredStatus;
 
@@ -170,13 +172,13 @@ async fn alone(path: &Path) -> Result<File, sqlx::Error> {
 
 /// Returns the migrations in order. A file is never changed once it was released: its checksum is compared at start.
 fn migrator() -> Migrator {
-    Migrator::with_migrations(vec![Migration::new(
-        1,
-        "first".into(),
-        MigrationType::Simple,
-        SqlStr::from_static(include_str!("migrations/0001_first.sql")),
-        false,
-    )])
+    let migration = |number, name: &'static str, sql| {
+        Migration::new(number, name.into(), MigrationType::Simple, SqlStr::from_static(sql), false)
+    };
+    Migrator::with_migrations(vec![
+        migration(1, "first", include_str!("migrations/0001_first.sql")),
+        migration(2, "archive", include_str!("migrations/0002_archive.sql")),
+    ])
 }
 
 /// Returns a mapper of database errors that names the attempt.

@@ -6,7 +6,7 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::write::{Statement, Table};
-use super::{Error, Store, attempt, records, row};
+use super::{Error, Store, archive, attempt, records, row};
 use crate::base::Timestamp;
 use crate::model::{
     AppName, CommitId, InstanceId, ObjectId, Operation, OperationId, OperationOutcome, OperationState, Outcome, Record,
@@ -41,6 +41,8 @@ pub enum RecordChange<'a> {
     Put(&'a InstanceId, &'a AppName, Box<Record>),
     /// The object is no longer in it.
     Remove(&'a InstanceId, &'a ObjectId),
+    /// A volume of an app, by its uid, is held no longer.
+    LetVolumeGo(&'a InstanceId, &'a AppName, &'a str),
 }
 
 impl Store {
@@ -155,6 +157,7 @@ impl Store {
             RecordChange::Nothing => {}
             RecordChange::Put(instance, app, record) => statements.push(records::put(instance, app, &record)?),
             RecordChange::Remove(instance, id) => statements.push(records::remove(instance, id)),
+            RecordChange::LetVolumeGo(instance, app, uid) => statements.push(archive::let_go(instance, app, uid)),
         }
         self.writer.hand_in(statements).await.done().await.map(|_| ())
     }

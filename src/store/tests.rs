@@ -5,8 +5,8 @@
 use super::{OperationFilter, RecordChange, Store, StoredStatus};
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, AppState, CommitId, Effect, Event, EventKind, InstanceId, ObjectId, Operation, OperationId,
-    OperationOutcome, OperationState, Outcome, Record, RecordState, Request,
+    AppName, AppState, Archived, CommitId, Effect, Event, EventKind, HeldVolume, HoldStage, InstanceId, Object,
+    ObjectId, Operation, OperationId, OperationOutcome, OperationState, Outcome, Record, RecordState, Request,
 };
 
 fn instance() -> InstanceId {
@@ -271,4 +271,88 @@ async fn many_may_open_a_new_file_at_once() {
             store.unwrap().close().await;
         }
     }
+}
+
+fn archived(name: &str, time: i64) -> Archived {
+    Archived {
+        object: record(name).id,
+        uid: "u".into(),
+        operation: OperationId("op".into()),
+        commit: None,
+        time: Timestamp(time),
+        body: Object::default(),
+    }
+}
+
+#[tokio::test]
+async fn the_archive_keeps_the_newest_of_each_app_for_a_while() {
+    let store = Store::in_memory().await.unwrap();
+    let put = async |archived: &Archived| store.archive(&instance(), &app(), archived).await.unwrap();
+    let kept = async |since| store.archived(&instance(), &app(), Timestamp(since)).await.unwrap();
+    put(&archived("a", 1)).await;
+    put(&archived("a", 2)).await;
+    put(&archived("b", 3)).await;
+    assert_eq!(kept(0).await, [archived("a", 2), archived("b", 3)]);
+    assert_eq!(kept(3).await, [archived("b", 3)]);
+    let other = AppName::parse("other").unwrap();
+    store.archive(&instance(), &other, &archived("a", 1)).await.unwrap();
+    for number in 0..1_000 {
+        put(&archived(&format!("c{number}"), 4)).await;
+    }
+    let now = kept(0).await;
+    assert_eq!((now.len(), now[0].object.name.as_str()), (1_000, "c0"));
+    assert_eq!(store.archived(&instance(), &other, Timestamp(0)).await.unwrap().len(), 1);
+    let month = i64::try_from(super::ARCHIVE_TIME.as_micros()).unwrap();
+    store.purge_archive(&instance(), Timestamp(month + 4)).await.unwrap();
+    assert_eq!(
+        (kept(0).await.len(), store.archived(&instance(), &other, Timestamp(0)).await.unwrap().len()),
+        (1_000, 0)
+    );
+    put(&archived("d", month + 5)).await;
+    assert_eq!(kept(0).await, [archived("d", month + 5)]);
+}
+
+#[tokio::test]
+async fn the_archive_of_an_app_has_a_bound_in_bytes() {
+    let store = Store::in_memory().await.unwrap();
+    let text = "x".repeat(1_500_000);
+    for number in 0..50 {
+        let body = Object::from_value(serde_json::json!({"data": text})).unwrap();
+        let archived = Archived { body, ..archived(&format!("c{number:02}"), number) };
+        store.archive(&instance(), &app(), &archived).await.unwrap();
+    }
+    let kept = store.archived(&instance(), &app(), Timestamp(0)).await.unwrap();
+    assert_eq!((kept.len(), kept[0].object.name.as_str()), (44, "c06"));
+}
+
+#[tokio::test]
+async fn a_volume_is_held_until_it_is_let_go() {
+    let store = Store::in_memory().await.unwrap();
+    let held = HeldVolume {
+        name: "pv".into(),
+        uid: "v".into(),
+        policy: "Delete".into(),
+        claim: Object::default(),
+        since: Timestamp(1),
+        until: Timestamp(2),
+        stage: HoldStage::Held,
+    };
+    let back = HeldVolume { stage: HoldStage::Returning, ..held.clone() };
+    for volume in [&held, &back] {
+        store.hold_volumes(&instance(), &app(), std::slice::from_ref(volume)).await.unwrap();
+    }
+    assert_eq!(store.held_volumes(&instance(), &app()).await.unwrap(), [back]);
+    assert_eq!(store.apps_with_volumes(&instance()).await.unwrap(), [app()]);
+    let outcome = Outcome {
+        object: record("pv").id,
+        effect: Effect::Configured,
+        error: None,
+        message: String::new(),
+        reason: String::new(),
+        observed: None,
+    };
+    let (instance, app) = (instance(), app());
+    let gone = RecordChange::LetVolumeGo(&instance, &app, "v");
+    store.put_outcome(&OperationId("op".into()), 0, &outcome, gone).await.unwrap();
+    assert_eq!(store.apps_with_volumes(&instance).await.unwrap(), []);
 }

@@ -25,6 +25,8 @@ pub(super) enum Table {
     Operations,
     Outcomes,
     Records,
+    Archive,
+    Volumes,
     AppStates,
     Events,
     Statuses,

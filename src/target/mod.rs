@@ -8,9 +8,10 @@ mod cluster;
 mod refusal;
 #[cfg(test)]
 pub(crate) mod scripted;
+mod told;
 use refusal::Quoting;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 
@@ -19,10 +20,11 @@ use serde_json::Value;
 pub use body::with_values;
 pub use cluster::{Access, Cluster, Patience};
 pub use refusal::{FieldConflict, Refusal, RefusalKind};
+pub use told::Guard;
 
 use crate::base::Timestamp;
 use crate::health::Health;
-use crate::model::{HealthRule, Object, ObjectId, Observed, OwnEntry};
+use crate::model::{HealthRule, Leaving, Object, ObjectId, Observed, OwnEntry, SecretValue};
 
 /// A boxed answer, so that targets can be told apart at run time.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
@@ -110,6 +112,17 @@ pub enum Dependents {
     Orphaned,
 }
 
+/// A JSON patch under our name.
+#[derive(Clone, Debug)]
+pub struct PatchRequest {
+    /// The object.
+    pub id: ObjectId,
+    /// `apiVersion` to speak.
+    pub api_version: String,
+    /// The steps; they begin with tests of incarnation and version.
+    pub steps: Value,
+}
+
 /// The freeing of a namespace whose deletion does not end.
 #[derive(Clone, Debug)]
 pub struct FreeRequest {
@@ -119,6 +132,33 @@ pub struct FreeRequest {
     pub uid: String,
     /// Its own finalizers that go.
     pub finalizers: Vec<String>,
+}
+
+/// A change of a volume.
+#[derive(Clone, Debug)]
+pub struct VolumeRequest {
+    /// Name of the PersistentVolume.
+    pub name: String,
+    /// Incarnation that is meant; another one is left alone.
+    pub uid: String,
+    /// What to change.
+    pub change: VolumeChange,
+}
+
+/// What to change of a volume. Each may be said twice.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum VolumeChange {
+    /// It outlives its claim. A volume that is gone cannot.
+    Retain,
+    /// A new claim of this name may have it.
+    Offer {
+        /// Namespace of the claim.
+        namespace: String,
+        /// Its name.
+        claim: String,
+    },
+    /// What becomes of it when its claim is gone; nothing is to be said of a volume that is.
+    Policy(String),
 }
 
 /// The answer to an apply.
@@ -156,14 +196,24 @@ pub struct LiveObject {
     pub own: OwnEntry,
     /// Whether deletion has begun.
     pub terminating: bool,
+    /// What is known of its deletion, if that has begun.
+    pub leaving: Option<Leaving>,
     /// Health, for kinds that are watched in full form.
     pub health: Option<Health>,
-    /// The whole `managedFields`, kept only while our entry is not as we wrote it.
+    /// The whole `managedFields`, kept only while our entry is not as we wrote it or people hold fields beside it.
     pub managed: Option<Value>,
     /// Hash in the annotation.
     pub hash: String,
     /// What the annotation says of the config of then, on a workload that was taken over.
     pub baseline: String,
+    /// Whether it is of a custom kind and carries nothing that a controller says of it.
+    pub unspoken: bool,
+    /// Whether the annotation says that it stays when nobody wants it any more.
+    pub keep: bool,
+    /// Until when the annotation says that its differences are left alone.
+    pub hold: String,
+    /// The objects that the annotations say it depends on.
+    pub depends_on: String,
     /// App in the label.
     pub app: String,
 }
@@ -192,6 +242,11 @@ pub enum TargetEvent {
     /// Health of an object changed.
     Health {
         /// The app in its label.
+        app: String,
+    },
+    /// A Secret that the app has a copy of changed, came or went.
+    Source {
+        /// The app that follows it.
         app: String,
     },
     /// The target answers again, or stopped answering.
@@ -234,18 +289,56 @@ pub struct LogRequest {
 /// The lines of a log, each with its time in front.
 pub type LogLines = futures::stream::BoxStream<'static, String>;
 
+/// A Secret elsewhere, of which apps have copies.
+#[derive(Clone, Debug)]
+pub struct SourceSecret {
+    /// Incarnation.
+    pub uid: String,
+    /// What sort of Secret it is, such as `kubernetes.io/tls`.
+    pub sort: String,
+    /// Its values by key, in base64 as the API has them.
+    pub values: BTreeMap<String, SecretValue>,
+}
+
+/// What was asked of a target since it was connected, and how things stand now.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TargetCounts {
+    /// Requests by method and code; 0 for those without an answer.
+    pub requests: BTreeMap<(String, u16), u64>,
+    /// Reads beside the watches, by what was read.
+    pub reads: BTreeMap<&'static str, u64>,
+    /// Writes that were only tried, by what for.
+    pub dry_runs: BTreeMap<&'static str, u64>,
+    /// Watches that ended, by kind and why.
+    pub restarts: BTreeMap<(String, &'static str), u64>,
+    /// Objects of which only a list told that they are gone.
+    pub missed: u64,
+    /// Most writes that may be in flight.
+    pub write_limit: usize,
+    /// Writes in flight.
+    pub writes: usize,
+    /// Whether the watch of each kind can be trusted.
+    pub watches: BTreeMap<String, bool>,
+}
+
 /// What the engine asks of a target.
 pub trait Target: Send + Sync {
     /// Sends a server-side apply. The answer is authoritative and becomes what the watch is compared with.
     fn apply<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, Written>;
     /// Tries whether an object could be made, under a name that is made up for it; nothing is written.
     fn try_create<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, ()>;
+    /// Changes an object by a JSON patch.
+    fn patch<'a>(&'a self, request: &'a PatchRequest) -> Answer<'a, ()>;
     /// Deletes after reading the object once more: same uid, same labels, then uid and version as preconditions.
     fn delete<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, Deletion>;
     /// Takes our marks and our ownership off an object that stays.
     fn release<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, ()>;
     /// Lets a namespace go that is being deleted, after seeing once more that nothing of any kind is left in it.
     fn free<'a>(&'a self, request: &'a FreeRequest) -> Answer<'a, ()>;
+    /// Changes a volume.
+    fn change_volume<'a>(&'a self, request: &'a VolumeRequest) -> Answer<'a, ()>;
+    /// Makes a claim again, for nobody yet: whoever wants it takes it over.
+    fn bring_back<'a>(&'a self, claim: &'a Object) -> Answer<'a, ()>;
     /// Reads an object, or nothing if it is not there.
     fn get<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>>;
     /// Reads only the metadata of an object, or nothing if it is not there.
@@ -254,12 +347,19 @@ pub trait Target: Send + Sync {
     fn contents<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>>;
     /// Lists the pods of a namespace.
     fn pods<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>>;
+    /// Returns whether the definition of a kind says that its controller tells of its objects.
+    fn declares_status<'a>(&'a self, kind: &'a Kind) -> Answer<'a, bool>;
     /// Opens the log of a container.
     fn log<'a>(&'a self, request: &'a LogRequest) -> Answer<'a, LogLines>;
     /// Takes the instance's own rules about health. Kinds that another rule than before is about are listed anew.
     fn judge_by(&self, rules: &[HealthRule]);
     /// Opens the watches of kinds and returns when their first lists are in, or at a deadline.
     fn watch<'a>(&'a self, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()>;
+    /// Follows the Secrets that an app has copies of, and no others for it; returns when it is known of all whether they are there, or at a
+    /// deadline.
+    fn follow<'a>(&'a self, app: &'a str, sources: &'a BTreeSet<ObjectId>) -> Answer<'a, ()>;
+    /// Returns a Secret that is followed, or nothing if it is not there. Each version of it is read once.
+    fn source<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<SourceSecret>>;
     /// Makes sure that our ApplySet parent names these kinds and namespaces; writes only to grow it.
     fn grow_apply_set<'a>(&'a self, kinds: &'a BTreeSet<Kind>, namespaces: &'a BTreeSet<String>) -> Answer<'a, ()>;
     /// Returns the hash with which a Job has run, if that was noted.
@@ -282,6 +382,8 @@ pub trait Target: Send + Sync {
     fn forget(&self, id: &ObjectId);
     /// Waits for news and returns all that came since the last call.
     fn events(&self) -> Pin<Box<dyn Future<Output = BTreeSet<TargetEvent>> + Send + '_>>;
+    /// Returns what was asked of the target, and how things stand now.
+    fn counted(&self) -> TargetCounts;
     /// Returns whether the target answers.
     fn reachability(&self) -> Reachability;
     /// Asks the target once whether it answers, and remembers the answer.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::told::{self, Guard};
+
 use crate::model::ErrorClass;
 
 /// Wait before a request is repeated that made the server fail.
@@ -25,6 +27,8 @@ pub struct Refusal {
     pub message: String,
     /// How long the server asks to wait, if it does.
     pub retry_after: Option<Duration>,
+    /// The service behind a webhook that did not answer, if that is why.
+    pub unanswered: Option<Guard>,
 }
 
 /// Kinds of refusal.
@@ -48,6 +52,8 @@ pub enum RefusalKind {
     Invalid(Vec<String>),
     /// A field cannot be changed once the object exists (422); the field paths it named.
     Immutable(Vec<String>),
+    /// An entry of the managed fields is of a version of the kind that the server no longer knows.
+    OldEntries,
     /// The object, its namespace or its path is not there.
     NotFound,
     /// The server does not know the kind.
@@ -85,7 +91,7 @@ pub struct FieldConflict {
 impl Refusal {
     /// Returns a refusal with a message.
     pub fn new(kind: RefusalKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after: None }
+        Self { kind, message: message.into(), retry_after: None, unanswered: None }
     }
 
     /// Returns whose turn it is (seed S1).
@@ -102,6 +108,7 @@ impl Refusal {
             | RefusalKind::NamespaceTerminating
             | RefusalKind::Unauthorized
             | RefusalKind::Unserved
+            | RefusalKind::OldEntries
             | RefusalKind::NotFound
             | RefusalKind::Busy
             | RefusalKind::Server
@@ -126,8 +133,7 @@ impl Refusal {
     pub(super) fn pause(&self, tries: usize) -> Option<Duration> {
         match (&self.kind, tries) {
             (RefusalKind::Timeout, 0) => Some(Duration::ZERO),
-            // The answer to entries of an old version: it stays the same.
-            (RefusalKind::Server, 0) if !self.message.contains("field not declared in schema") => Some(SERVER_PAUSE),
+            (RefusalKind::Server, 0) => Some(SERVER_PAUSE),
             (RefusalKind::Busy, 0 | 1) => {
                 Some(self.retry_after.unwrap_or(BUSY_PAUSE)).filter(|wait| *wait <= MAX_PAUSE)
             }
@@ -137,7 +143,7 @@ impl Refusal {
 
     /// Reads a `Status` answer.
     ///
-    /// `attempt` says what was attempted on what. Of a Secret only status, reason and field paths are kept, because a server quotes values.
+    /// `attempt` says what was attempted on what. Of a Secret only such words are kept as hold no value, because a server quotes values.
     pub(super) fn from_status(attempt: &str, code: u16, status: &Value, quoting: Quoting) -> Self {
         let text = |key: &str| status.get(key).and_then(Value::as_str).unwrap_or("");
         let (reason, message) = (text("reason"), text("message"));
@@ -148,12 +154,19 @@ impl Refusal {
             .map(|causes| causes.iter().collect())
             .unwrap_or_default();
         let kind = kind_of(code, reason, message, &causes);
-        let shown = if quoting == Quoting::Forbidden {
-            format!("{reason} {}", fields(&causes).join(", "))
-        } else {
-            message.to_owned()
+        let is_forbidden = kind == RefusalKind::Forbidden;
+        let rule = if is_forbidden { told::missing_rule(message) } else { None };
+        let webhook = told::webhook(message);
+        let shown = match (quoting, rule, told::quota(message), &webhook) {
+            (Quoting::Allowed, None, _, _) => message.to_owned(),
+            (Quoting::Allowed, Some(rule), _, _) => format!("{message}; {rule}"),
+            (Quoting::Forbidden, Some(rule), _, _) => rule,
+            (Quoting::Forbidden, None, Some(quota), _) if is_forbidden => quota.to_owned(),
+            (Quoting::Forbidden, None, _, Some((name, _))) => format!("failed calling webhook {name}"),
+            (Quoting::Forbidden, None, _, None) => format!("{reason} {}", fields(&causes).join(", ")),
         };
-        Self::new(kind, format!("{attempt}: the server answered {code}: {}", shown.trim()))
+        let refusal = Self::new(kind, format!("{attempt}: the server answered {code}: {}", shown.trim()));
+        Self { unanswered: webhook.and_then(|(_, service)| service), ..refusal }
     }
 }
 
@@ -177,9 +190,20 @@ fn kind_of(code: u16, reason: &str, message: &str, causes: &[&Value]) -> Refusal
         400 | 413 | 422 => RefusalKind::Invalid(fields(causes)),
         429 | 503 => RefusalKind::Busy,
         504 if reason == "Timeout" => RefusalKind::Timeout,
+        // A field that the server does not know, a value of another type, two items with one key: not the server's fault.
+        500 if message.contains("failed to create typed patch object") => RefusalKind::Invalid(fields(causes)),
+        500 if is_of_old_entries(message) => RefusalKind::OldEntries,
+        // The store takes no more in one request; the same object is as large the next time.
+        500 if message.contains("request is too large") => RefusalKind::Invalid(fields(causes)),
         _ if code >= 500 => RefusalKind::Server,
         _ => RefusalKind::Invalid(fields(causes)),
     }
+}
+
+/// Returns whether a server says that it cannot read what an object's managers hold of it, which stays so however often it is asked.
+fn is_of_old_entries(message: &str) -> bool {
+    const WORDS: [&str; 2] = ["request to convert CR to an invalid group/version", "field not declared in schema"];
+    WORDS.iter().any(|words| message.contains(words))
 }
 
 fn conflicts(causes: &[&Value]) -> Vec<FieldConflict> {
@@ -196,12 +220,13 @@ fn conflicts(causes: &[&Value]) -> Vec<FieldConflict> {
 
 /// Returns whether a cause says that the field cannot be changed, in the words that API servers use for it.
 fn is_immutable(cause: &Value) -> bool {
-    const WORDS: [&str; 6] = [
+    const WORDS: [&str; 7] = [
         "field is immutable",
         "may not change once set",
         "may not be changed in an update",
         "cannot change roleRef",
         "updates to statefulset spec for fields other than",
+        "pod updates may not change fields other than",
         "is immutable after creation",
     ];
     let reason = cause.get("reason").and_then(Value::as_str).unwrap_or("");
@@ -253,9 +278,25 @@ mod tests {
         check(422, &template, &fixed("spec.template"));
         let set = "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden";
         check(422, &status("FieldValueForbidden", "spec", set), &fixed("spec"));
+        let pod = "Forbidden: pod updates may not change fields other than `spec.containers[*].image`";
+        check(422, &status("FieldValueForbidden", "spec", pod), &fixed("spec"));
         let wrong = status("FieldValueInvalid", "spec.replicas", "must be greater than or equal to 0");
         check(422, &wrong, &RefusalKind::Invalid(vec!["spec.replicas".into()]));
         check(409, &template, &RefusalKind::Changed);
+    }
+
+    #[test]
+    fn content_that_the_server_fails_to_read_is_the_authors_fault() {
+        let message = "failed to create typed patch object (blog/web; apps/v1, Kind=Deployment): .spec.replcias: field not declared in schema";
+        check(500, &json!({"message": message}), &RefusalKind::Invalid(Vec::new()));
+        check(500, &json!({"message": "etcdserver: request timed out"}), &RefusalKind::Server);
+        let old = "request to convert CR to an invalid group/version: example.org/v1alpha1";
+        for message in [old, ".spec.old: field not declared in schema"] {
+            check(500, &json!({"message": message}), &RefusalKind::OldEntries);
+        }
+        // What is stored is of a version that is gone: nobody can read it.
+        let stored = "request to convert CR from an invalid group/version: example.org/v1alpha1";
+        check(500, &json!({"message": stored}), &RefusalKind::Server);
     }
 
     #[test]
@@ -269,7 +310,7 @@ mod tests {
         assert_eq!(pauses(RefusalKind::Busy, Some(3_600)), [None; 3]);
         assert_eq!(pauses(RefusalKind::Server, None), [Some(500), None, None]);
         assert_eq!(pauses(RefusalKind::Timeout, None), [Some(0), None, None]);
-        for kind in [RefusalKind::Forbidden, RefusalKind::Unreachable, RefusalKind::Changed] {
+        for kind in [RefusalKind::Forbidden, RefusalKind::Unreachable, RefusalKind::Changed, RefusalKind::OldEntries] {
             assert_eq!(pauses(kind, None), [None; 3]);
         }
     }
@@ -279,6 +320,31 @@ mod tests {
         let status = json!({"reason": "Forbidden", "details": {"causes": [{"reason": "NamespaceTerminating", "field": "metadata.namespace"}]}});
         check(403, &status, &RefusalKind::NamespaceTerminating);
         check(403, &json!({"reason": "Forbidden"}), &RefusalKind::Forbidden);
+    }
+
+    #[test]
+    fn what_helps_and_holds_no_value_is_told_of_a_secret_as_well() {
+        let told = |code: u16, message: &str| {
+            Refusal::from_status("apply Secret/x", code, &json!({"message": message}), Quoting::Forbidden)
+        };
+        let may_not = "secrets \"x\" is forbidden: User \"u\" cannot patch resource \"secrets\" in API group \"\" in the namespace \"blog\"";
+        assert!(told(403, may_not).message.ends_with("verbs: [\"patch\"]}"));
+        let full = "secrets \"x\" is forbidden: exceeded quota: small, used: count/secrets=1, limited: count/secrets=1";
+        assert!(told(403, full).message.ends_with("limited: count/secrets=1"));
+        let dead = "failed calling webhook \"g.example.org\": Post \"https://g.system.svc:443/x\": \"hunter2\"";
+        let refusal = told(500, dead);
+        assert!(refusal.message.ends_with("failed calling webhook g.example.org"), "{refusal}");
+        assert_eq!((refusal.unanswered.unwrap().name.as_str(), refusal.kind), ("g", RefusalKind::Server));
+    }
+
+    #[test]
+    fn an_object_that_the_store_does_not_take_is_the_authors_fault() {
+        check(500, &json!({"message": "etcdserver: request is too large"}), &RefusalKind::Invalid(Vec::new()));
+        check(
+            413,
+            &json!({"message": "Request entity too large: limit is 3145728"}),
+            &RefusalKind::Invalid(Vec::new()),
+        );
     }
 
     #[test]

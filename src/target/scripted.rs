@@ -8,7 +8,8 @@ use std::sync::Mutex;
 
 use super::{
     Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Ownership,
-    Reachability, Refusal, Target, TargetEvent, WatchState, Written,
+    PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest,
+    WatchState, Written,
 };
 use crate::model::{HealthRule, Object, ObjectId, OwnEntry};
 
@@ -23,16 +24,28 @@ pub(crate) struct Scripted {
     pub(crate) deletes: Option<Deletion>,
     /// The incarnations that were deleted.
     pub(crate) deleted: Mutex<Vec<String>>,
+    /// The steps of each patch.
+    pub(crate) patched: Mutex<Vec<serde_json::Value>>,
     /// How each apply treated the fields of others.
     pub(crate) sent: Mutex<Vec<Ownership>>,
+    /// What was done to volumes and claims.
+    pub(crate) volumes: Mutex<Vec<String>>,
     /// What reads of an object answer; nothing is there otherwise.
     pub(crate) objects: BTreeMap<ObjectId, Result<Object, Refusal>>,
     /// What the watches know.
     pub(crate) live: BTreeMap<ObjectId, LiveObject>,
     /// The pods of any namespace.
     pub(crate) pods: Vec<Object>,
+    /// What pods are listed one time after the other, before those.
+    pub(crate) lists: Mutex<VecDeque<Vec<Object>>>,
+    /// Whether definitions of kinds declare a status.
+    pub(crate) declares_status: bool,
+    /// Logs, by pod and container, that cannot be opened.
+    pub(crate) no_log: Vec<String>,
     /// Logs by pod and container.
     pub(crate) logs: BTreeMap<String, Vec<String>>,
+    /// What Secrets that apps have copies of are like; nothing is there otherwise.
+    pub(crate) sources: BTreeMap<ObjectId, Result<SourceSecret, Refusal>>,
     /// What opening the watches answers.
     pub(crate) watching: Option<Refusal>,
 }
@@ -51,6 +64,11 @@ impl Target for Scripted {
         ready(self.tries.clone().map_or(Ok(()), Err))
     }
 
+    fn patch<'a>(&'a self, request: &'a PatchRequest) -> Answer<'a, ()> {
+        self.patched.lock().unwrap().push(request.steps.clone());
+        ready(Ok(()))
+    }
+
     fn delete<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, Deletion> {
         self.deleted.lock().unwrap().push(request.uid.clone());
         ready(Ok(self.deletes.unwrap_or(Deletion::Gone)))
@@ -61,6 +79,16 @@ impl Target for Scripted {
     }
 
     fn free<'a>(&'a self, _request: &'a FreeRequest) -> Answer<'a, ()> {
+        ready(Ok(()))
+    }
+
+    fn change_volume<'a>(&'a self, request: &'a VolumeRequest) -> Answer<'a, ()> {
+        self.volumes.lock().unwrap().push(format!("{} {:?}", request.name, request.change));
+        ready(Ok(()))
+    }
+
+    fn bring_back<'a>(&'a self, claim: &'a Object) -> Answer<'a, ()> {
+        self.volumes.lock().unwrap().push(format!("claim {}", claim.name()));
         ready(Ok(()))
     }
 
@@ -77,11 +105,19 @@ impl Target for Scripted {
     }
 
     fn pods<'a>(&'a self, _namespace: &'a str) -> Answer<'a, Vec<Object>> {
-        ready(Ok(self.pods.clone()))
+        ready(Ok(self.lists.lock().unwrap().pop_front().unwrap_or_else(|| self.pods.clone())))
+    }
+
+    fn declares_status<'a>(&'a self, _kind: &'a Kind) -> Answer<'a, bool> {
+        ready(Ok(self.declares_status))
     }
 
     fn log<'a>(&'a self, request: &'a LogRequest) -> Answer<'a, LogLines> {
-        let lines = self.logs.get(&format!("{}/{}", request.pod, request.container)).cloned().unwrap_or_default();
+        let key = format!("{}/{}", request.pod, request.container);
+        if self.no_log.contains(&key) {
+            return ready(Err(Refusal::new(RefusalKind::Server, format!("no log of {key}"))));
+        }
+        let lines = self.logs.get(&key).cloned().unwrap_or_default();
         ready(Ok(Box::pin(futures::stream::iter(lines))))
     }
 
@@ -89,6 +125,14 @@ impl Target for Scripted {
 
     fn watch<'a>(&'a self, _kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
         ready(self.watching.clone().map_or(Ok(()), Err))
+    }
+
+    fn follow<'a>(&'a self, _app: &'a str, _sources: &'a BTreeSet<ObjectId>) -> Answer<'a, ()> {
+        ready(Ok(()))
+    }
+
+    fn source<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<SourceSecret>> {
+        ready(self.sources.get(id).cloned().transpose())
     }
 
     fn grow_apply_set<'a>(&'a self, _kinds: &'a BTreeSet<Kind>, _namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
@@ -130,6 +174,10 @@ impl Target for Scripted {
 
     fn events(&self) -> Pin<Box<dyn Future<Output = BTreeSet<TargetEvent>> + Send + '_>> {
         Box::pin(std::future::pending())
+    }
+
+    fn counted(&self) -> TargetCounts {
+        TargetCounts::default()
     }
 
     fn reachability(&self) -> Reachability {

@@ -11,7 +11,7 @@ use super::{Dialect, load, load_objects, load_one, load_resources, write, write_
 use crate::model::Diagnostic;
 
 fn recorded(name: &str) -> Vec<Vec<Value>> {
-    let text = fs::read_to_string(format!("{}/fixtures/yaml/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let text = fs::read_to_string(crate::base::fixtures("yaml").join(name)).unwrap();
     text.lines().filter(|line| !line.starts_with('#')).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

@@ -7,17 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
 
-use super::{margin, older};
+use super::{margin, older, quick};
 use crate::base::limits::{MAX_YAML_DOCUMENTS, MAX_YAML_NODES};
 use crate::model::Diagnostic;
 
 /// Length of one scalar in bytes.
-const MAX_SCALAR_BYTES: usize = 1024 * 1024;
+pub(super) const MAX_SCALAR_BYTES: usize = 1024 * 1024;
 /// How often a text is parsed anew because a sign in it means less to the older readers; nearly all texts need one pass.
 const MAX_PASSES: usize = 16;
 
 /// A place in the text.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Place {
     /// Offset in bytes.
     pub(super) byte: usize,
@@ -45,7 +45,7 @@ pub enum Style {
 }
 
 /// What a node holds. Children are indexes into the tree.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Content {
     /// A scalar's text.
     Scalar(String),
@@ -58,7 +58,7 @@ pub(super) enum Content {
 }
 
 /// One node.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Node {
     pub(super) content: Content,
     pub(super) style: Style,
@@ -76,7 +76,7 @@ pub(super) struct Node {
 }
 
 /// All documents of a text.
-#[derive(Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
     /// One root for each document, empty ones included.
@@ -94,10 +94,56 @@ impl Tree {
     pub(super) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
+
+    /// Returns a tree without documents.
+    pub(super) fn empty() -> Self {
+        Self { nodes: Vec::new(), roots: Vec::new(), nothing: nothing() }
+    }
+
+    /// Adds a text, or a map or list that is to be closed, without a tag; nothing where there are too many nodes.
+    pub(super) fn add(&mut self, content: Content, style: Style, start: Place, end: usize) -> Option<usize> {
+        let index = self.nodes.len();
+        let closed = matches!(content, Content::Scalar(_));
+        self.nodes.push(Node { content, style, start, end, closed, ..nothing() });
+        (index < MAX_YAML_NODES).then_some(index)
+    }
+
+    /// Gives a map or list its children; `end` is where its bracket closes, if it has one.
+    pub(super) fn close(&mut self, index: usize, children: Vec<usize>, end: usize) {
+        let (mut weight, mut height, mut last) = (1_usize, 0, 0);
+        for child in &children {
+            let node = self.node(*child);
+            weight = weight.saturating_add(node.weight);
+            height = height.max(node.height);
+            last = last.max(node.end);
+        }
+        let Some(node) = self.nodes.get_mut(index) else { return };
+        node.weight = weight;
+        node.height = height + 1;
+        node.closed = true;
+        node.end = if node.style == Style::Flow { end } else { last.max(node.start.byte) };
+        match &mut node.content {
+            Content::List(items) => *items = children,
+            Content::Map(pairs) => {
+                let mut rest = children.into_iter();
+                while let (Some(key), Some(value)) = (rest.next(), rest.next()) {
+                    pairs.push((key, value));
+                }
+            }
+            Content::Scalar(_) | Content::Alias(_) => {}
+        }
+    }
 }
 
 /// Parses a text into a tree, or says at which place and why not.
 pub(super) fn parse(file: &str, text: &str, max_depth: usize) -> Result<Tree, Box<Diagnostic>> {
+    let Some(tree) = quick::parse(text, max_depth) else { return strictly(file, text, max_depth) };
+    debug_assert_eq!(strictly(file, text, max_depth).as_ref().ok(), Some(&tree), "{text}");
+    Ok(tree)
+}
+
+/// Parses a text with a parser that knows all of YAML.
+fn strictly(file: &str, text: &str, max_depth: usize) -> Result<Tree, Box<Diagnostic>> {
     if let Some((line, why)) = older::against_begin(text) {
         return Err(Box::new(invalid(file, Place { byte: 0, line, column: 1 }, why)));
     }
@@ -112,7 +158,7 @@ pub(super) fn parse(file: &str, text: &str, max_depth: usize) -> Result<Tree, Bo
             restored: BTreeSet::new(),
             further: BTreeSet::new(),
             behind: 0,
-            tree: Tree { nodes: Vec::new(), roots: Vec::new(), nothing: nothing() },
+            tree: Tree::empty(),
             open: Vec::new(),
             anchors: BTreeMap::new(),
             total: 0,
@@ -415,29 +461,7 @@ impl Growth<'_> {
 
     fn close(&mut self, span: &Span) {
         let Some((index, children)) = self.open.pop() else { return };
-        let (mut weight, mut height, mut last) = (1_usize, 0, 0);
-        for child in &children {
-            let node = self.tree.node(*child);
-            weight = weight.saturating_add(node.weight);
-            height = height.max(node.height);
-            last = last.max(node.end);
-        }
-        if let Some(node) = self.tree.nodes.get_mut(index) {
-            node.weight = weight;
-            node.height = height + 1;
-            node.closed = true;
-            node.end = if node.style == Style::Flow { end(span) } else { last.max(node.start.byte) };
-            match &mut node.content {
-                Content::List(items) => *items = children,
-                Content::Map(pairs) => {
-                    let mut rest = children.into_iter();
-                    while let (Some(key), Some(value)) = (rest.next(), rest.next()) {
-                        pairs.push((key, value));
-                    }
-                }
-                Content::Scalar(_) | Content::Alias(_) => {}
-            }
-        }
+        self.tree.close(index, children, end(span));
         self.hang(index);
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use rewild::base::{RepoPath, Timestamp};
-use rewild::git::{NewCommit, Repository};
+use rewild::git::{Error, NewCommit, Repository};
 use rewild::model::{Author, CommitId, File, FileTree};
 
 /// The real clock, because the sandbox writes real times.
@@ -23,44 +23,77 @@ pub(crate) fn slow_clock() -> Timestamp {
     Timestamp(start.0 + (clock().0 - start.0) / 100)
 }
 
-/// How far the clock that tests step is ahead, in microseconds.
-static AHEAD: AtomicI64 = AtomicI64::new(0);
+/// How far each clock that tests step is ahead, in microseconds. A clock is a plain function, so each test has its own by number.
+static AHEAD: [AtomicI64; 2] = [AtomicI64::new(0), AtomicI64::new(0)];
 
 /// The real clock as far ahead as one test has stepped it.
-pub(crate) fn stepped_clock() -> Timestamp {
-    Timestamp(clock().0 + AHEAD.load(Ordering::SeqCst))
+pub(crate) fn stepped_clock<const CLOCK: usize>() -> Timestamp {
+    Timestamp(clock().0 + AHEAD[CLOCK].load(Ordering::SeqCst))
 }
 
 /// Steps that clock.
-pub(crate) fn step(by: Duration) {
-    AHEAD.fetch_add(i64::try_from(by.as_micros()).unwrap(), Ordering::SeqCst);
+pub(crate) fn step<const CLOCK: usize>(by: Duration) {
+    AHEAD[CLOCK].fetch_add(i64::try_from(by.as_micros()).unwrap(), Ordering::SeqCst);
 }
 
 fn person() -> Author {
     Author { name: "alice".into(), email: "alice@example.org".into() }
 }
 
-/// Commits files over the head of a branch.
+/// Commits files over the head of a branch. They are of nobody else: whoever was faster is overwritten by their texts.
 pub(crate) async fn commit(
     repository: &Repository,
     branch: &str,
     message: &str,
     changes: &[(&str, Option<&str>)],
 ) -> CommitId {
-    let head = repository.head(branch).await.unwrap();
-    let changes = changes.iter().map(|(path, text)| (RepoPath::parse(path).unwrap(), text.map(File::text))).collect();
+    loop {
+        let head = repository.head(branch).await.unwrap();
+        match commit_over(repository, branch, (head, message), changes).await {
+            // Somebody else was faster, as with a push.
+            Err(Error::Lost { .. }) => {}
+            done => return done.unwrap(),
+        }
+    }
+}
+
+/// Commits a change of a file that others write too: what it holds at the head stays but for the change.
+pub(crate) async fn change(
+    repository: &Repository,
+    branch: &str,
+    (message, path): (&str, &str),
+    change: impl Fn(&str) -> String,
+) -> CommitId {
+    loop {
+        let head = repository.head(branch).await.unwrap().unwrap();
+        let files = repository.read_tree(&head, &[path]).await.unwrap();
+        let text = change(files.text(path).unwrap());
+        match commit_over(repository, branch, (Some(head), message), &[(path, Some(&text))]).await {
+            Err(Error::Lost { .. }) => {}
+            done => return done.unwrap(),
+        }
+    }
+}
+
+async fn commit_over(
+    repository: &Repository,
+    branch: &str,
+    (head, message): (Option<CommitId>, &str),
+    changes: &[(&str, Option<&str>)],
+) -> Result<CommitId, Error> {
+    let changes = changes.iter().map(|(path, text)| (RepoPath::parse(path).unwrap(), text.map(File::text)));
     let new = NewCommit {
         reference: format!("refs/heads/{branch}"),
         expected: head.clone(),
         base_tree: head.clone(),
-        changes,
+        changes: changes.collect(),
         parents: head.into_iter().collect(),
         author: person(),
         committer: person(),
         message: message.into(),
         time: clock(),
     };
-    repository.commit(new).await.unwrap()
+    repository.commit(new).await
 }
 
 /// Commits a whole tree over the head of `main`.

@@ -2,7 +2,9 @@
 
 mod audit;
 mod bent;
-mod budget;
+mod both;
+mod data;
+mod deletion;
 mod drift;
 mod finish;
 mod growth;
@@ -10,6 +12,7 @@ mod hands;
 mod health;
 mod hooks;
 mod order;
+mod overdue;
 mod presence;
 mod restart;
 mod restarts;

@@ -5,6 +5,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use age::secrecy::ExposeSecret;
+use rewild::yaml::sops::{DataKey, Sealer, Seed, SopsFile};
+
 /// Texts of base, ours and theirs.
 type Case = [&'static str; 3];
 
@@ -91,4 +94,61 @@ fn two_modes_at_once_are_refused() {
         assert!(String::from_utf8(output.stderr).unwrap().contains("cannot be used with"));
     }
     assert_eq!(std::fs::read_to_string(directory.path().join(ours)).unwrap(), LINES[1][1]);
+}
+
+/// Encrypts a text for a recipient.
+fn sealed(clear: &str, identity: &age::x25519::Identity) -> String {
+    let blob = age::encrypt_and_armor(&identity.to_public(), &[7; 32]).unwrap();
+    let blob: String = blob.lines().map(|line| format!("        {line}\n")).collect();
+    let section = format!(
+        "sops:\n  age:\n    - recipient: {}\n      enc: |\n{blob}  lastmodified: x\n  mac: x\n",
+        identity.to_public()
+    );
+    let file = SopsFile::read(&format!("{clear}{section}")).unwrap();
+    let (key, seed) = (DataKey::new(vec![7; 32]).unwrap(), Seed::new([1; 32]));
+    file.written(&file.clear().unwrap(), "2020-01-01T00:00:00Z", Sealer { key: &key, seed: &seed }, |_| None).unwrap()
+}
+
+#[test]
+fn an_encrypted_file_is_merged_by_its_values_and_says_nothing_of_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let identity = age::x25519::Identity::generate();
+    let keys = directory.path().join("keys.txt");
+    std::fs::write(&keys, identity.to_string().expose_secret()).unwrap();
+    let texts =
+        ["a: hunter2-a\nb: hunter2-b\n", "a: hunter2-mine\nb: hunter2-b\n", "a: hunter2-theirs\nb: hunter2-new\n"];
+    let files = ["base.sops.yaml", "ours.sops.yaml", "theirs.sops.yaml"];
+    let sides = texts.map(|text| sealed(text, &identity));
+    let ours = || std::fs::read_to_string(directory.path().join("ours.sops.yaml")).unwrap();
+    let merge = |keys: Option<&Path>, options: &[&str]| {
+        for (name, side) in files.iter().zip(&sides) {
+            std::fs::write(directory.path().join(name), side).unwrap();
+        }
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wild"));
+        command.arg("merge-file").args(files).args(options).current_dir(directory.path()).env("HOME", directory.path());
+        command.envs(keys.map(|path| ("SOPS_AGE_KEY_FILE", path)));
+        let output = command.output().unwrap();
+        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(!said.contains("hunter2") && !ours().contains("hunter2"), "{said}");
+        (output.status.code(), said)
+    };
+    let (code, said) = merge(Some(&keys), &[]);
+    let expected = "ours.sops.yaml: a: mine changed, upstream changed; yours stays\ntry: sops edit ours.sops.yaml, then git add ours.sops.yaml\n";
+    assert_eq!((code, said.as_str()), (Some(1), expected));
+    let line = |text: &str, key: &str| text.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
+    assert_eq!(line(&ours(), "a:"), line(&sides[1], "a:"));
+    assert_eq!(line(&ours(), "b:"), line(&sides[2], "b:"));
+    assert!(!ours().contains("<<<<<<<"));
+    assert_eq!(merge(Some(&keys), &["--theirs"]), (Some(0), String::new()));
+    assert_eq!(line(&ours(), "a:"), line(&sides[2], "a:"));
+    let (code, said) = merge(Some(&keys), &["-o", "json"]);
+    let answer: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let conflict = &answer["conflicts"][0];
+    let shown = ["kind", "path", "mine", "upstream"].map(|field| conflict[field].as_str().unwrap());
+    assert_eq!((code, shown), (Some(1), ["value", "a", "redacted, changed", "redacted, changed"]));
+    let (code, said) = merge(None, &[]);
+    assert_eq!((code, ours()), (Some(1), sides[1].clone()));
+    assert!(said.contains("no key of these was found; set SOPS_AGE_KEY_FILE"), "{said}");
+    let (_, said) = merge(Some(Path::new("gone.txt")), &[]);
+    assert!(said.contains("gone.txt is not there"), "{said}");
 }

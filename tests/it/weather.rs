@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use crate::proxy::{Fault, Frames, Proxy, To};
 use crate::world::{Ground, World};
 
+/// Writes that are sent at once in good weather.
+const WRITE_LIMIT: usize = 16;
 /// Corrections of one object after which a fight must have been seen.
 const ROUNDS: i64 = 5;
 
@@ -148,6 +150,13 @@ fn shows(config: &Value, web: &Value, version: &str) -> bool {
         && web["spec"]["template"]["spec"]["containers"][0]["image"] == json!(format!("web:{version}"))
 }
 
+/// Returns how many writes the daemon sends at once.
+fn write_limit<C: Ground>(world: &World<C>) -> Option<usize> {
+    let text = world.daemon.metrics().encode();
+    let line = text.lines().find(|line| line.starts_with("wild_apply_limit{"))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
 fn generation(object: &Value) -> i64 {
     object["metadata"]["generation"].as_i64().unwrap()
 }
@@ -178,6 +187,10 @@ pub(crate) async fn check<C: Ground>(row: Row, mut plain: Plain<'_, C>) {
     }
     assert_eq!(generation(&after[1]), generation(&before[1]) + 1, "{what}: it was changed more than once");
     assert_eq!(proxy.hits(), times, "{what}: the fault was not met");
+    if matches!((to, fault), (To::Writes, Fault::Refuse(429 | 500 | 503, _))) {
+        let half = async || write_limit(&plain.world).is_some_and(|limit| (1..=WRITE_LIMIT / 2).contains(&limit));
+        plain.world.until(&format!("{what}: half as many writes are sent at once"), half).await;
+    }
     plain.world.stop().await;
 }
 

@@ -16,7 +16,7 @@ use rewild::settings::{DaemonSettings, InstanceEntry, StateDirectory};
 use rewild::target::{Access, Patience};
 use serde_json::json;
 
-use crate::commits::{clock, commit, commit_tree, slow_clock, stepped_clock};
+use crate::commits::{change, clock, commit, commit_tree, slow_clock, stepped_clock};
 use crate::scripts_api::shape::unknown;
 
 /// How long a condition is waited for before the world is shown and the test fails.
@@ -152,8 +152,8 @@ impl<C: Ground> World<C> {
     }
 
     /// Stops the daemon and starts another by the clock that the test steps.
-    pub(crate) async fn restart_stepped(&mut self) {
-        self.clock = stepped_clock;
+    pub(crate) async fn restart_stepped<const CLOCK: usize>(&mut self) {
+        self.clock = stepped_clock::<CLOCK>;
         self.restart().await;
     }
 
@@ -187,6 +187,26 @@ impl<C: Ground> World<C> {
         }
         assert!(!self.root.join("state/wild.db").exists());
         self.restart().await;
+    }
+
+    /// Stops the daemon, loses the key of its hashes and starts another.
+    pub(crate) async fn restart_without_key(&mut self) {
+        self.daemon.stop().await;
+        self.lose_key();
+        self.restart().await;
+    }
+
+    /// Stops the daemon, loses its store and the key of its hashes and starts another.
+    pub(crate) async fn restart_without_key_and_store(&mut self) {
+        self.daemon.stop().await;
+        self.lose_key();
+        self.restart_without_store().await;
+    }
+
+    fn lose_key(&self) {
+        for instance in std::fs::read_dir(self.root.join("state/instances")).unwrap() {
+            std::fs::remove_file(instance.unwrap().path().join("hash.key")).unwrap();
+        }
     }
 
     /// Wakes an app as the schedule does and waits until it was looked at.
@@ -276,10 +296,15 @@ impl<C: Ground> World<C> {
 
     /// Makes an object in the cluster as another tool would.
     pub(crate) async fn make(&self, path: &str, body: serde_json::Value) {
+        self.make_as("helm", path, body).await;
+    }
+
+    /// Makes an object in the cluster under the name of a field manager.
+    pub(crate) async fn make_as(&self, manager: &str, path: &str, body: serde_json::Value) {
         let answer = self
             .cluster
             .client()
-            .post(format!("{}{path}?fieldManager=helm", self.cluster.url()))
+            .post(format!("{}{path}?fieldManager={manager}", self.cluster.url()))
             .header("Content-Type", "application/json")
             .body(body.to_string())
             .send()
@@ -295,9 +320,16 @@ impl<C: Ground> World<C> {
 
     /// Replaces a text in a file of the deployed branch, which must hold it once, and pushes.
     pub(crate) async fn edit(&self, path: &str, from: &str, to: &str) -> CommitId {
-        let text = self.file("main", path).await.unwrap();
-        assert_eq!(text.matches(from).count(), 1, "{text}");
-        self.push(&format!("edit {path}"), &[(path, Some(&text.replace(from, to)))]).await
+        let replaced = |text: &str| {
+            assert_eq!(text.matches(from).count(), 1, "{text}");
+            text.replace(from, to)
+        };
+        change(&self.repository, "main", (&format!("edit {path}"), path), replaced).await
+    }
+
+    /// Adds lines to the settings of the instance, which the daemon writes too, and pushes.
+    pub(crate) async fn set(&self, lines: &str) -> CommitId {
+        change(&self.repository, "main", ("settings", ".wild/config.yaml"), |text| format!("{text}{lines}")).await
     }
 
     /// Returns the head of the deployed branch.
@@ -397,13 +429,34 @@ impl<C: Ground> World<C> {
         assert!(code.is_success(), "{said}");
     }
 
+    /// Changes an object as a program would that sets fields under a name.
+    pub(crate) async fn patch_as(&self, manager: &str, path: &str, body: serde_json::Value) {
+        let (code, said) = self.send_patch((manager, "merge-patch"), path, body).await;
+        assert!(code.is_success(), "{said}");
+    }
+
+    /// The same, by the steps of a JSON patch.
+    pub(crate) async fn json_patch_as(&self, manager: &str, path: &str, steps: serde_json::Value) {
+        let (code, said) = self.send_patch((manager, "json-patch"), path, steps).await;
+        assert!(code.is_success(), "{said}");
+    }
+
     /// Changes an object that may be gone meanwhile, and returns what the cluster said.
     pub(crate) async fn try_patch(&self, path: &str, body: serde_json::Value) -> (reqwest::StatusCode, String) {
+        self.send_patch(("kubectl-edit", "merge-patch"), path, body).await
+    }
+
+    async fn send_patch(
+        &self,
+        (manager, sort): (&str, &str),
+        path: &str,
+        body: serde_json::Value,
+    ) -> (reqwest::StatusCode, String) {
         let answer = self
             .cluster
             .client()
-            .patch(format!("{}{path}?fieldManager=kubectl-edit", self.cluster.url()))
-            .header("Content-Type", "application/merge-patch+json")
+            .patch(format!("{}{path}?fieldManager={manager}", self.cluster.url()))
+            .header("Content-Type", format!("application/{sort}+json"))
             .body(body.to_string())
             .send()
             .await
@@ -421,6 +474,14 @@ impl<C: Ground> World<C> {
     pub(crate) async fn file(&self, branch: &str, path: &str) -> Option<String> {
         let head = self.repository.head(branch).await.unwrap()?;
         self.repository.read_tree(&head, &[path]).await.unwrap().text(path).map(str::to_owned)
+    }
+
+    /// Returns all that the daemon keeps and tells, for a search of what must not be in it.
+    pub(crate) async fn kept(&self) -> String {
+        let files = ["wild.db", "wild.db-wal"].map(|file| std::fs::read(self.root.join("state").join(file)));
+        let stored = files.into_iter().flatten().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let told = [self.show().await, self.daemon.metrics().encode()];
+        stored.chain(told).collect()
     }
 
     async fn show(&self) -> String {

@@ -82,18 +82,12 @@ impl Ground {
 
     /// Changes a ConfigMap as `kubectl edit` does.
     fn edit(&self, name: &str, patch: &Value) {
-        let patch = patch.to_string();
-        let args = [
-            "-n",
-            &self.namespace,
-            "patch",
-            "configmap",
-            name,
-            "--type=merge",
-            "--field-manager=kubectl-edit",
-            "-p",
-            &patch,
-        ];
+        self.edit_as("kubectl-edit", name, patch);
+    }
+
+    fn edit_as(&self, manager: &str, name: &str, patch: &Value) {
+        let (patch, manager) = (patch.to_string(), format!("--field-manager={manager}"));
+        let args = ["-n", &self.namespace, "patch", "configmap", name, "--type=merge", &manager, "-p", &patch];
         self.plane.kubectl(&args).unwrap();
     }
 
@@ -234,8 +228,8 @@ async fn an_edit_of_ours_is_drift_and_our_own_writes_are_not() {
         cluster.apply(&ground.request("ours", json!({"k": round}))).await.unwrap();
     }
     cluster.apply(&ground.request("witness", json!({"k": "v"}))).await.unwrap();
-    // A field that we do not own is nobody's drift.
-    ground.edit("ours", &json!({"data": {"another": "x"}}));
+    // What a program adds beside our fields is nobody's drift.
+    ground.edit_as("operator", "ours", &json!({"data": {"another": "x"}}));
     ground.edit("witness", &json!({"data": {"k": "edited"}}));
     // The watch keeps the order of events, so what it says of the witness comes after all about ours.
     let news = ground.news_until(|event| *event == drift("witness")).await;
@@ -250,6 +244,9 @@ async fn an_edit_of_ours_is_drift_and_our_own_writes_are_not() {
     let news = ground.news_until(|event| *event == drift("witness")).await;
     assert!(!news.contains(&drift("ours")), "healing is no drift: {news:?}");
     assert!(cluster.live(&ground.id("witness")).is_none());
+    // What a person adds is worth a look.
+    ground.edit("ours", &json!({"data": {"added": "x"}}));
+    ground.news_until(|event| *event == drift("ours")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

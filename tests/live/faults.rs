@@ -26,7 +26,7 @@ use crate::ground::Plane;
 use crate::parts::{ControlPlane, Shape};
 use crate::world::Ground;
 use chaos::Halting;
-use home::{Cluster, LIFE, make_upstream};
+use home::{CALLED_BACK, Cluster, LIFE, make_upstream};
 use life::{Fault, Lives, compare, undisturbed};
 
 /// The program that makes workloads ready.
@@ -83,6 +83,11 @@ async fn a_daemon_killed_on_a_real_cluster_ends_where_an_undisturbed_one_does() 
     let lives = Lives { life: &life, layout: Layout::Bare, faults: &faults, width: 1 };
     for (fault, hits) in compare(lives, async || plane.clone()).await {
         assert!(hits.contains("deploy"), "{} {} was not reached: {hits:?}", fault.point, fault.arrival);
+    }
+    let faults = [at("kept", 1), at("kept", 2), at("written", 2)];
+    let lives = Lives { life: &CALLED_BACK, layout: Layout::Bare, faults: &faults, width: 1 };
+    for (fault, hits) in compare(lives, async || plane.clone()).await {
+        assert!(hits.contains("delete with data"), "{} {} was not reached: {hits:?}", fault.point, fault.arrival);
     }
     // Nothing of the lives is left on the cluster.
     chaos::check(&plane, ROUNDS).await;

@@ -59,6 +59,23 @@ fn logs_of_an_app_come_from_its_pods() {
     home.wild("app logs chatty --pod nobody", 2);
     home.wild("app logs nobody", 2);
     follow(home, &file, pod);
+    follow_all(home, pod);
+}
+
+/// A pod that takes the place of another one is followed as well.
+fn follow_all(home: &Home, pod: &str) {
+    let out = home.path("followed-all");
+    let mut command: Command = home.wild_command("app logs chatty --follow --tail 1 -c web");
+    let mut child = command.stdout(std::fs::File::create(&out).unwrap()).spawn().unwrap();
+    let names = || -> std::collections::BTreeSet<String> {
+        let text = std::fs::read_to_string(&out).unwrap();
+        text.lines().filter_map(|line| Some(line.split_once('/')?.0.to_owned())).collect()
+    };
+    crate::parts::until("both pods are followed", || (names().len() == 2).then_some(()));
+    home.plane.kubectl(&["-n", "chatty", "delete", "pod", pod, "--wait=false"]).unwrap();
+    crate::parts::until("the new pod is followed", || (names().len() == 3).then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 /// A line that is written later comes while the command runs.

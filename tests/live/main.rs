@@ -1,4 +1,4 @@
-//! Tests on real parts: etcd, API server, controllers, kwok, kustomize, gomplate, helm, Gitea.
+//! Tests on real parts: etcd, API server, controllers, kwok, kustomize, gomplate, helm, sops, Gitea.
 //!
 //! `parts` starts them; every other file is a group of tests. A part is found by the variable `WILD_PART_<NAME>`, which
 //! `tests/run` sets; without it a test is skipped and says so, unless `WILD_REQUIRE_PARTS=1` makes that a failure. To run some by hand:
@@ -12,17 +12,23 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends at the first surprise")]
 
+#[path = "../it/both/mod.rs"]
+mod both;
 mod charts;
 mod cluster;
 #[path = "../it/commits.rs"]
 mod commits;
+mod data;
 mod directory;
 mod drawn;
+mod engine;
 mod faults;
 mod finish;
 mod forge;
 mod ground;
 mod hands;
+#[path = "../it/line/data.rs"]
+mod held_data;
 mod home;
 mod input;
 mod leaving;
@@ -38,9 +44,11 @@ mod proxy;
 mod random;
 #[path = "../it/line/restarts.rs"]
 mod restarts;
+mod rights;
 mod scripts;
 #[path = "../it/scripts_api/mod.rs"]
 mod scripts_api;
+mod sops;
 mod starter;
 mod statuses;
 mod story;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::ground::{Plane, start};
 use crate::hands::{late, losses, standstill, strangers};
 use crate::parts::{ControlPlane, Shape};
-use crate::restarts::pods_follow_their_config;
+use crate::restarts::{a_lost_key_restarts_nothing, pods_follow_their_config};
 use crate::values::audited;
 use crate::world::{World, app};
 
@@ -231,8 +231,9 @@ async fn refusals(plane: &Plane) {
 
 /// Pods follow their config under the real controllers.
 async fn restarts(plane: &Plane) {
-    let world = start(plane, "k3f7q2mnnn").await;
+    let mut world = start(plane, "k3f7q2mnnn").await;
     pods_follow_their_config(&world).await;
+    a_lost_key_restarts_nothing(&mut world).await;
     world.stop().await;
 }
 

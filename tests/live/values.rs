@@ -43,7 +43,7 @@ async fn bend(plane: &Plane, key: &str, from: &str, to: &str) {
 /// All objects are compared without a difference; one that is bent in the store is put back.
 pub(crate) async fn audited(plane: &Plane) {
     let mut plain = Plain::start(plane, "k3f7q2mlll", "audited").await;
-    plain.world.restart_stepped().await;
+    plain.world.restart_stepped::<0>().await;
     let settings = plain.world.file("main", ".wild/config.yaml").await.unwrap();
     let settings = format!("{settings}audit: {{percentPerHour: 100}}\n");
     plain.world.push("audit all", &[(".wild/config.yaml", Some(&settings))]).await;
@@ -61,7 +61,7 @@ pub(crate) async fn audited(plane: &Plane) {
             inventory.records().map(|record| record.audited.clone()).collect::<Vec<_>>()
         };
         before.extend(times().await);
-        step(HOUR);
+        step::<0>(HOUR);
         plain.world.look_again(plain.name).await;
         let is_done = async || {
             let now = times().await;
@@ -81,7 +81,7 @@ pub(crate) async fn audited(plane: &Plane) {
     plain.world.until("the server shows it", async || version().await == json!("crooked!")).await;
     plain.world.look_again(plain.name).await;
     assert_eq!(version().await, json!("crooked!"), "nothing but the audit can see that");
-    step(HOUR);
+    step::<0>(HOUR);
     plain.world.look_again(plain.name).await;
     plain.world.until("it is put back", async || version().await == json!("straight")).await;
     assert_eq!(found().await, ["ConfigMap/config data.version"]);

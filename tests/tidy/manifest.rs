@@ -13,6 +13,8 @@ const TOP_LEVEL: &[&str] =
     &["Cargo.lock", "Cargo.toml", "LICENSE", "README.md", "deploy", "fixtures", "src", "target", "tests"];
 /// Crates whose default features bring what we do not want: other TLS stacks, networks, colours, macros.
 const NO_DEFAULTS: &[&str] = &[
+    "aes-gcm",
+    "age",
     "askama",
     "axum",
     "chrono",

@@ -92,6 +92,7 @@ pub(crate) const PURE_WORDS: &[&str] = &[
 
 /// Crates that pure modules may use.
 pub(crate) const PURE_CRATES: &[&str] = &[
+    "aes_gcm",
     "base64",
     "chrono",
     "cron",
@@ -117,6 +118,8 @@ pub(crate) const PURE_CRATES: &[&str] = &[
 
 /// Crates that change often or touch the world, and the modules that may name them: an upgrade touches one folder.
 pub(crate) const CRATES: &[(&str, &[&str])] = &[
+    ("aes_gcm", &["yaml"]),
+    ("age", &["settings"]),
     ("askama", &["http"]),
     ("axum", &["http", "sandbox"]),
     ("chrono", &["base"]),

@@ -14,7 +14,8 @@ use crate::base::parse_duration;
 use crate::model::AppName;
 
 const HELP: &str = "Each line begins with its pod and container, unless there is only one. Values of secrets are hidden. With --follow the
-lines of the pods that are there now come as they are written, until all of them have ended or you interrupt it.
+lines come as they are written, also those of pods and containers that begin meanwhile, until no pod is left that may
+say more or you interrupt it. Logs that cannot be opened are named.
 
 Examples:
   wild app logs quillblog
@@ -73,9 +74,10 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Logs) -> Result<Ex
     if follow {
         let for_people = session.is_for_people();
         session
-            .stream(&path, &mut |line, out| match for_people {
-                true => out.data(&format!("{}\n", prefixed(&line))),
-                false => out.data(&format!("{line}\n")),
+            .stream(&path, &mut |line, out| match (for_people, text(&line, "failed")) {
+                (true, "") => out.data(&format!("{}\n", prefixed(&line))),
+                (true, why) => out.note(why),
+                (false, _) => out.data(&format!("{line}\n")),
             })
             .await?;
         return Ok(ExitCode::Done);

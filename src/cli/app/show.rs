@@ -55,6 +55,9 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Show) -> Result<Ex
                         "applied",
                     ],
                 );
+                for line in list(answer, "log").iter().filter_map(Value::as_str) {
+                    shown.push_str(&format!("{:<14}{line}\n", "log"));
+                }
                 shown.push_str(&format!("{:<14}{}\n", "observed", ago(text(answer, "observedAt"), now)));
                 let rows = list(answer, "objects").iter().map(|found| {
                     vec![

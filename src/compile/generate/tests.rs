@@ -42,7 +42,7 @@ mod oracle {
     use super::*;
 
     fn root() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/directory")
+        crate::base::fixtures("directory")
     }
 
     fn files_below(directory: &Path, below: &Path) -> BTreeMap<String, String> {

@@ -14,7 +14,7 @@ const EXPECTED: &str = include_str!("../../../fixtures/directory/breaking.txt");
 
 #[test]
 fn the_history_of_the_sample_packages_breaks_what_is_listed_and_nothing_else() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/directory");
+    let root = crate::base::fixtures("directory");
     let mut found = String::new();
     for package in directories(&root) {
         let mut versions = directories(&root.join(&package));
@@ -46,7 +46,7 @@ fn the_sample_packages_hold_every_kind_of_breaking_change() {
     let missing: Vec<&str> =
         IDS.into_iter().filter(|id| !lines().any(|line| line.split(' ').nth(3) == Some(id))).collect();
     assert!(missing.is_empty(), "no version breaks {missing:?}");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/directory");
+    let root = crate::base::fixtures("directory");
     let packages = directories(&root);
     let versions = packages
         .iter()

@@ -166,8 +166,12 @@ fn an_app_that_went_back_to_its_own_files_stands_on_them_again() {
     let adopted = world.head().clone();
     world.act(&update(None)).unwrap();
     world.past = Some(adopted.clone());
-    let request =
-        Request::Rollback { app: app("blog"), to: CommitId::parse(&"b".repeat(40)).unwrap(), reason: String::new() };
+    let request = Request::Rollback {
+        app: app("blog"),
+        to: CommitId::parse(&"b".repeat(40)).unwrap(),
+        reason: String::new(),
+        undoes: None,
+    };
     world.act(&request).unwrap();
     assert_eq!(app_files(world.head(), &app("blog")), app_files(&adopted, &app("blog")));
     assert_eq!(

@@ -10,7 +10,7 @@ use crate::model::{DataFate, Request};
 
 fn rollback(world: &mut World, to: usize) -> Request {
     world.past = Some(world.main[to].clone());
-    Request::Rollback { app: app("blog"), to: commit(to), reason: "It was better before.".to_owned() }
+    Request::Rollback { app: app("blog"), to: commit(to), reason: "It was better before.".to_owned(), undoes: None }
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn roll_back(world: &mut World) {
     });
     world.past = Some(world.main[past.unwrap()].clone());
     let to = super::commit(past.unwrap());
-    world.act(&Request::Rollback { app: app("blog"), to, reason: String::new() }).unwrap();
+    world.act(&Request::Rollback { app: app("blog"), to, reason: String::new(), undoes: None }).unwrap();
     assert!(world.text(DEPLOYMENT).contains("blog:1.0"));
 }
 
@@ -130,7 +130,7 @@ fn a_key_of_config_is_decided_once() {
     world.act(&take(Some("title"), Take::Upstream)).unwrap();
     world.past = Some(world.main[good].clone());
     let to = super::commit(good);
-    world.act(&Request::Rollback { app: app("blog"), to, reason: String::new() }).unwrap();
+    world.act(&Request::Rollback { app: app("blog"), to, reason: String::new(), undoes: None }).unwrap();
     assert!(world.text("config.yaml").contains("title: Roof"));
     assert_eq!(world.act(&update(None)).unwrap().conflicts, []);
     assert!(world.text("config.yaml").contains("titles: Garden") && !world.text("config.yaml").contains("title: "));

@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 
 use regex::Regex;
 
@@ -21,7 +20,7 @@ const WITHOUT_EFFECT: [&str; 1] = ["encoding"];
 const MIN_CASES: usize = 600;
 
 fn root() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/kustomize")
+    crate::base::fixtures("kustomize")
 }
 
 /// Returns the tables by name.

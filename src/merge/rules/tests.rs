@@ -78,6 +78,12 @@ fn a_file_with_too_many_documents_is_merged_by_lines() {
 }
 
 #[test]
+fn a_file_with_too_many_values_is_merged_by_lines() {
+    let limits = Limits { nodes: 2, ..Limits::default() };
+    check_lines(&merge_with(limits, [BASE, OURS, THEIRS]), NoticeKind::Limit, BOTH);
+}
+
+#[test]
 fn a_file_that_is_nested_too_deep_is_merged_by_lines() {
     let deep = format!("deep: {}{}\n", "[".repeat(300), "]".repeat(300));
     let merged = merge_texts([BASE, OURS, THEIRS].map(|side| format!("{side}{deep}")).each_ref().map(String::as_str));

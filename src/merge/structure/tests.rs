@@ -35,6 +35,11 @@ fn texts_that_occur_twice_are_told_apart_by_their_places() {
 }
 
 #[test]
+fn a_text_that_theirs_wrote_over_one_that_ours_moved_is_there() {
+    check("w: [a, b, c]\n", "w: [b, a, c]\n", "w: [b, b, c]\n", "w: [b, b, c]\n");
+}
+
+#[test]
 fn of_equal_texts_both_sides_lose_the_same_one() {
     check("w:\n- a\n- b\n- b\n", "w:\n- n\n- a\n- b\n- b\n", "w: [a, b]\n", "w:\n- n\n- a\n- b\n");
 }
@@ -198,6 +203,26 @@ fn what_was_renamed_here_and_changed_much_there_is_found_again_beside_the_result
 }
 
 #[test]
+fn what_both_sides_call_by_one_new_name_is_what_both_lost() {
+    let object = |name: &str, mode: &str| {
+        format!("kind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n  mode: {mode}\n  limit: \"10\"\n")
+    };
+    let both = |one: String, other: String| format!("{one}---\n{other}");
+    let base = both(object("a", "slow"), object("b", "slow"));
+    // Ours swapped them and renamed a, theirs changed a and renamed b. Before theirs is merged again, both have lost b only.
+    let ours = both(object("b", "slow"), object("c", "slow"));
+    let theirs = both(object("a", "fast"), object("d", "slow"));
+    let merged = both(object("d", "slow"), object("c", "fast"));
+    check(&base, &ours, &theirs, &merged);
+    check(&base, &merged, &theirs, &merged);
+    check(&base, &theirs, &merged, &merged);
+    // One side made another of it and kept it, so the new one is the other side's too.
+    let base = object("a", "slow");
+    let theirs = both(object("a", "slow"), object("b", "slow"));
+    check(&base, &object("b", "slow"), &theirs, &object("b", "slow"));
+}
+
+#[test]
 fn a_block_that_ends_behind_a_value_makes_its_document_lines() {
     let path = RepoPath::parse("apps/a/values.yaml").unwrap();
     let rules = Rules { templates: Some(("{{".to_owned(), "}}".to_owned())), ..Rules::default() };
@@ -211,4 +236,92 @@ fn a_block_that_ends_behind_a_value_makes_its_document_lines() {
     assert!(merged.conflicts.is_empty() && merged.guard.is_none(), "{:?} {:?}", merged.conflicts, merged.guard);
     // The document beside it is merged by its entries.
     assert_eq!((merged.text, merged.how), (Some(text(9, behind, 2, 2)), How::Structural));
+}
+
+#[test]
+fn a_key_that_brackets_would_break_is_put_there_in_quotes() {
+    check("w: {c: 1}\n", "w: {c: 1, b: 1}\n", "w:\n  c: 1\n  x, y: 2\n", "w: {c: 1, b: 1, \"x, y\": 2}\n");
+}
+
+#[test]
+fn a_pair_without_braces_is_no_item_in_lines() {
+    let path = RepoPath::parse("apps/a/values.yaml").unwrap();
+    let texts = Three {
+        base: Some("w:\n- a\nx: 1\n"),
+        ours: Some("w:\n- a\n- b\nx: 1\n"),
+        theirs: Some("w: [a, s: 1]\nx: 2\n"),
+    };
+    let merged = merge_file(&path, texts, &Rules::default());
+    assert_eq!((merged.guard, merged.how), (None, How::Structural));
+    assert_eq!(merged.text.as_deref(), Some("w:\n- a\n- b\nx: 2\n"));
+    assert_eq!(merged.conflicts.len(), 1);
+}
+
+#[test]
+fn a_document_with_a_tag_before_a_key_is_merged_by_lines() {
+    let base = "a: 1\np:\n- x\nq: 1\nr: 1\n";
+    check(
+        base,
+        "a: 1\np:\n!!str b c:\n  n:\nq: 1\nr: 1\n",
+        &base.replace("r: 1", "r: 2"),
+        "a: 1\np:\n!!str b c:\n  n:\nq: 1\nr: 2\n",
+    );
+    let path = RepoPath::parse("apps/a/values.yaml").unwrap();
+    let texts =
+        Three { base: Some("a: 1\np:\n- x\n"), ours: Some("a: 1\np:\n!!str b c:\n  n:\n"), theirs: Some("a: 1\np:\n") };
+    assert_eq!(merge_file(&path, texts, &Rules::default()).guard, None);
+}
+
+#[test]
+fn braces_of_two_sides_make_no_action() {
+    let path = RepoPath::parse("apps/a/values.yaml").unwrap();
+    let rules = Rules { templates: Some(("{{".to_owned(), "}}".to_owned())), ..Rules::default() };
+    let how = |ours: &str, theirs: &str| {
+        let texts = Three { base: Some("a: 1\nk: 0\nl: 0\nb: 2\n"), ours: Some(ours), theirs: Some(theirs) };
+        let merged = merge_file(&path, texts, &rules);
+        (merged.guard, merged.how)
+    };
+    let open = "a: \"{{ x\"\nk: 0\nl: 0\nb: 2\n";
+    assert_eq!(how(open, "a: 1\nk: 0\nl: 0\nb: \"x }}\"\n"), (None, How::Lines));
+    assert_eq!(how(open, "a: 1\nk: 0\nl: 0\nb: 3\n"), (None, How::Structural));
+}
+
+#[test]
+fn of_comments_that_both_sides_changed_ours_stay_and_that_is_said() {
+    let path = RepoPath::parse("apps/a/values.yaml").unwrap();
+    for (base, ours, theirs, expected) in [
+        ("# a\nk: 1\n", "# b\nk: 1\n", "# c\nk: 2\n", "# b\nk: 2\n"),
+        ("w: # a\n- x\n", "w: # b\n- x\n", "w: # c\n- x\n- y\n", "w: # b\n- x\n- y\n"),
+        ("k: 1\n# a\n", "k: 1\n# b\n", "k: 2\n# c\n", "k: 2\n# b\n"),
+    ] {
+        let texts = Three { base: Some(base), ours: Some(ours), theirs: Some(theirs) };
+        let merged = merge_file(&path, texts, &Rules::default());
+        let said: Vec<NoticeKind> = merged.notices.iter().map(|notice| notice.kind).collect();
+        assert_eq!((merged.text.as_deref(), said), (Some(expected), vec![NoticeKind::CommentKept]), "{ours}");
+    }
+}
+
+#[test]
+fn a_value_is_written_as_its_place_wants_it() {
+    // Lines into brackets, a text with an empty line, a key that loses its value.
+    check("x: {k: 1}\n", "x: {k: 1, l: 2}\n", "x:\n  k:\n    m: 1\n", "x: {k: {m: 1}, l: 2}\n");
+    check("t: |\n  a\n\n  b\n", "t: |\n  x\n\n  b\n", "t: |\n  a\n\n  y\n", "t: |\n  x\n\n  y\n");
+    check("k: 1\nj: 1\n", "k: 1\nj: 2\n", "k:\nj: 1\n", "k:\nj: 2\n");
+}
+
+#[test]
+fn objects_that_every_side_has_twice_are_merged_in_their_order() {
+    let object = |mode: u8| format!("kind: ConfigMap\nmetadata:\n  name: a\ndata:\n  mode: \"{mode}\"\n");
+    let text = |one: u8, other: u8| format!("{}---\n{}", object(one), object(other));
+    check(&text(1, 2), &text(3, 2), &text(1, 4), &text(3, 4));
+}
+
+#[test]
+fn an_anchor_that_is_defined_twice_makes_its_file_lines() {
+    let path = RepoPath::parse("apps/a/values.yaml").unwrap();
+    let text = |x: u8, y: u8| format!("x: &a {x}\nm: 0\nn: 0\no: 0\ny: &a {y}\n");
+    let (base, ours, theirs) = (text(1, 1), text(2, 1), text(1, 2));
+    let texts = Three { base: Some(&*base), ours: Some(&*ours), theirs: Some(&*theirs) };
+    let merged = merge_file(&path, texts, &Rules::default());
+    assert_eq!((merged.how, merged.text), (How::Lines, Some(text(2, 2))));
 }

@@ -164,3 +164,12 @@ fn equal_conflicts_have_ids_of_their_own_that_do_not_hang_on_the_line() {
     let ids = |conflicts: &[super::Conflict]| conflicts.iter().map(|conflict| conflict.id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&first), ids(&second));
 }
+
+#[test]
+fn an_object_that_stands_twice_on_a_side_was_moved_by_nobody() {
+    const WEB: &str = "kind: Service\nmetadata:\n  name: web\n";
+    let (base, theirs) = ([("a.yaml", WEB)], [("a.yaml", WEB), ("b.yaml", WEB)]);
+    check(&base, &[], &theirs, &[("b.yaml", WEB)], &[]);
+    check(&base, &[("b.yaml", WEB)], &theirs, &[("b.yaml", WEB)], &[]);
+    check(&base, &theirs, &[("c.yaml", WEB)], &[("b.yaml", WEB), ("c.yaml", WEB)], &[]);
+}

@@ -382,3 +382,27 @@ fn nothing_is_deleted_while_the_target_does_not_answer() {
         assert_eq!(deletes, 0, "{presence:?}");
     }
 }
+
+#[test]
+fn what_its_author_keeps_stays_when_nobody_wants_it_and_without_us_when_its_app_goes() {
+    let kept = |world: World| world.live("ConfigMap/c0", |live| live.keep = true);
+    let pruned = kept(dropping(3, 1));
+    check(
+        &pruned,
+        &["i ConfigMap/c0 is no longer wanted and stays: rewild.dev/prune: keep stands on it", "= 3 unchanged"],
+    );
+    let removed = kept(presence(many(2).has_namespace(true), Presence::RemovedWithData));
+    let removed = removed.with(|snapshot| snapshot.neighbours = Some(Vec::new()));
+    let verbs: Vec<String> = plan(&removed.snapshot)
+        .actions
+        .iter()
+        .map(|action| {
+            format!("{} {}", action.object.short(), if action.verb == Verb::Release { "stays" } else { "goes" })
+        })
+        .collect();
+    assert!(
+        verbs.contains(&"ConfigMap/c0 stays".to_owned()) && verbs.contains(&"ConfigMap/c1 goes".to_owned()),
+        "{verbs:?}"
+    );
+    assert!(!verbs.iter().any(|verb| verb.starts_with("Namespace/") && verb.ends_with("goes")), "{verbs:?}");
+}

@@ -314,3 +314,36 @@ fn a_field_that_a_rule_ignores_is_shown_and_left_until_the_rule_ends() {
         ],
     );
 }
+
+#[test]
+fn an_author_says_what_is_done_about_the_drift_of_one_object() {
+    let object = |word: &str| {
+        let mut object = deployment("web", "web:1");
+        object.set_annotation("rewild.dev/drift", word);
+        object
+    };
+    let world = |word: &str| {
+        let object = object(word);
+        World::deployed(std::slice::from_ref(&object)).edits(&object, EDIT, &[&at_web(&["f:image"])])
+    };
+    assert_eq!(plan(&world("report").snapshot).actions.len(), 0);
+    assert_eq!(plan(&world("report").snapshot).drift.len(), 1);
+    assert_eq!(plan(&world("off").snapshot).drift.len(), 0);
+    assert_eq!(plan(&policy(world("correct"), DriftPolicy::Report).snapshot).actions.len(), 1);
+}
+
+#[test]
+fn what_a_person_holds_is_told_and_left_alone_until_then() {
+    let at = |text: &str| crate::base::Timestamp::parse(text).unwrap();
+    let held = |until: &str, now: &str| {
+        let world = edited(EDIT, &[&at_web(&["f:image"])]).live("Deployment/web", |live| live.hold = until.to_owned());
+        plan(&world.with(|snapshot| snapshot.now = at(now)).snapshot)
+    };
+    let plan_of = held("2026-11-21T13:00:00Z", "2026-11-21T12:00:00Z");
+    assert_eq!((plan_of.actions.len(), plan_of.drift.len()), (0, 1));
+    assert_eq!(plan_of.wake_at, Some(at("2026-11-21T13:00:00Z")));
+    assert_eq!(held("2026-11-21T13:00:00Z", "2026-11-21T13:00:01Z").actions.len(), 1);
+    let longest = held("2099-01-01T00:00:00Z", "2026-11-21T12:00:00Z");
+    assert_eq!(longest.wake_at, Some(at("2026-11-22T12:00:00Z")), "a day, unless it is known when it was written");
+    assert_eq!(held("tomorrow", "2026-11-21T12:00:00Z").actions.len(), 1);
+}

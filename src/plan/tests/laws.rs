@@ -6,8 +6,8 @@ use super::world::{World, claim, config, custom, deployment, desired, ending, id
 use crate::model::{AdoptPolicy, DriftPolicy, Object, OwnEntry, Record, RecordState};
 use crate::plan::wanted::Wanted;
 use crate::plan::{
-    Action, Desired, DesiredObject, Freshness, Live, NamespaceState, Owner, Plan, Presence, Snapshot, TargetState,
-    Verb, lint, namespace, plan,
+    Action, ClaimState, Desired, DesiredObject, Freshness, Held, Live, NamespaceState, Owner, Plan, Presence, Snapshot,
+    TargetState, Verb, VolumeState, lint, namespace, plan,
 };
 
 /// What happened to one object before the plan is made.
@@ -184,6 +184,17 @@ fn after(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
                 next.inventory.remove(&action.object);
             }
             Verb::Free { finalizers: _ } => next.namespace_state = NamespaceState::Missing,
+            Verb::Hold { volume } => next.held.push(Held {
+                volume: volume.clone(),
+                found: Ok(VolumeState::Free),
+                claim: ClaimState::Missing,
+            }),
+            Verb::Return { volume } => {
+                for held in next.held.iter_mut().filter(|held| held.volume == *volume) {
+                    (held.found, held.claim) = (Ok(VolumeState::Bound), ClaimState::There);
+                }
+            }
+            Verb::LetGo { volume } => next.held.retain(|held| held.volume != *volume),
         }
     }
     next
@@ -213,9 +224,15 @@ fn applied(next: &mut Snapshot, action: &Action, payload: &Object) {
         fields,
         time,
         terminating: false,
+        leaving: None,
         health: None,
         managed: None,
         baseline: String::new(),
+        unspoken: false,
+        template: None,
+        keep: false,
+        hold: String::new(),
+        depends_on: String::new(),
         whole: None,
         hash: action.hash.clone(),
     };

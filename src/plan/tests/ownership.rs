@@ -2,8 +2,8 @@
 
 use super::world::{World, claim, config, deployment, id};
 use super::{check, check_health};
-use crate::model::{AdoptPolicy, DriftPolicy};
-use crate::plan::{Force, NamespaceState, Owner, Verb, plan};
+use crate::model::{AdoptPolicy, AppName, DriftPolicy};
+use crate::plan::{Claim, Desired, Force, NamespaceState, Owner, Presence, Snapshot, Verb, WakeOn, plan, unowned};
 
 fn files(owner: Owner) -> World {
     World::deployed(&[]).wants(&config("files", "1")).exists("ConfigMap/files", owner)
@@ -27,6 +27,30 @@ fn what_nobody_owns_is_taken_over_only_with_consent() {
 }
 
 #[test]
+fn what_taking_an_object_over_would_change_is_told() {
+    let told = |changes: &[&str], says: &str| {
+        let changes: Vec<String> = changes.iter().map(|&path| path.to_owned()).collect();
+        let world = files(Owner::Nobody).with(|snapshot| _ = snapshot.contact.insert(id("ConfigMap/files"), changes));
+        assert_eq!(unowned(&world.snapshot), [id("ConfigMap/files")]);
+        let message = plan(&world.snapshot).blocked.remove(0).message;
+        assert_eq!(
+            message,
+            format!("ConfigMap/files is there already and nobody owns it; taking it over would change {says}")
+        );
+    };
+    told(&[], "nothing");
+    told(&["data.k", "metadata.labels.app"], "data.k, metadata.labels.app");
+    let many: Vec<String> = (0..12).map(|n| format!("data.k{n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    told(&many, &format!("{} and 2 more", many[..10].join(", ")));
+    for owner in [Owner::Released, Owner::App("other".into()), us("hash", "fields")] {
+        assert_eq!(unowned(&files(owner).snapshot), []);
+    }
+    assert_eq!(unowned(&files(us("other", "")).snapshot), [id("ConfigMap/files")]);
+    assert_eq!(unowned(&files(Owner::Nobody).with(|snapshot| snapshot.ask.adopt = true).snapshot), []);
+}
+
+#[test]
 fn what_another_tool_owns_is_refused_even_with_consent() {
     let flux = || Owner::Tool { tool: "Flux".into(), mark: "label kustomize.toolkit.fluxcd.io/name".into() };
     let world = files(flux()).with(|snapshot| snapshot.ask.adopt = true);
@@ -46,6 +70,64 @@ fn what_another_app_owns_is_refused() {
         &[
             "! OwnedByApp: ConfigMap/files belongs to app shop (try: remove it from one of the apps: wild app diff shop)",
             "= 1 unchanged",
+        ],
+    );
+}
+
+fn app(name: &str) -> AppName {
+    AppName::parse(name).unwrap()
+}
+
+#[test]
+fn what_two_apps_want_stays_with_the_one_that_has_it() {
+    for (rival, says, hint) in [("shop", "which wants it too", "shop"), ("wiki", "and app wiki wants it too", "wiki")] {
+        let world = files(Owner::App("shop".into()))
+            .with(|snapshot| _ = snapshot.claims.insert(id("ConfigMap/files"), Claim::Wanted(app(rival))));
+        let blocked = format!(
+            "! OwnedByApp: ConfigMap/files belongs to app shop, {says} (try: remove it from one of the apps: wild app diff {hint})"
+        );
+        check(&world, &[&blocked, "= 1 unchanged"]);
+    }
+}
+
+#[test]
+fn what_another_app_gave_up_moves_here_in_its_incarnation() {
+    let given_up = |snapshot: &mut Snapshot| {
+        snapshot.claims.insert(id("ConfigMap/files"), Claim::GivenUp(app("shop")));
+    };
+    let moves = ["~ ConfigMap files moves here from app shop", "= 1 unchanged"];
+    let world = files(Owner::App("shop".into())).with(given_up);
+    check(&world, &moves);
+    assert_eq!(plan(&world.snapshot).actions[0].uid.as_deref(), Some("uid-files"));
+    // With what the other app remembered of it; whose content is the same, its marks are not.
+    let world = World::deployed(&[config("files", "1")]).with(given_up);
+    check(&world, &moves);
+    assert_eq!(plan(&world.snapshot).actions[0].uid.as_deref(), Some("uid-files"));
+    let edited = world.edits(&config("files", "1"), None, &[&["f:data", "f:k"]]);
+    assert!(matches!(plan(&edited.snapshot).actions[0].verb, Verb::Apply { force: Force::Yes, .. }));
+}
+
+#[test]
+fn what_another_app_wants_stays_for_it() {
+    let wanted = |snapshot: &mut Snapshot| {
+        snapshot.claims.insert(id("ConfigMap/files"), Claim::Wanted(app("shop")));
+    };
+    let world = World::deployed(&[config("files", "1"), config("rest", "1")]).drops("ConfigMap/files").with(wanted);
+    check(&world, &["i ConfigMap/files moves to app shop", "= 2 unchanged"]);
+    let wakes = plan(&world.snapshot);
+    assert_eq!((wakes.wake_on, wakes.digest.as_str()), (vec![WakeOn::App(app("shop"))], ""));
+    // The whole app goes: its namespace waits for that.
+    let gone = world.with(|snapshot| {
+        snapshot.presence = Presence::RemovedWithData;
+        snapshot.neighbours = Some(Vec::new());
+        snapshot.desired = Desired::Objects(Vec::new());
+    });
+    check(
+        &gone,
+        &[
+            "- ConfigMap rest its app was deleted",
+            "! MovesToApp: ConfigMap/files waits until app shop has taken it over (try: wild app show shop)",
+            "i Namespace/blog waits until what needs it is gone",
         ],
     );
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::model::{Object, OwnEntry};
+use crate::plan::extra;
 use crate::plan::fields::lost_leaves;
 
 /// Every recorded edit and what of ours it took, in the order of the recording.
@@ -94,6 +95,17 @@ fn what_an_edit_took_is_named_by_path_and_manager() {
 }
 
 #[test]
+fn what_an_edit_added_is_told_from_what_it_took() {
+    let added: Vec<(String, Vec<String>)> = recorded()
+        .into_iter()
+        .filter(|(_, edit)| !edit.added.is_empty())
+        .map(|(name, edit)| (name, edit.added))
+        .collect();
+    let variable = "spec.template.spec.containers[name=web].env[name=Z] to kubectl-set";
+    assert_eq!(added, [("foreign env item added".to_owned(), vec![variable.to_owned()])]);
+}
+
+#[test]
 fn an_edit_of_our_fields_changes_the_digest_of_our_entry_and_no_other_edit_does() {
     let recorded = recorded();
     for (name, _) in EDITS {
@@ -107,6 +119,7 @@ fn an_edit_of_our_fields_changes_the_digest_of_our_entry_and_no_other_edit_does(
 struct Edit {
     kind: String,
     lost: Vec<String>,
+    added: Vec<String>,
     own: OwnEntry,
 }
 
@@ -116,7 +129,8 @@ fn recorded() -> BTreeMap<String, Edit> {
         let kind = case["object"].as_str().unwrap().to_owned();
         let payload = Object::from_value(recorded["payloads"][&kind].clone()).unwrap();
         let lost = lost_leaves(&payload, &case["managedFields"], "wild").into_iter().map(display).collect();
-        Edit { kind, lost, own: OwnEntry::of(Some(&case["managedFields"])) }
+        let added = extra::leaves(&payload, &case["managedFields"]).into_iter().map(display).collect();
+        Edit { kind, lost, added, own: OwnEntry::of(Some(&case["managedFields"])) }
     };
     recorded["cases"].as_object().unwrap().iter().map(|(name, case)| (name.clone(), edit(case))).collect()
 }

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
-    AdoptPolicy, AppName, CommitId, DeletionBudget, DriftPolicy, Grants, InstanceBudget, InstanceId, Inventory, Object,
-    ObjectId, OwnEntry, Record, RecordState, RecoveryMode, RecoverySettings,
+    AdoptPolicy, AppName, CommitId, DeletionBudget, DriftPolicy, ExtraPolicy, Grants, InstanceBudget, InstanceId,
+    Inventory, Object, ObjectId, OwnEntry, Record, RecordState, RecoveryMode, RecoverySettings,
 };
 use crate::plan::wanted::Wanted;
 use crate::plan::{
     Ask, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence,
-    RequirementState, Snapshot, TargetState, apply_set, hash, namespace,
+    RequirementState, Snapshot, TargetState, apply_set, hash, namespace, volume,
 };
 
 /// Key of every hash in tests.
@@ -164,29 +164,43 @@ impl World {
                 live: BTreeMap::new(),
                 existing: BTreeMap::new(),
                 audited: Default::default(),
+                contact: Default::default(),
                 done: BTreeMap::new(),
                 unseen: BTreeMap::new(),
                 freshness: BTreeMap::new(),
+                shippers: BTreeMap::new(),
                 namespace_state: NamespaceState::Missing,
                 neighbours: None,
+                volumes: BTreeMap::new(),
+                held: Vec::new(),
                 requirements: Vec::new(),
                 dependents: Vec::new(),
+                awaited: BTreeMap::new(),
                 missing_secrets: Vec::new(),
                 secret_grants: Vec::new(),
+                claims: BTreeMap::new(),
                 elsewhere: Elsewhere::default(),
                 refused: false,
+                said: BTreeMap::new(),
                 fights: BTreeMap::new(),
+                underway: Default::default(),
+                unspoken: Default::default(),
+                unclaimed: Default::default(),
                 target: TargetState::Reachable,
                 policy: Policy {
                     drift: DriftPolicy::Correct,
+                    extra: ExtraPolicy::Report,
                     ignore: Vec::new(),
                     health: Vec::new(),
                     suspend: None,
                     adopt: AdoptPolicy::Ask,
                     deletion: DeletionBudget::default(),
+                    health_timeout: Duration::from_secs(600),
+                    data_grace: Duration::from_secs(7 * 24 * 3600),
                     deletion_of_all: InstanceBudget::default(),
                     recovery: RecoverySettings { mode: RecoveryMode::Auto, after: Duration::from_secs(30) },
                     grants: Grants::default(),
+                    shared: Vec::new(),
                 },
                 ask: Ask::default(),
                 now: Timestamp::parse("2026-11-21T12:00:00Z").unwrap(),
@@ -261,12 +275,21 @@ impl World {
             fields,
             time,
             terminating: false,
+            leaving: None,
             health: None,
             managed: None,
             whole: None,
             hash: wanted.hash,
             baseline: String::new(),
+            unspoken: false,
+            template: None,
+            keep: false,
+            hold: String::new(),
+            depends_on: String::new(),
         };
+        if volume::is_claim(&wanted.id) {
+            self.snapshot.volumes.insert(wanted.id.clone(), None);
+        }
         self.snapshot.live.insert(wanted.id, live);
         self
     }

@@ -40,6 +40,21 @@ fn a_first_deploy_makes_the_namespace_and_everything_in_it() {
 }
 
 #[test]
+fn who_brings_a_kind_that_the_cluster_does_not_know_is_named_unless_the_app_does() {
+    let kind = || ("widgets.example".to_owned(), "Widget".to_owned());
+    let shipper = |snapshot: &mut crate::plan::Snapshot| {
+        snapshot.shippers.insert(kind(), crate::model::PackageName::parse("gadgetry").unwrap());
+    };
+    let world =
+        World::deployed(&[]).wants(&custom("Widget", "a")).watch("widgets.example", "Widget", Freshness::UnknownKind);
+    let told = "! CrdNotEstablished: the cluster does not know the kind Widget of widgets.example/v1; the package gadgetry brings it";
+    check(&world.clone().with(shipper), &[&format!("{told} (try: wild app add gadgetry)"), "= 1 unchanged"]);
+    let own = world.wants(&definition("Widget")).with(shipper);
+    let blocked = plan(&own.snapshot).blocked.into_iter().find(|it| it.reason == "CrdNotEstablished").unwrap();
+    assert!(!blocked.message.contains("gadgetry") && blocked.hint.is_empty(), "{blocked:?}");
+}
+
+#[test]
 fn each_write_waits_for_what_it_needs() {
     let world = World::new()
         .wants(&deployment("web", "web:1"))
@@ -88,6 +103,9 @@ fn objects_of_a_kind_that_the_cluster_does_not_know_wait_for_it() {
     );
     let wake_on = plan(&world.snapshot).wake_on;
     assert!(wake_on.contains(&WakeOn::Kind { group: "widgets.example".into(), kind: "Widget".into() }));
+    let pause = |world: &World| plan(&world.snapshot).wake_at.map(|at| at.since(world.snapshot.now).as_secs());
+    assert_eq!(pause(&world), Some(10));
+    assert_eq!(pause(&world.wants(&definition("Widget"))), Some(1), "its own definition is served soon");
 }
 
 #[test]
@@ -365,7 +383,7 @@ fn what_must_not_be_sent_is_refused_with_file_and_line() {
     let mut big = config("a", "1");
     big.0.insert("data".into(), json!({"k": "x".repeat(1_600_000)}));
     let text = plan(&World::deployed(&[]).wants(&big).snapshot).blocked[0].message.clone();
-    assert!(text.ends_with("bytes long and the limit is 1536000"), "{text}");
+    assert!(text.ends_with("bytes long, 1600002 of them in data.k; the limit is 1536000"), "{text}");
 }
 
 #[test]

@@ -146,6 +146,7 @@ fn react(store: &mut Store, sort: Sort, key: &Key) {
         ("", "pods") => pod::react(store, key),
         ("", "services") if runs(store, Controller::Balancer) => balancer::answer(store, key),
         ("", "persistentvolumeclaims") if runs(store, Controller::Volume) => volume::bind(store, key),
+        ("", "persistentvolumes") if runs(store, Controller::Volume) => volume::settle(store, key),
         ("apps", "deployments") if runs(store, Controller::Deployment) => deployment::reconcile(store, key),
         ("apps", "replicasets") => replica_set::react(store, key),
         ("apps", "statefulsets") if runs(store, Controller::StatefulSet) => stateful_set::reconcile(store, key),
@@ -234,6 +235,17 @@ fn change(
     key: &Key,
     edit: impl FnOnce(&mut Value),
 ) -> Result<(), Failure> {
+    change_as(store, MANAGER, target, key, edit)
+}
+
+/// Changes an object as a part of the cluster with a name of its own does.
+fn change_as(
+    store: &mut Store,
+    manager: &str,
+    target: (&'static Kind, &str),
+    key: &Key,
+    edit: impl FnOnce(&mut Value),
+) -> Result<(), Failure> {
     let (kind, subresource) = target;
     let Some(live) = store.get(Sort::of(kind), key).map(|live| (**live).clone()) else { return Ok(()) };
     let mut object = live.clone();
@@ -242,7 +254,7 @@ fn change(
     if object == live {
         return Ok(());
     }
-    let write = Write::by(store, (kind, &key.namespace, subresource), MANAGER.to_owned(), Persistence::Keep);
+    let write = Write::by(store, (kind, &key.namespace, subresource), manager.to_owned(), Persistence::Keep);
     fields::track_update(Some(&live), &mut object, write.applied());
     write::finish_update(store, &write, &live, object).map(|_| ())
 }

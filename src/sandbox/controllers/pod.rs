@@ -4,8 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::sandbox::controllers::volume::{CLAIMS, claims_of};
 use crate::sandbox::controllers::{
-    Controller, NODE, change, is_deleting, owners, set_condition, set_status, text, wake_owner,
+    Controller, NODE, change, change_as, is_deleting, owners, set_condition, set_status, text, wake_owner,
 };
 use crate::sandbox::delete::{Wish, delete_object};
 use crate::sandbox::failure::Failure;
@@ -13,6 +14,9 @@ use crate::sandbox::store::{Key, Sort, Store, child_mut};
 use crate::schema::{Kind, kind};
 
 const PODS: Sort = Sort { group: "", plural: "pods" };
+/// Manager of what is said about a pod that no node takes.
+const SCHEDULER: &str = "kube-scheduler";
+const NODES: Sort = Sort { group: "", plural: "nodes" };
 
 /// Looks at one pod.
 pub(super) fn react(store: &mut Store, key: &Key) -> Result<(), Failure> {
@@ -27,11 +31,37 @@ pub(super) fn react(store: &mut Store, key: &Key) -> Result<(), Failure> {
         return Ok(());
     }
     if text(&live, "/spec/nodeName").is_empty() {
+        if !fits_node(store, &live) {
+            return wait_for_node(store, kind, key);
+        }
         change(store, (kind, "binding"), key, |pod| {
             child_mut(pod, "spec").insert("nodeName".to_owned(), json!(NODE));
         })?;
     }
+    for claim in claims_of(&live) {
+        store.dirty.insert((CLAIMS, Key::new(&key.namespace, claim)));
+    }
     advance(store, kind, key, &live)
+}
+
+/// Returns whether the node has the labels that a pod asks for.
+fn fits_node(store: &Store, pod: &Value) -> bool {
+    let wanted = pod.pointer("/spec/nodeSelector").and_then(Value::as_object);
+    let node = store.get(NODES, &Key::new("", NODE));
+    let has = |name: &str| node.and_then(|node| node.get("metadata")?.get("labels")?.get(name));
+    wanted.into_iter().flatten().all(|(name, value)| has(name) == Some(value))
+}
+
+/// Says of a pod that no node takes it.
+fn wait_for_node(store: &mut Store, kind: &'static Kind, key: &Key) -> Result<(), Failure> {
+    const WHY: &str = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
+    let now = store.now_text();
+    change_as(store, SCHEDULER, (kind, "status"), key, |pod| {
+        let generation = super::number(pod, "/metadata/generation");
+        let condition = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": WHY,
+            "lastProbeTime": null, "observedGeneration": generation});
+        set_condition(child_mut(pod, "status"), super::map(condition), &now);
+    })
 }
 
 fn advance(store: &mut Store, kind: &'static Kind, key: &Key, live: &Value) -> Result<(), Failure> {

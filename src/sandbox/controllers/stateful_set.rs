@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::sandbox::controllers::replica_set::{PODS, Pods, is_active, is_ready, pod_of};
 use crate::sandbox::controllers::{
-    controlled, create, is_deleting, number, owner_reference, set_status, template_hash, text,
+    change, controlled, create, is_deleting, number, owner_reference, owners, set_status, template_hash, text,
 };
 use crate::sandbox::delete::{Wish, delete_object};
 use crate::sandbox::failure::Failure;
-use crate::sandbox::store::{Key, Sort, Store, child_mut, metadata_child_mut};
+use crate::sandbox::store::{Key, Sort, Store, child_mut, metadata_child_mut, metadata_mut};
 use crate::sandbox::write::metadata_text;
 use crate::schema::{Kind, kind};
 
@@ -26,11 +26,36 @@ pub(super) fn reconcile(store: &mut Store, key: &Key) -> Result<(), Failure> {
     if is_deleting(&live) {
         return Ok(());
     }
+    adopt(store, own, &live)?;
     let revision = record_revision(store, own, &live)?;
     let pods = controlled(store, &live, PODS);
     step(store, (own, pod), &live, (&pods, &revision))?;
     let pods = controlled(store, &live, PODS);
     set_status(store, own, key, |status| set_numbers(status, &live, &pods, &revision))
+}
+
+/// Takes over pods and revisions with the labels of the set that another set of its name has left behind.
+fn adopt(store: &mut Store, own: &'static Kind, live: &Value) -> Result<(), Failure> {
+    let wanted = live.pointer("/spec/selector/matchLabels").and_then(Value::as_object).cloned().unwrap_or_default();
+    let prefix = format!("{}-", metadata_text(live, "name"));
+    for (sort, name) in [(PODS, "Pod"), (REVISIONS, "ControllerRevision")] {
+        let Some(found) = kind(sort.group, name) else { continue };
+        let is_orphan = |key: &Key, object: &Value| {
+            let labels = object.get("metadata").and_then(|metadata| metadata.get("labels"));
+            let fits = wanted.iter().all(|(name, value)| labels.and_then(|labels| labels.get(name)) == Some(value));
+            key.name.starts_with(&prefix) && fits && owners(object).next().is_none() && !is_deleting(object)
+        };
+        let all = store.list(sort, metadata_text(live, "namespace"));
+        let orphans: Vec<Key> =
+            all.filter(|(key, object)| is_orphan(key, object)).map(|(key, _)| key.clone()).collect();
+        for key in orphans {
+            let references = owner_reference(live, own);
+            change(store, (found, ""), &key, |object| {
+                metadata_mut(object).insert("ownerReferences".to_owned(), references);
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Keeps the template of a workload under the name of its revision and returns that name.

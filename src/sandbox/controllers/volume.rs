@@ -1,4 +1,5 @@
-//! Volumes: every claim gets one of its own.
+//! Volumes: every claim gets the one that it names or that is kept for it, or one of its own; a volume whose claim is gone goes by its
+//! policy.
 //!
 //! Not here: claims that a StatefulSet makes (`stateful_set.rs`).
 
@@ -12,6 +13,8 @@ use crate::schema::{Kind, kind};
 
 pub(super) const CLAIMS: Sort = Sort { group: "", plural: "persistentvolumeclaims" };
 const VOLUMES: Sort = Sort { group: "", plural: "persistentvolumes" };
+const PODS: Sort = Sort { group: "", plural: "pods" };
+const CLASSES: Sort = Sort { group: "storage.k8s.io", plural: "storageclasses" };
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 
 /// Looks at one claim: binds it, or lets it go when it is deleted.
@@ -23,19 +26,26 @@ pub(super) fn bind(store: &mut Store, key: &Key) -> Result<(), Failure> {
     if is_deleting(&live) {
         return let_go(store, own, key);
     }
-    if text(&live, "/status/phase") == "Bound" || store.is_held(key) {
+    if text(&live, "/status/phase") == "Bound" || store.is_held(key) || waits_for_pod(store, key, &live) {
         return Ok(());
     }
-    let name = format!("pvc-{}", metadata_text(&live, "uid"));
+    let named = text(&live, "/spec/volumeName");
+    let Some(name) = (if named.is_empty() { Some(offered(store, key)) } else { free(store, named, &live) }) else {
+        return Ok(());
+    };
+    let name = name.unwrap_or_else(|| format!("pvc-{}", metadata_text(&live, "uid")));
     let size = live.pointer("/spec/resources/requests/storage").cloned().unwrap_or_else(|| json!("1Gi"));
     let modes = live.pointer("/spec/accessModes").cloned().unwrap_or_else(|| json!(["ReadWriteOnce"]));
-    if store.get(VOLUMES, &Key::new("", &name)).is_none() {
-        make_volume(store, volume, &live, (&name, &size, &modes))?;
+    match store.get(VOLUMES, &Key::new("", &name)).is_some() {
+        true => take(store, volume, &live, &name)?,
+        false => make_volume(store, volume, &live, (&name, &size, &modes))?,
     }
+    let marks: &[&str] =
+        if named.is_empty() { &["bind-completed", "bound-by-controller"] } else { &["bind-completed"] };
     change(store, (own, ""), key, |claim| {
         child_mut(claim, "spec").insert("volumeName".to_owned(), json!(name));
         let annotations = metadata_child_mut(claim, "annotations");
-        for mark in ["bind-completed", "bound-by-controller"] {
+        for mark in marks {
             annotations.insert(format!("pv.kubernetes.io/{mark}"), json!("yes"));
         }
     })?;
@@ -44,6 +54,88 @@ pub(super) fn bind(store: &mut Store, key: &Key) -> Result<(), Failure> {
         status.insert("accessModes".to_owned(), modes);
         status.insert("capacity".to_owned(), json!({"storage": size}));
     })
+}
+
+/// Returns whether the class of a claim gives it a volume only when a pod uses it, and none does.
+fn waits_for_pod(store: &Store, key: &Key, claim: &Value) -> bool {
+    let class = store.get(CLASSES, &Key::new("", text(claim, "/spec/storageClassName")));
+    class.is_some_and(|class| text(class, "/volumeBindingMode") == "WaitForFirstConsumer") && !is_used(store, key)
+}
+
+/// Returns whether a pod names a claim.
+fn is_used(store: &Store, key: &Key) -> bool {
+    store.list(PODS, &key.namespace).any(|(_, pod)| claims_of(pod).any(|name| name == key.name))
+}
+
+/// Returns the claims that a pod names.
+pub(super) fn claims_of(pod: &Value) -> impl Iterator<Item = &str> {
+    let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
+    volumes.into_iter().flatten().map(|it| text(it, "/persistentVolumeClaim/claimName")).filter(|name| !name.is_empty())
+}
+
+/// Returns the volume that is kept for a claim of this name.
+fn offered(store: &Store, key: &Key) -> Option<String> {
+    let is_kept = |volume: &Value| is_for(volume, key) && text(volume, "/spec/claimRef/uid").is_empty();
+    store.list(VOLUMES, "").find(|(_, volume)| is_kept(volume)).map(|(found, _)| found.name.clone())
+}
+
+fn is_for(volume: &Value, key: &Key) -> bool {
+    let of = |field: &str| text(volume, &format!("/spec/claimRef/{field}"));
+    (of("namespace"), of("name")) == (key.namespace.as_str(), key.name.as_str())
+}
+
+/// Returns the volume that a claim names, if it may have it.
+fn free(store: &Store, name: &str, claim: &Value) -> Option<Option<String>> {
+    let volume = store.get(VOLUMES, &Key::new("", name))?;
+    let key = Key::new(metadata_text(claim, "namespace"), metadata_text(claim, "name"));
+    let uid = text(volume, "/spec/claimRef/uid");
+    let is_own = is_for(volume, &key) && (uid.is_empty() || uid == metadata_text(claim, "uid"));
+    (is_own || volume.pointer("/spec/claimRef").is_none()).then(|| Some(name.to_owned()))
+}
+
+/// Gives a volume that is there to a claim.
+fn take(store: &mut Store, kind: &'static Kind, claim: &Value, name: &str) -> Result<(), Failure> {
+    let key = Key::new("", name);
+    let [space, own, uid] = ["namespace", "name", "uid"].map(|part| json!(metadata_text(claim, part)));
+    change(store, (kind, ""), &key, |volume| {
+        let reference =
+            json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": space, "name": own, "uid": uid});
+        child_mut(volume, "spec").insert("claimRef".to_owned(), reference);
+    })?;
+    set_phase(store, kind, &key, "Bound")
+}
+
+fn set_phase(store: &mut Store, kind: &'static Kind, key: &Key, phase: &str) -> Result<(), Failure> {
+    let now = store.now_text();
+    set_status(store, kind, key, |status| {
+        if status.insert("phase".to_owned(), json!(phase)) != Some(json!(phase)) {
+            status.insert("lastPhaseTransitionTime".to_owned(), json!(now));
+        }
+    })
+}
+
+/// Looks at one volume: one that is kept for a claim waits for it, one whose claim is gone goes if its policy says so.
+pub(super) fn settle(store: &mut Store, key: &Key) -> Result<(), Failure> {
+    let Some(kind) = kind("", "PersistentVolume") else { return Ok(()) };
+    let Some(live) = store.get(VOLUMES, key).cloned() else { return Ok(()) };
+    let [space, name, uid] = ["namespace", "name", "uid"].map(|part| text(&live, &format!("/spec/claimRef/{part}")));
+    if is_deleting(&live) {
+        return Ok(());
+    }
+    let claim = Key::new(space, name);
+    let has = store.get(CLAIMS, &claim).map(|claim| metadata_text(claim, "uid").to_owned());
+    if uid.is_empty() {
+        store.dirty.insert((CLAIMS, claim));
+        return set_phase(store, kind, key, "Available");
+    }
+    if has.as_deref() == Some(uid) {
+        return Ok(());
+    }
+    if text(&live, "/spec/persistentVolumeReclaimPolicy") == "Delete" {
+        store.delete(VOLUMES, key);
+        return Ok(());
+    }
+    set_phase(store, kind, key, "Released")
 }
 
 fn make_volume(
@@ -59,18 +151,12 @@ fn make_volume(
         "persistentVolumeReclaimPolicy": "Delete", "storageClassName": text(claim, "/spec/storageClassName"),
         "hostPath": {"path": format!("/sandbox/{name}")}});
     create(store, kind, json!({"metadata": {"name": name}, "spec": spec}))?;
-    set_status(store, kind, &Key::new("", name), |status| {
-        status.insert("phase".to_owned(), json!("Bound"));
-    })
+    set_phase(store, kind, &Key::new("", name), "Bound")
 }
 
 /// A claim that no pod uses any more loses its protection, and its volume goes with it.
 fn let_go(store: &mut Store, kind: &'static Kind, key: &Key) -> Result<(), Failure> {
-    let used = store.list(Sort { group: "", plural: "pods" }, &key.namespace).any(|(_, pod)| {
-        let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
-        volumes.into_iter().flatten().any(|it| text(it, "/persistentVolumeClaim/claimName") == key.name)
-    });
-    if used {
+    if is_used(store, key) {
         return Ok(());
     }
     let volume = store.get(CLAIMS, key).map(|claim| text(claim, "/spec/volumeName").to_owned()).unwrap_or_default();
@@ -79,8 +165,8 @@ fn let_go(store: &mut Store, kind: &'static Kind, key: &Key) -> Result<(), Failu
             list.retain(|name| name != PROTECTION);
         }
     })?;
-    if store.get(CLAIMS, key).is_none() {
-        store.delete(VOLUMES, &Key::new("", &volume));
+    if store.get(CLAIMS, key).is_none() && !volume.is_empty() {
+        return settle(store, &Key::new("", &volume));
     }
     Ok(())
 }

@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::source::Followed;
 use crate::health;
-use crate::model::{HealthRule, Object, ObjectId, OwnEntry};
+use crate::model::{HealthRule, Leaving, Object, ObjectId, OwnEntry, additions};
 use crate::target::{Kind, LiveObject, TargetEvent, WatchState, Written};
 
 /// How long without event or bookmark until a watch counts as stale. The server sends a bookmark each minute.
-const FRESH_LIMIT: Duration = Duration::from_secs(180);
+pub(super) const FRESH_LIMIT: Duration = Duration::from_secs(180);
 /// How long the event of an own write is waited for before newer events are believed without it.
 const ECHO_LIMIT: Duration = Duration::from_secs(10);
 /// Versions of one object that are remembered while a write is in flight.
@@ -30,7 +31,9 @@ pub(super) struct Cache {
     seen: BTreeMap<String, u64>,
     /// By app, how many objects with its mark are there.
     counts: BTreeMap<String, usize>,
-    /// News that nobody has fetched yet; bounded by three per app.
+    /// Secrets that apps have copies of.
+    pub(super) followed: Followed,
+    /// News that nobody has fetched yet; bounded by four per app.
     pub(super) news: BTreeSet<TargetEvent>,
 }
 
@@ -65,11 +68,19 @@ impl Cache {
     /// Returns whether the watch of a kind is to be opened now, and notes that it is.
     pub(super) fn open(&mut self, kind: &Kind) -> bool {
         let key = (kind.group.clone(), kind.kind.clone());
-        if self.kinds.contains_key(&key) {
+        if let Some(watched) = self.kinds.get_mut(&key) {
+            // Its stream goes over to this version when it is opened next.
+            watched.api_version = kind.api_version();
             return false;
         }
         self.kinds.insert(key, Watched { api_version: kind.api_version(), ..Watched::default() });
         true
+    }
+
+    /// Returns the version in which a kind was wanted last.
+    pub(super) fn version_of(&self, group: &str, kind: &str) -> Option<String> {
+        let watched = self.kinds.get(&(group.to_owned(), kind.to_owned()))?;
+        watched.api_version.rsplit('/').next().map(str::to_owned)
     }
 
     /// Takes the instance's own rules about health and returns whether they are others than before. What is known of a kind that is judged
@@ -140,15 +151,24 @@ impl Cache {
         self.watched(group, kind).is_some_and(|watched| !std::mem::replace(&mut watched.refused, true))
     }
 
-    /// Notes that a list is complete: objects that it did not hold are gone.
-    pub(super) fn synced(&mut self, group: &str, kind: &str, listed: &BTreeSet<ObjectId>) {
-        let Some(watched) = self.watched(group, kind) else { return };
-        watched.synced = true;
+    /// Returns whether the watch of each kind can be trusted, by kind and group.
+    pub(super) fn freshness(&self) -> BTreeMap<String, bool> {
+        let named = |group: &str, kind: &str| format!("{kind}.{group}").trim_end_matches('.').to_owned();
+        let fresh = |group: &str, kind: &str| self.state(group, kind) == WatchState::Fresh;
+        self.kinds.keys().map(|(group, kind)| (named(group, kind), fresh(group, kind))).collect()
+    }
+
+    /// Notes that a list is complete: objects that it did not hold are gone. Returns how many should have been told as gone before.
+    pub(super) fn synced(&mut self, group: &str, kind: &str, listed: &BTreeSet<ObjectId>) -> usize {
+        let Some(watched) = self.watched(group, kind) else { return 0 };
+        let was_synced = std::mem::replace(&mut watched.synced, true);
         watched.last = Some(Instant::now());
         let gone: BTreeSet<ObjectId> = watched.objects.keys().filter(|id| !listed.contains(*id)).cloned().collect();
+        let missed = if was_synced { gone.len() } else { 0 };
         for id in gone {
             self.event(&id, None);
         }
+        missed
     }
 
     /// Takes in the newest state of an object, or that it is gone, and returns whether that is news.
@@ -173,6 +193,16 @@ impl Cache {
         }
         self.store(id, live);
         self.judge(id, before.as_ref())
+    }
+
+    /// Tells apps that a Secret which they have a copy of is another than before; returns whether that is news.
+    pub(super) fn tell_source(&mut self, apps: BTreeSet<String>) -> bool {
+        let is_news = !apps.is_empty();
+        for app in apps {
+            *self.seen.entry(app.clone()).or_default() += 1;
+            self.news.insert(TargetEvent::Source { app });
+        }
+        is_news
     }
 
     /// Notes that a write of an object is about to be sent.
@@ -246,7 +276,7 @@ impl Cache {
     fn store(&mut self, id: &ObjectId, live: Option<LiveObject>) {
         let expected = self.expected.get(id).map(|expected| expected.own.clone());
         let Some(watched) = self.kinds.get_mut(&(id.group.clone(), id.kind.clone())) else { return };
-        let live = live.map(|live| match expected.is_none_or(|own| own == live.own) {
+        let live = live.map(|live| match expected.is_none_or(|own| own == live.own) && added(&live).is_empty() {
             true => LiveObject { managed: None, ..live },
             false => live,
         });
@@ -282,9 +312,10 @@ impl Cache {
         let differs = self.expected.get(id).is_some_and(|expected| {
             live.as_ref().is_none_or(|live| live.uid != expected.uid || live.own != expected.own)
         });
+        let differs = differs || live.as_ref().map_or_else(Vec::new, added) != before.map_or_else(Vec::new, added);
         let gone = live.is_none() && before.is_some();
-        let health = live.as_ref().map(|live| (&live.health, live.terminating));
-        let health_before = before.map(|live| (&live.health, live.terminating));
+        let health = live.as_ref().map(|live| (&live.health, live.terminating, live.unspoken));
+        let health_before = before.map(|live| (&live.health, live.terminating, live.unspoken));
         if differs || gone {
             self.news.insert(TargetEvent::Drift { app })
         } else if health != health_before {
@@ -293,6 +324,11 @@ impl Cache {
             false
         }
     }
+}
+
+/// Returns the names of what editors added to an object.
+fn added(live: &LiveObject) -> Vec<Vec<&str>> {
+    additions(live.managed.as_ref()).into_iter().map(|addition| addition.names).collect()
 }
 
 /// Takes out of an object what is kept of it.
@@ -305,10 +341,19 @@ pub(super) fn decode(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Li
         generation: object.at(&["metadata", "generation"]).and_then(serde_json::Value::as_i64).unwrap_or(0),
         own: OwnEntry::of(managed),
         terminating: object.at(&["metadata", "deletionTimestamp"]).is_some(),
+        leaving: Leaving::of(object),
         health: health::has_rule(&id.group, &id.kind, rules).then(|| health::assess(object, rules)),
         managed: managed.cloned(),
+        unspoken: health::is_unspoken(object, rules),
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
         baseline: object.annotation("rewild.dev/config-baseline").unwrap_or("").to_owned(),
+        keep: object.annotation("rewild.dev/prune") == Some("keep"),
+        hold: object.annotation("rewild.dev/hold-until").unwrap_or("").to_owned(),
+        depends_on: ["rewild.dev/depends-on", "config.kubernetes.io/depends-on"]
+            .iter()
+            .filter_map(|key| object.annotation(key))
+            .collect::<Vec<_>>()
+            .join(","),
         app: object.label("rewild.dev/app").unwrap_or("").to_owned(),
     }
 }
@@ -419,6 +464,25 @@ mod tests {
         cache.event(&id(), live("5", "f:data"));
         cache.synced("", "ConfigMap", &[].into());
         assert_eq!(cache.news.pop_first(), Some(drift()));
+    }
+
+    #[test]
+    fn the_first_word_of_a_controller_is_news_although_the_object_is_as_well_as_before() {
+        let mut cache = Cache::default();
+        let gizmo = Kind { group: "both.example.org".into(), ..kind("Gizmo") };
+        cache.open(&gizmo);
+        let id = ObjectId::new("both.example.org", "Gizmo", "blog", "one");
+        let gizmo = |status: serde_json::Value| {
+            let metadata = json!({"name": "one", "namespace": "blog", "labels": {"rewild.dev/app": "blog"}});
+            let gizmo =
+                json!({"apiVersion": "both.example.org/v1", "kind": "Gizmo", "metadata": metadata, "status": status});
+            Some(decode(&id, &Object::from_value(gizmo).unwrap(), &[]))
+        };
+        cache.event(&id, gizmo(json!({})));
+        cache.news.clear();
+        assert!(!cache.event(&id, gizmo(json!({"phase": "New"}))));
+        assert!(cache.event(&id, gizmo(json!({"conditions": []}))));
+        assert_eq!(cache.news.pop_first(), Some(TargetEvent::Health { app: "blog".into() }));
     }
 
     #[test]

@@ -71,14 +71,28 @@ impl Call<'_> {
     }
 }
 
+impl<'a> Call<'a> {
+    /// Returns a write about an object, with its body and the content type of that.
+    pub(super) fn write(
+        (attempt, id): (String, &ObjectId),
+        (method, path): (Method, String),
+        body: (&'a Value, &'static str),
+    ) -> Self {
+        let (form, quoting) = (Form::Full, quoting(id));
+        Call { attempt, method, path, body: Some(body), form, quoting, deadline: WRITE_DEADLINE }
+    }
+}
+
 impl Inner {
     /// Sends a request and returns status code and JSON answer of a success, or the refusal.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
         let attempt = call.attempt.clone();
         let deadline = call.deadline / self.patience.haste;
+        let method = call.method.clone();
         let result = match tokio::time::timeout(deadline, self.exchange(call)).await {
             Ok(result) => result,
             Err(_) => {
+                self.counts.request(&method, 0);
                 let message = format!("{attempt}: no answer within {} s", deadline.as_secs());
                 Err(Refusal::new(RefusalKind::Timeout, message))
             }
@@ -95,7 +109,7 @@ impl Inner {
             Form::Metadata => METADATA_FORM,
             Form::MetadataList => METADATA_LIST_FORM,
         };
-        let request = Request::builder().method(method).uri(path).header("Accept", accept);
+        let request = Request::builder().method(method.clone()).uri(path).header("Accept", accept);
         let request = match body {
             Some((value, content_type)) => {
                 request.header("Content-Type", content_type).body(Body::from(value.to_string().into_bytes()))
@@ -104,9 +118,11 @@ impl Inner {
         };
         let request = request.map_err(|error| broken(&format!("the request cannot be built: {error}")))?;
         let answer = self.client().send(request).await.map_err(|error| {
+            self.counts.request(&method, 0);
             Refusal::new(RefusalKind::Unreachable, format!("{attempt}: {}", crate::base::chain(&error)))
         })?;
         let code = answer.status().as_u16();
+        self.counts.request(&method, code);
         // A date, or a number that no wait could be, says no more than that the server is busy.
         let asked = answer.headers().get("Retry-After").and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
         let bytes = answer.into_body().collect_bytes().await.map_err(|error| {

@@ -3,12 +3,20 @@
 //! Not here: what kinds mean (`schema`).
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::call::{Call, DISCOVERY_DEADLINE};
+use super::call::{Call, DISCOVERY_DEADLINE, Form};
 use super::{Inner, Kind, locked};
+use crate::health;
+use crate::model::ObjectId;
 use crate::target::{Refusal, RefusalKind};
+
+/// Group of definitions of kinds.
+const DEFINITIONS: &str = "apiextensions.k8s.io";
+/// How long what a definition says is taken for true: it changes with a new version of its operator.
+const DEFINITION_LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// What is known of kinds, by `apiVersion` and kind.
 pub(super) type Kinds = BTreeMap<String, BTreeMap<String, Path>>;
@@ -35,6 +43,19 @@ impl Inner {
     /// Returns the path of all objects of a kind, in every namespace.
     pub(super) async fn list_path(&self, kind: &Kind) -> Result<String, Refusal> {
         Ok(collection(kind, &self.kind_path(kind).await?, ""))
+    }
+
+    /// Returns whether the definition of a kind says that its controller tells of its objects. A kind of another server has none.
+    pub(super) async fn declares_status(&self, kind: &Kind) -> Result<bool, Refusal> {
+        if let Some((known, _)) = locked(&self.spoken).get(kind).filter(|(_, at)| at.elapsed() < DEFINITION_LIMIT) {
+            return Ok(*known);
+        }
+        let plural = self.kind_path(kind).await?.plural;
+        let id = ObjectId::new(DEFINITIONS, "CustomResourceDefinition", "", &format!("{plural}.{}", kind.group));
+        let definition = self.read(&id, &format!("{DEFINITIONS}/v1"), Form::Full).await?;
+        let declares = definition.is_some_and(|it| health::declares_status(&it, &kind.version));
+        locked(&self.spoken).insert(kind.clone(), (declares, Instant::now()));
+        Ok(declares)
     }
 
     async fn kind_path(&self, kind: &Kind) -> Result<Path, Refusal> {

@@ -49,6 +49,12 @@ impl Limit {
         Some(Place { limit: self, permit: Some(self.places.acquire().await.ok()?) })
     }
 
+    /// Returns how many places there are and how many are taken.
+    pub(super) fn level(&self) -> (usize, usize) {
+        let state = locked(&self.state);
+        (state.limit, (state.limit + state.owed).saturating_sub(self.places.available_permits()))
+    }
+
     /// Takes in how a write was taken. A window halves the limit at most once.
     pub(super) fn note(&self, taken: Taken) {
         let mut state = locked(&self.state);

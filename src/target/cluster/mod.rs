@@ -10,12 +10,16 @@ mod apply_set;
 mod cache;
 mod call;
 mod contents;
+mod counts;
 mod discovery;
+mod endpoints;
 mod free;
 mod jobs;
 mod limit;
 mod logs;
 mod patience;
+mod source;
+mod volume;
 mod watch;
 mod write;
 
@@ -27,8 +31,8 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Reachability,
-    Refusal, Target, TargetEvent, WatchState, Written,
+    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, PatchRequest,
+    Reachability, Refusal, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest, WatchState, Written,
 };
 use crate::base::Timestamp;
 use crate::model::{HealthRule, InstanceId, Object, ObjectId, OwnEntry};
@@ -53,13 +57,18 @@ struct Inner {
     instance: InstanceId,
     control_namespace: String,
     kinds: Mutex<discovery::Kinds>,
+    /// What the definitions of kinds say of a status, and when they were read.
+    spoken: Mutex<BTreeMap<Kind, (bool, std::time::Instant)>>,
     cache: Mutex<Cache>,
     news: Notify,
     synced: Notify,
     judged_anew: Notify,
     writes: Limit,
+    counts: counts::Counts,
     reads: Semaphore,
     parent: apply_set::Parent,
+    /// Secrets that apps have copies of, as they were read last.
+    sources: Mutex<source::Sources>,
     /// The Jobs that have run, once they were read.
     jobs: tokio::sync::Mutex<Option<BTreeMap<String, String>>>,
     reachability: Mutex<Reachability>,
@@ -88,13 +97,16 @@ impl Cluster {
             instance: instance.clone(),
             control_namespace: control_namespace.to_owned(),
             kinds: Mutex::default(),
+            spoken: Mutex::default(),
             cache: Mutex::default(),
             news: Notify::new(),
             synced: Notify::new(),
             judged_anew: Notify::new(),
             writes: Limit::default(),
+            counts: counts::Counts::default(),
             reads: Semaphore::new(READ_LIMIT),
             parent: apply_set::Parent::default(),
+            sources: Mutex::default(),
             jobs: tokio::sync::Mutex::default(),
             reachability: Mutex::new(Reachability::Reachable),
             clock,
@@ -151,6 +163,10 @@ impl Target for Cluster {
         Box::pin(self.inner.try_create(request))
     }
 
+    fn patch<'a>(&'a self, request: &'a PatchRequest) -> Answer<'a, ()> {
+        Box::pin(self.inner.patch(request))
+    }
+
     fn delete<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, Deletion> {
         Box::pin(self.inner.delete(request))
     }
@@ -163,20 +179,36 @@ impl Target for Cluster {
         Box::pin(self.inner.free(request))
     }
 
+    fn change_volume<'a>(&'a self, request: &'a VolumeRequest) -> Answer<'a, ()> {
+        Box::pin(self.inner.change_volume(request))
+    }
+
+    fn bring_back<'a>(&'a self, claim: &'a Object) -> Answer<'a, ()> {
+        Box::pin(self.inner.bring_back(claim))
+    }
+
     fn get<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>> {
+        self.inner.counts.read("object");
         Box::pin(self.inner.read(id, api_version, call::Form::Full))
     }
 
     fn metadata<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>> {
+        self.inner.counts.read("metadata");
         Box::pin(self.inner.read(id, api_version, call::Form::Metadata))
     }
 
     fn contents<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>> {
+        self.inner.counts.read("contents");
         Box::pin(self.inner.contents(namespace))
     }
 
     fn pods<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>> {
+        self.inner.counts.read("pods");
         Box::pin(self.inner.pods(namespace))
+    }
+
+    fn declares_status<'a>(&'a self, kind: &'a Kind) -> Answer<'a, bool> {
+        Box::pin(self.inner.declares_status(kind))
     }
 
     fn log<'a>(&'a self, request: &'a LogRequest) -> Answer<'a, LogLines> {
@@ -191,6 +223,14 @@ impl Target for Cluster {
 
     fn watch<'a>(&'a self, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
         Box::pin(watch::open(&self.inner, kinds))
+    }
+
+    fn follow<'a>(&'a self, app: &'a str, sources: &'a BTreeSet<ObjectId>) -> Answer<'a, ()> {
+        Box::pin(watch::follow(&self.inner, app, sources))
+    }
+
+    fn source<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<SourceSecret>> {
+        Box::pin(self.inner.source(id))
     }
 
     fn grow_apply_set<'a>(&'a self, kinds: &'a BTreeSet<Kind>, namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
@@ -244,6 +284,10 @@ impl Target for Cluster {
                 notified.await;
             }
         })
+    }
+
+    fn counted(&self) -> TargetCounts {
+        self.inner.counted()
     }
 
     fn reachability(&self) -> Reachability {

@@ -1,4 +1,4 @@
-//! One watch per kind in use, for the objects that carry our instance label.
+//! One watch per kind in use, for the objects that carry our instance label; and one for each Secret that apps have copies of.
 //!
 //! A watch begins with its list in the same stream; where a server cannot do that, a list goes before it. Kinds with a health rule come in
 //! full form, all others as metadata; Secrets and ConfigMaps are never read. Bookmarks keep the version from which a closed stream goes on;
@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::cache::decode;
 use super::call::{Call, Form, METADATA_FORM};
+use super::source::Version;
 use super::{Inner, Kind, patience};
 use crate::health;
 use crate::model::{Object, ObjectId};
@@ -42,22 +43,11 @@ const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
 pub(super) async fn open(inner: &Arc<Inner>, kinds: &BTreeSet<Kind>) -> Result<(), Refusal> {
     for kind in kinds {
         if inner.cache().open(kind) {
-            tokio::spawn(keep_open(Arc::downgrade(inner), kind.clone(), inner.stop.clone()));
+            tokio::spawn(keep_open(Arc::downgrade(inner), (kind.clone(), Scope::Ours), inner.stop.clone()));
         }
     }
-    let settled = async {
-        loop {
-            let notified = inner.synced.notified();
-            tokio::pin!(notified);
-            // Registered before the look, so that a list which ends in between is not missed.
-            notified.as_mut().enable();
-            if kinds.iter().all(|kind| inner.cache().settled(&kind.group, &kind.kind)) {
-                return;
-            }
-            notified.await;
-        }
-    };
-    tokio::time::timeout(OPEN_DEADLINE, settled).await.map_err(|_| {
+    let settled = || kinds.iter().all(|kind| inner.cache().settled(&kind.group, &kind.kind));
+    wait_until(inner, settled).await.map_err(|_| {
         let kinds: Vec<&str> = kinds
             .iter()
             .filter(|kind| !inner.cache().settled(&kind.group, &kind.kind))
@@ -69,11 +59,50 @@ pub(super) async fn open(inner: &Arc<Inner>, kinds: &BTreeSet<Kind>) -> Result<(
     })
 }
 
-/// Keeps the watch of a kind open until the cluster is dropped.
-async fn keep_open(cluster: Weak<Inner>, kind: Kind, stop: tokio_util::sync::CancellationToken) {
+/// Opens the watches of the Secrets that an app has copies of and waits until the first lists are in, or a watch does not open.
+pub(super) async fn follow(inner: &Arc<Inner>, app: &str, sources: &BTreeSet<ObjectId>) -> Result<(), Refusal> {
+    let new = inner.cache().followed.follow(app, sources);
+    for id in new {
+        let watched = (Kind::of(&id, "v1"), Scope::One(id));
+        tokio::spawn(keep_open(Arc::downgrade(inner), watched, inner.stop.clone()));
+    }
+    let settled = || sources.iter().all(|id| inner.cache().followed.is_settled(id));
+    // Where it is not known in time they are read one by one.
+    let _ = wait_until(inner, settled).await;
+    Ok(())
+}
+
+/// Waits until lists that are on their way have brought this about, or until a deadline.
+async fn wait_until(inner: &Inner, holds: impl Fn() -> bool) -> Result<(), tokio::time::error::Elapsed> {
+    let met = async {
+        loop {
+            let notified = inner.synced.notified();
+            tokio::pin!(notified);
+            // Registered before the look, so that a list which ends in between is not missed.
+            notified.as_mut().enable();
+            if holds() {
+                return;
+            }
+            notified.await;
+        }
+    };
+    tokio::time::timeout(OPEN_DEADLINE, met).await
+}
+
+/// What a watch is about.
+enum Scope {
+    /// The objects of a kind that carry our instance label.
+    Ours,
+    /// One object, whoever owns it.
+    One(ObjectId),
+}
+
+/// Keeps a watch open until the cluster is dropped.
+async fn keep_open(cluster: Weak<Inner>, (kind, scope): (Kind, Scope), stop: tokio_util::sync::CancellationToken) {
     let mut state = Stream {
         judged: 0,
         kind,
+        scope,
         version: None,
         listed: BTreeSet::new(),
         list_first: false,
@@ -123,6 +152,7 @@ impl Step {
 /// One watch and where it stands.
 struct Stream {
     kind: Kind,
+    scope: Scope,
     version: Option<String>,
     listed: BTreeSet<ObjectId>,
     list_first: bool,
@@ -135,13 +165,19 @@ struct Stream {
 impl Stream {
     /// Follows one stream to its end and notes what that says of the cluster.
     async fn run(&mut self, inner: &Inner) {
-        let Err(refusal) = self.attempt(inner).await else { return };
+        let ended = self.attempt(inner).await;
+        inner.counts.restart(&self.kind.kind, ended.as_ref().copied());
+        let Err(refusal) = ended else { return };
+        if let Scope::One(id) = &self.scope {
+            inner.cache().followed.fail(id);
+            inner.synced.notify_waiters();
+        }
         match refusal.kind {
-            RefusalKind::UnknownKind | RefusalKind::NotFound => {
+            RefusalKind::UnknownKind | RefusalKind::NotFound if self.is_ours() => {
                 inner.cache().unknown(&self.kind.group, &self.kind.kind);
                 inner.synced.notify_waiters();
             }
-            RefusalKind::Forbidden | RefusalKind::Unserved => {
+            RefusalKind::Forbidden | RefusalKind::Unserved if self.is_ours() => {
                 let new = inner.cache().refused(&self.kind.group, &self.kind.kind);
                 inner.synced.notify_waiters();
                 if new {
@@ -158,7 +194,15 @@ impl Stream {
 
     /// Opens the stream and reads it to its end.
     async fn attempt(&mut self, inner: &Inner) -> Result<(), Refusal> {
-        let path = inner.list_path(&self.kind).await?;
+        let wanted = inner.cache().version_of(&self.kind.group, &self.kind.kind);
+        if let Some(version) = wanted.filter(|version| *version != self.kind.version) {
+            self.kind.version = version;
+            self.version = None;
+        }
+        let path = match &self.scope {
+            Scope::Ours => inner.list_path(&self.kind).await?,
+            Scope::One(id) => inner.collection_path(&self.kind, &id.namespace).await?,
+        };
         let judged = inner.cache().judged(&self.kind.group, &self.kind.kind);
         if self.judged != judged || self.listed_at.elapsed() >= inner.patience.relist_of(&self.kind.kind) {
             self.version = None;
@@ -185,14 +229,13 @@ impl Stream {
     }
 
     async fn connect(&self, inner: &Inner, path: &str) -> Result<impl AsyncBufRead + use<>, Refusal> {
-        let selector = selector(inner);
+        let selector = self.selector(inner);
         let from = match &self.version {
             Some(version) => format!("resourceVersion={version}"),
             None => "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
         };
         let seconds = inner.patience.stream.as_secs();
-        let uri =
-            format!("{path}?watch=1&{from}&allowWatchBookmarks=true&timeoutSeconds={seconds}&labelSelector={selector}");
+        let uri = format!("{path}?watch=1&{from}&allowWatchBookmarks=true&timeoutSeconds={seconds}&{selector}");
         let attempt = format!("watch {}", self.kind.kind);
         let request = Request::builder().uri(uri).header("Accept", self.accept(inner)).body(Vec::new());
         let request = request.map_err(|error| Refusal::new(RefusalKind::Server, format!("{attempt}: {error}")))?;
@@ -218,7 +261,21 @@ impl Stream {
         }
     }
 
+    fn is_ours(&self) -> bool {
+        matches!(self.scope, Scope::Ours)
+    }
+
+    fn selector(&self, inner: &Inner) -> String {
+        match &self.scope {
+            Scope::Ours => format!("labelSelector=rewild.dev%2Finstance%3D{}", inner.instance),
+            Scope::One(id) => format!("fieldSelector=metadata.name%3D{}", id.name),
+        }
+    }
+
     fn form(&self, inner: &Inner) -> Form {
+        if !self.is_ours() {
+            return Form::Metadata;
+        }
         let rules = inner.cache().rules();
         if health::has_rule(&self.kind.group, &self.kind.kind, &rules) { Form::Full } else { Form::Metadata }
     }
@@ -229,8 +286,10 @@ impl Stream {
         let mut frame: Value = serde_json::from_str(line).map_err(|_| broken())?;
         let object =
             Object::from_value(frame.get_mut("object").map(Value::take).unwrap_or(Value::Null)).ok_or_else(broken)?;
-        let (group, kind) = (self.kind.group.clone(), self.kind.kind.clone());
-        inner.cache().heard(&group, &kind);
+        match &self.scope {
+            Scope::Ours => inner.cache().heard(&self.kind.group, &self.kind.kind),
+            Scope::One(id) => inner.cache().followed.hear(id),
+        }
         match frame.get("type").and_then(Value::as_str).unwrap_or("") {
             "BOOKMARK" => {
                 // Told a second time, the end is that of no list: one that held nothing would take everything away.
@@ -255,20 +314,44 @@ impl Stream {
                 } else {
                     self.listed.insert(id.clone());
                 }
-                let rules = inner.cache().rules();
-                let live = (word != "DELETED").then(|| decode(&id, &object, &rules));
-                if inner.cache().event(&id, live) {
-                    inner.news.notify_one();
-                }
+                self.take_in(inner, &id, (word != "DELETED").then_some(&object));
             }
         }
         Ok(true)
     }
 
+    /// Takes in an object as it is now, or that it is gone.
+    fn take_in(&self, inner: &Inner, id: &ObjectId, object: Option<&Object>) {
+        let is_news = match &self.scope {
+            Scope::Ours => {
+                let rules = inner.cache().rules();
+                inner.cache().event(id, object.map(|object| decode(id, object, &rules)))
+            }
+            Scope::One(_) => {
+                let mut cache = inner.cache();
+                let apps = cache.followed.event(id, object.map(Version::of));
+                cache.tell_source(apps)
+            }
+        };
+        if is_news {
+            inner.news.notify_one();
+        }
+    }
+
     fn end_of_list(&mut self, inner: &Inner) {
         let listed = std::mem::take(&mut self.listed);
         self.listed_at = Instant::now();
-        inner.cache().synced(&self.kind.group, &self.kind.kind, &listed);
+        match &self.scope {
+            Scope::Ours => {
+                let missed = inner.cache().synced(&self.kind.group, &self.kind.kind, &listed);
+                inner.counts.missed(missed);
+            }
+            Scope::One(id) => {
+                let mut cache = inner.cache();
+                let apps = cache.followed.synced(id, &listed);
+                cache.tell_source(apps);
+            }
+        }
         inner.synced.notify_waiters();
         inner.news.notify_one();
     }
@@ -277,7 +360,7 @@ impl Stream {
     async fn list(&mut self, inner: &Inner, path: &str) -> Result<(), Refusal> {
         let mut next = String::new();
         for _ in 0..MAX_PAGES {
-            let page = format!("{path}?limit={PAGE_SIZE}&labelSelector={}{next}", selector(inner));
+            let page = format!("{path}?limit={PAGE_SIZE}&{}{next}", self.selector(inner));
             let form = match self.form(inner) {
                 Form::Full => Form::Full,
                 Form::Metadata | Form::MetadataList => Form::MetadataList,
@@ -288,8 +371,7 @@ impl Stream {
                 let Some(object) = Object::from_value(item.clone()) else { continue };
                 let id = self.id(&object);
                 self.listed.insert(id.clone());
-                let rules = inner.cache().rules();
-                inner.cache().event(&id, Some(decode(&id, &object, &rules)));
+                self.take_in(inner, &id, Some(&object));
             }
             let metadata = |key: &str| {
                 list.get("metadata").and_then(|m| m.get(key)).and_then(Value::as_str).unwrap_or("").to_owned()
@@ -309,10 +391,6 @@ impl Stream {
     fn id(&self, object: &Object) -> ObjectId {
         ObjectId::new(&self.kind.group, &self.kind.kind, object.namespace(), object.name())
     }
-}
-
-fn selector(inner: &Inner) -> String {
-    format!("rewild.dev%2Finstance%3D{}", inner.instance)
 }
 
 fn version_of(object: &Object) -> Option<String> {

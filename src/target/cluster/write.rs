@@ -7,12 +7,12 @@ use std::future::Future;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::call::{Call, DELETE_DEADLINE, Form, GET_DEADLINE, WRITE_DEADLINE, quoting};
+use super::call::{Call, DELETE_DEADLINE, Form, GET_DEADLINE, quoting};
 use super::limit::Taken;
 use super::{Inner, Kind};
 use crate::model::{MANAGER, Object, Observed, OwnEntry};
 use crate::target::{
-    ApplyRequest, DeleteRequest, Deletion, Dependents, Mode, Ownership, Refusal, RefusalKind, Written,
+    ApplyRequest, DeleteRequest, Deletion, Dependents, Mode, Ownership, PatchRequest, Refusal, RefusalKind, Written,
 };
 
 /// How often an object that changes between our read and our delete is read again.
@@ -44,6 +44,7 @@ impl Inner {
         }
         if *mode == Mode::DryRun {
             path.push_str("&dryRun=All");
+            self.counts.dry_run("compare");
         }
         let _place = self.writes.place().await;
         // Looked up before the request: the watch may bring the result of this write earlier than the answer comes.
@@ -52,15 +53,8 @@ impl Inner {
             self.cache().begin_write(id);
         }
         let send = || {
-            self.call(Call {
-                attempt: format!("apply {id}"),
-                method: Method::PATCH,
-                path: path.clone(),
-                body: Some((body, "application/apply-patch+yaml")),
-                form: Form::Full,
-                quoting: quoting(id),
-                deadline: WRITE_DEADLINE,
-            })
+            let request = (Method::PATCH, path.clone());
+            self.call(Call::write((format!("apply {id}"), id), request, (body, "application/apply-patch+yaml")))
         };
         let mut written = self.insist(send).await.and_then(|(code, value)| written(code, value, hash, id));
         if let Ok(written) = &mut written {
@@ -72,7 +66,10 @@ impl Inner {
                 self.news.notify_one();
             }
         }
-        written
+        match written {
+            Ok(written) => Ok(written),
+            Err(refusal) => Err(self.with_endpoints(refusal).await),
+        }
     }
 
     /// Asks the server whether it would take a new object like this one. Under its own name it would only answer that the object is there.
@@ -85,17 +82,21 @@ impl Inner {
             metadata.shift_remove("uid");
             metadata.insert("generateName".to_owned(), Value::from(format!("{}-", id.name)));
         }
+        self.counts.dry_run("recreate");
         let _place = self.writes.place().await;
-        let call = Call {
-            attempt: format!("try a new {id}"),
-            method: Method::POST,
-            path: format!("{path}?dryRun=All&fieldManager={MANAGER}&fieldValidation=Strict"),
-            body: Some((&body, "application/json")),
-            form: Form::Full,
-            quoting: quoting(id),
-            deadline: WRITE_DEADLINE,
-        };
+        let request = (Method::POST, format!("{path}?dryRun=All&fieldManager={MANAGER}&fieldValidation=Strict"));
+        let call = Call::write((format!("try a new {id}"), id), request, (&body, "application/json"));
         self.call(call).await.map(|_| ())
+    }
+
+    /// Sends a JSON patch under our name; not again where its answer is lost, because its steps are about one version.
+    pub(super) async fn patch(&self, request: &PatchRequest) -> Result<(), Refusal> {
+        let PatchRequest { id, api_version, steps } = request;
+        let path = self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await?;
+        let _place = self.writes.place().await;
+        let request = (Method::PATCH, format!("{path}?fieldManager={MANAGER}"));
+        let call = Call::write((format!("change {id}"), id), request, (steps, "application/json-patch+json"));
+        self.call(Call { form: Form::Metadata, ..call }).await.map(|_| ())
     }
 
     /// Deletes an object that is still the one we mean: read, compare uid and labels, delete with both as preconditions.
@@ -206,16 +207,9 @@ impl Inner {
             "managedFields": entries,
         }});
         let _place = self.writes.place().await;
-        self.call(Call {
-            attempt: format!("release {id}"),
-            method: Method::PATCH,
-            path: format!("{path}?fieldManager=wild-released"),
-            body: Some((&body, "application/merge-patch+json")),
-            form: Form::Full,
-            quoting: quoting(id),
-            deadline: WRITE_DEADLINE,
-        })
-        .await?;
+        let request = (Method::PATCH, format!("{path}?fieldManager=wild-released"));
+        let body = (&body, "application/merge-patch+json");
+        self.call(Call::write((format!("release {id}"), id), request, body)).await?;
         self.cache().forget(id);
         Ok(())
     }

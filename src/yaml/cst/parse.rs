@@ -156,7 +156,7 @@ impl Growth<'_> {
             Event::Scalar(text, style, _, tag) => {
                 let written = self.written(text.into_owned(), style, start..end);
                 if self.awaits_key() {
-                    self.key(written);
+                    self.key(written, tag.as_deref());
                 } else {
                     let node = self.scalar(written, tag.as_deref());
                     self.leaf(node);
@@ -228,7 +228,8 @@ impl Growth<'_> {
         self.open.last().is_some_and(|open| open.key.is_none() && self.cst.node(open.id).kind != Kind::Seq)
     }
 
-    fn key(&mut self, written: Written) {
+    /// Takes a key. One with a tag is none that an entry can be told by.
+    fn key(&mut self, written: Written, tag: Option<&Tag>) {
         let Written { text, style, mut span, is_hidden: _ } = written;
         // A key that is not there may be told behind the indentation of the line behind it.
         let line = line_start(self.source.masked, span.start);
@@ -237,7 +238,7 @@ impl Growth<'_> {
         }
         if let Some(open) = self.open.last_mut() {
             open.from = open.from.max(span.end);
-            open.key = Some(Key { text, span, is_simple: style != Style::BlockText });
+            open.key = Some(Key { text, span, is_simple: style != Style::BlockText && tag.is_none() });
         }
     }
 
@@ -300,10 +301,11 @@ impl Growth<'_> {
         let cst = &mut self.cst;
         let hashes: Vec<Digest> = cst.node(open.id).children.iter().map(|child| cst.node(child.value).hash).collect();
         let Some(node) = cst.nodes.get_mut(open.id) else { return };
-        let end = if node.style == Style::Flow { end } else { last };
-        node.span.end = end.max(node.span.start);
         let bracket = text.get(node.span.start..).and_then(|rest| rest.chars().next());
         let odd = node.style == Style::Flow && !matches!(bracket, Some('{' | '['));
+        // Without a bracket it ends where its value does; the parser says where the next thing begins.
+        let end = if node.style == Style::Flow && !odd { end } else { last };
+        node.span.end = end.max(node.span.start);
         if odd || !matches!(open.tag.strip_prefix(CORE), Some("map" | "seq")) && !open.tag.is_empty() {
             node.kind = Kind::Opaque;
         }

@@ -142,6 +142,13 @@ fn keys_that_are_no_simple_texts_make_their_map_one_value() {
 }
 
 #[test]
+fn a_pair_without_braces_ends_with_its_value() {
+    let hash = |text: &str| parse(text).at(&["a"]).unwrap().hash;
+    assert_eq!(hash("a: [x, k:]\n"), hash("a: [x, k: ]\n"));
+    assert_eq!(hash("a: [k: v, x]\n"), hash("a: [k: v # c\n  , x]\n"));
+}
+
+#[test]
 fn a_document_of_comments_has_no_root() {
     assert_eq!(parse("# nothing\n---\n").root(), None);
     assert_eq!(split("# nothing\n---\n").len(), 2);

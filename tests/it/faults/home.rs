@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rewild::base::Timestamp;
 use rewild::git::{self, Layout, NewCommit, Repository};
-use rewild::model::{AppState, Author, InstanceId, OperationState};
+use rewild::model::{AppName, AppState, Author, InstanceId, OperationState};
 use rewild::package;
 use rewild::store::Store;
 use serde_json::Value;
@@ -53,6 +53,8 @@ pub(crate) struct Glance {
     /// The branch on which an update waits.
     waiting: bool,
     apps: BTreeMap<String, String>,
+    /// Volumes that outlive their claims.
+    held: usize,
 }
 
 impl Glance {
@@ -123,6 +125,26 @@ pub(crate) const LIFE: [Step; 11] = [
         name: "delete with data",
         deed: Deed::Run("app delete quickcache --delete-data --yes --no-wait", 0),
         done: |now| now.state("quickcache").is_none() && !now.apps.contains_key("quickcache"),
+    },
+];
+
+/// An app goes with its data, is called back, and goes for good.
+pub(crate) const CALLED_BACK: [Step; 4] = [
+    Step {
+        name: "add and deploy",
+        deed: Deed::Run("app add stonedb --version 15.4 --deploy --no-wait", 0),
+        done: |now| now.runs("stonedb"),
+    },
+    Step {
+        name: "delete with data",
+        deed: Deed::Run("app delete stonedb --delete-data --yes --no-wait", 0),
+        done: |now| now.state("stonedb").is_none() && !now.apps.contains_key("stonedb") && now.held == 1,
+    },
+    Step { name: "undo", deed: Deed::Run("undo", 0), done: |now| now.runs("stonedb") && now.held == 0 },
+    Step {
+        name: "delete at once",
+        deed: Deed::Run("app delete stonedb --delete-data --force --yes --no-wait", 0),
+        done: |now| now.state("stonedb").is_none() && !now.apps.contains_key("stonedb") && now.held == 0,
     },
 ];
 
@@ -274,6 +296,7 @@ impl<C: Cluster> Home<C> {
                 .list_directories(&self.repository.head("main").await.unwrap().unwrap(), "apps")
                 .await
                 .unwrap(),
+            held: self.store.held_volumes(&self.id, &AppName::parse("stonedb").unwrap()).await.unwrap().len(),
         }
     }
 

@@ -15,7 +15,7 @@ use rewild::sandbox::{self, Controller, Sandbox};
 use serde_json::Value;
 
 use chaos::Halting;
-use home::{Cluster, LIFE};
+use home::{CALLED_BACK, Cluster, LIFE};
 use life::{Fault, Hits, Lives, compare};
 
 /// Lives that are lived side by side.
@@ -97,6 +97,19 @@ async fn a_daemon_killed_after_any_write_to_the_cluster_ends_where_an_undisturbe
     for (fault, hits) in compare(lives, sandbox).await {
         // The app has six objects, so there is no seventh write, and the sixth was not the last by chance.
         assert_eq!(hits.contains("add and deploy"), fault.arrival <= 6, "write {}: {hits:?}", fault.arrival);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_comes_back_however_often_the_daemon_is_killed_on_the_way() {
+    let kept = (1..=4).map(|arrival| Fault { arrival, ..once("kept") });
+    let written = (1..=4).map(|arrival| Fault { arrival, ..once("written") });
+    let others = ["commit", "observe", "apply", "record"].map(once);
+    let faults: Vec<Fault> = kept.chain(written).chain(others).collect();
+    let lives = Lives { life: &CALLED_BACK, layout: Layout::Bare, faults: &faults, width: WIDTH };
+    for (fault, hits) in compare(lives, sandbox).await {
+        let wanted: &[&str] = if fault.point == "kept" { &["delete with data"] } else { &["delete with data", "undo"] };
+        assert_hit(fault, &hits, wanted);
     }
 }
 

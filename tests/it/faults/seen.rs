@@ -102,7 +102,10 @@ fn refs<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
         };
         seen.facts.insert(format!("ref {name}"), files);
         if !of_notes {
-            seen.facts.insert(format!("history of {name}"), run(&["log", "--first-parent", "--format=%s (%an)", name]));
+            let log = run(&["log", "--first-parent", "--format=%s (%an)", name]);
+            // A commit that an app goes back to is another one in every life.
+            let lines = log.lines().map(|line| line.split_once(": to ").map_or(line, |(what, _)| what));
+            seen.facts.insert(format!("history of {name}"), lines.collect::<Vec<_>>().join("\n"));
         }
     }
     if !home.repository.is_bare() {
@@ -140,6 +143,20 @@ async fn objects<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
             seen.facts.insert(name, format!("{:#}", normal(item.clone(), is_keyed)));
         }
     }
+    // Whose volumes there are and what becomes of them; their names are those of incarnations.
+    let volumes = home.cluster.read("/api/v1/persistentvolumes").await.unwrap();
+    let said = |volume: &Value| {
+        let (spec, status) = (&volume["spec"], &volume["status"]);
+        let of = |value: &Value| value.as_str().unwrap_or("").to_owned();
+        let (claim, policy) = (&spec["claimRef"], &spec["persistentVolumeReclaimPolicy"]);
+        format!("{}/{} {} {}", of(&claim["namespace"]), of(&claim["name"]), of(policy), of(&status["phase"]))
+    };
+    let mut volumes: Vec<String> = volumes["items"].as_array().unwrap().iter().map(said).collect();
+    // On its way out.
+    volumes.retain(|volume| !volume.ends_with(" Delete Released") && !volume.ends_with(" Delete Failed"));
+    volumes.retain(|volume| namespaces().any(|namespace| volume.starts_with(&format!("{namespace}/"))));
+    volumes.sort();
+    seen.facts.insert("volumes".to_owned(), volumes.join("\n"));
     let inventories = home.store.inventories(&home.id).await.unwrap();
     let known: BTreeSet<String> = inventories
         .iter()
@@ -150,6 +167,11 @@ async fn objects<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
         |from: &BTreeSet<String>, to: &BTreeSet<String>| from.difference(to).cloned().collect::<Vec<_>>().join(", ");
     seen.facts.insert("labelled and not in the inventory".to_owned(), both(&labelled, &known));
     seen.facts.insert("in the inventory and not labelled".to_owned(), both(&known, &labelled));
+}
+
+/// Returns the namespaces of the apps that are lived with.
+fn namespaces() -> impl Iterator<Item = &'static str> {
+    ["quickcache", "stonedb"].into_iter()
 }
 
 fn plural(kind: &str) -> String {

@@ -116,7 +116,7 @@ async fn a_conflict_in_one_waits_while_the_other_merges_and_each_rolls_back_alon
     assert!(!kept.is_empty() && kept.lines().all(|path| path.starts_with("clusters/home/stonedb/")), "{kept}");
 
     let untouched = home.untouched(STONEDB).await;
-    cabin.done(Request::Rollback { app: app("stonedb"), to: before, reason: String::new() }).await;
+    cabin.done(Request::Rollback { app: app("stonedb"), to: before, reason: String::new(), undoes: None }).await;
     cabin.healthy("stonedb").await;
     let text = cabin.file(SET).await.unwrap();
     assert!(text.contains("cpu: 150m") && text.contains("server:15.4"), "{text}");

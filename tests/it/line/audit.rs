@@ -37,7 +37,7 @@ async fn set_percent(world: &World, percent: u8) {
 
 /// Lets an hour go by and the daemon look at its clock.
 async fn hour(world: &World) {
-    step(HOUR);
+    step::<0>(HOUR);
     world.look_again("hand").await;
 }
 
@@ -59,7 +59,7 @@ async fn shares_and_corrections() {
         ("apps/hand/kept.yaml", Some("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\ndata: {a: b}\n")),
         ("apps/hand/other.yaml", Some("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {a: b}\n")),
     ];
-    world.restart_stepped().await;
+    world.restart_stepped::<0>().await;
     world.push("by hand", &files).await;
     world.healthy("hand").await;
     assert_eq!(records(&world).await.len(), OBJECTS);
@@ -126,7 +126,7 @@ async fn reports() {
         ("apps/hand/kustomization.yaml", Some("namespace: hand\nresources: [kept.yaml]\n")),
         ("apps/hand/kept.yaml", Some("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\ndata: {a: b}\n")),
     ];
-    world.restart_stepped().await;
+    world.restart_stepped::<0>().await;
     world.push("by hand", &files).await;
     world.healthy("hand").await;
     world.cluster.alter("configmaps", "hand", "kept", |object| object["data"]["a"] = json!("bent"));

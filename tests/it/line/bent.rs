@@ -170,7 +170,7 @@ async fn a_rolled_back_version_is_held_and_the_next_update_brings_back_what_was_
     let good = world.head().await;
     world.publish("photobox 1.1").await;
     world.done(update("photobox")).await;
-    world.done(Request::Rollback { app: app("photobox"), to: good, reason: "videos".into() }).await;
+    world.done(Request::Rollback { app: app("photobox"), to: good, reason: "videos".into(), undoes: None }).await;
     // The roll-back is a join: git itself would start the next merge from the files that are there.
     assert_eq!(world.git(&["rev-parse", "main^2"]).1, world.git(&["rev-parse", GENERATED]).1);
     let text = world.file("main", SERVER).await.unwrap();

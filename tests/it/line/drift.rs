@@ -11,8 +11,7 @@ const STONEDB: &str = "/apis/apps/v1/namespaces/stonedb/statefulsets/stonedb";
 #[tokio::test(flavor = "multi_thread")]
 async fn reported_drift_is_shown_and_not_healed_until_somebody_asks() {
     let world = World::start(&["stonedb 15.5"]).await;
-    let text = world.file("main", ".wild/config.yaml").await.unwrap();
-    world.push("report drift", &[(".wild/config.yaml", Some(&format!("{text}drift: report\n")))]).await;
+    world.set("drift: report\n").await;
     installed(&world, &["stonedb"]).await;
     world.patch(STONEDB, json!({"spec": {"replicas": 3}})).await;
     world
@@ -42,8 +41,7 @@ async fn reported_drift_is_shown_and_not_healed_until_somebody_asks() {
 #[tokio::test(flavor = "multi_thread")]
 async fn drift_that_a_person_leaves_to_others_is_drift_no_more() {
     let world = World::start(&["stonedb 15.5"]).await;
-    let text = world.file("main", ".wild/config.yaml").await.unwrap();
-    world.push("report drift", &[(".wild/config.yaml", Some(&format!("{text}drift: report\n")))]).await;
+    world.set("drift: report\n").await;
     installed(&world, &["stonedb"]).await;
     world.patch(STONEDB, json!({"spec": {"replicas": 3}})).await;
     world
@@ -77,8 +75,7 @@ async fn drift_that_a_person_leaves_to_others_is_drift_no_more() {
 #[tokio::test(flavor = "multi_thread")]
 async fn drift_that_a_person_adopts_is_what_git_says_from_then_on() {
     let world = World::start(&["stonedb 15.5"]).await;
-    let text = world.file("main", ".wild/config.yaml").await.unwrap();
-    world.push("report drift", &[(".wild/config.yaml", Some(&format!("{text}drift: report\n")))]).await;
+    world.set("drift: report\n").await;
     installed(&world, &["stonedb"]).await;
     let path = "apps/stonedb/statefulset.yaml";
     let before = world.file("main", path).await.unwrap();

@@ -93,7 +93,7 @@ async fn is_finished_by(way: &str, branch: &str) {
 async fn is_not_asked_again(world: &World, before: rewild::model::CommitId) {
     let kept = world.git(&["ls-tree", "-r", "--name-only", "refs/wild/resolutions", "photobox/"]).1;
     assert_eq!(kept.lines().count(), 1, "{kept}");
-    world.done(Request::Rollback { app: app("photobox"), to: before, reason: String::new() }).await;
+    world.done(Request::Rollback { app: app("photobox"), to: before, reason: String::new(), undoes: None }).await;
     let text = world.file("main", SERVER).await.unwrap();
     assert!(text.contains("cpu: 200m") && text.contains("photobox/server:1.0"), "{text}");
     let id = kept.trim().rsplit('/').next().unwrap();

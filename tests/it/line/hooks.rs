@@ -2,9 +2,11 @@
 //!
 //! Not here: hooks around every deployment (`order.rs`), the same on real controllers (`tests/live/order.rs`).
 
+use rewild::model::Request;
 use rewild::sandbox::Controller;
+use serde_json::json;
 
-use crate::world::World;
+use crate::world::{World, app};
 
 const CONFIG: &str = "/api/v1/namespaces/plain/configmaps/config";
 const NAMESPACE: &str = "/api/v1/namespaces/plain";
@@ -14,7 +16,7 @@ const MOMENTS: [(&str, &str); 4] =
 fn hook(name: &str, moment: &str) -> String {
     format!(
         "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {name}, annotations: {{rewild.dev/hook: {moment}}}}}\nspec:\n  template:\n    spec:\n      \
-         restartPolicy: Never\n      containers:\n      - name: run\n        image: run:1\n"
+         restartPolicy: Never\n      nodeName: node\n      containers:\n      - name: run\n        image: run:1\n"
     )
 }
 
@@ -103,4 +105,25 @@ async fn the_last_hook_runs_when_everything_is_gone_and_holds_the_namespace_over
     assert!(has(&world, "sweep").await && world.get(NAMESPACE).await.is_some());
     world.cluster.start_controller(Controller::Job);
     world.until("everything is gone", async || world.get(NAMESPACE).await.is_none()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_that_failed_shows_what_it_said_last() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    // The pod of the hook is made and never ends, so that its Job ends as the test says.
+    world.cluster.stop_controller(Controller::Pod);
+    push(&world, "1", &[("check", "pre-deploy")]).await;
+    let pods = async || world.get("/api/v1/namespaces/plain/pods?limit=500").await.unwrap_or_default()["items"].clone();
+    world.until("the hook runs", async || pods().await.as_array().is_some_and(|pods| pods.len() == 1)).await;
+    let failed = json!({"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "it failed"});
+    let path = "/apis/batch/v1/namespaces/plain/jobs/check/status";
+    world.patch(path, json!({"status": {"conditions": [failed]}})).await;
+    let state = async || world.state("plain").await.unwrap();
+    world.until("it is told", async || state().await.reason == "HookFailed").await;
+    let said = "run: nothing runs in the sandbox, run:1 counts as running";
+    world.until("what it said is shown", async || state().await.log == [said]).await;
+    assert!(state().await.needs_you.starts_with("Job/check failed"), "{}", state().await.needs_you);
+    let asked = Request::Deploy { app: app("plain"), approve: None, recreate: Vec::new() };
+    let message = world.ask(asked).await.message;
+    assert!(message.contains(&format!("Job/check said last:\n| {said}")), "{message}");
 }

@@ -128,5 +128,7 @@ async fn a_cluster_that_does_not_answer_is_said_and_loses_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pods_follow_their_config() {
-    super::restarts::pods_follow_their_config(&World::start(&["stonedb 15.5"]).await).await;
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    super::restarts::pods_follow_their_config(&world).await;
+    super::restarts::a_lost_key_restarts_nothing(&mut world).await;
 }

@@ -107,3 +107,42 @@ pub(crate) async fn pods_follow_their_config<C: Ground>(world: &World<C>) {
     assert_eq!((generation(world, "eager").await, generation(world, "taken").await), (3, taken + 1));
     assert!(world.state(APP).await.unwrap().drift.is_empty());
 }
+
+/// A key that is lost costs an apply of every object and starts no pod, with the store and without it.
+pub(crate) async fn a_lost_key_restarts_nothing<C: Ground>(world: &mut World<C>) {
+    let names = ["eager", "calm", "taken"];
+    for with_store in [true, false] {
+        let before = states(world, &names).await;
+        let hash = hash_of(world, "taken").await;
+        if with_store {
+            world.restart_without_key().await;
+        } else {
+            world.restart_without_key_and_store().await;
+        }
+        world.until("it was applied with another key", async || hash_of(world, "taken").await != hash).await;
+        world.healthy(APP).await;
+        world.look_again(APP).await;
+        assert_eq!(states(world, &names).await, before, "with its store: {with_store}");
+    }
+    let before = states(world, &["eager", "taken"]).await;
+    push(world, "b", "four", &names).await;
+    let is_new = async || {
+        let now = states(world, &["eager", "taken"]).await;
+        now.iter().zip(&before).all(|((_, now), (_, before))| now.len() == 1 && now != before)
+    };
+    world.until("the pods follow their config again", is_new).await;
+    world.healthy(APP).await;
+}
+
+/// Returns what is wanted of workloads, and their pods.
+async fn states<C: Ground>(world: &World<C>, names: &[&str]) -> Vec<(Value, Vec<String>)> {
+    let mut states = Vec::new();
+    for name in names {
+        states.push((live(world, name).await["spec"].clone(), pods(world, name).await));
+    }
+    states
+}
+
+async fn hash_of<C: Ground>(world: &World<C>, name: &str) -> Value {
+    live(world, name).await["metadata"]["annotations"]["rewild.dev/hash"].clone()
+}

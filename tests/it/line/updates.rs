@@ -164,7 +164,7 @@ async fn a_customisation_is_rolled_back() {
     world.edit("apps/stonedb/statefulset.yaml", "cpu: 100m", "cpu: 250m").await;
     let holds = async |text: &str| world.get(STONEDB).await.unwrap().to_string().contains(text);
     world.until("the customisation is applied", async || holds("250m").await).await;
-    world.done(Request::Rollback { app: app("stonedb"), to, reason: "too much".into() }).await;
+    world.done(Request::Rollback { app: app("stonedb"), to, reason: "too much".into(), undoes: None }).await;
     world.until("it is gone", async || !holds("250m").await).await;
     world.healthy("stonedb").await;
     assert!(!world.file("main", "apps/stonedb/statefulset.yaml").await.unwrap().contains("250m"));

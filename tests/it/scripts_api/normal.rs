@@ -110,7 +110,10 @@ fn hide_version(map: Option<&mut Map<String, Value>>) {
 fn hide(text: String, namespace: &str, versions: &BTreeSet<u64>, names: &[(String, String)]) -> String {
     let mut text = text.replace(namespace, "$ns");
     let mut seen: BTreeMap<&str, String> = BTreeMap::new();
-    for (name, prefix) in names {
+    // What is named after the namespace was replaced with it.
+    let own = |name: &String| name.replace(namespace, "$ns");
+    let names: Vec<(String, String)> = names.iter().map(|(name, prefix)| (own(name), own(prefix))).collect();
+    for (name, prefix) in &names {
         let count = seen.len() + 1;
         let hidden = seen.entry(name).or_insert_with(|| format!("{prefix}<name-{count}>")).clone();
         text = text.replace(name.as_str(), &hidden);

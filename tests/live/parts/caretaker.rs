@@ -57,10 +57,13 @@ async fn follow(api: &Api, path: &str) {
 async fn care(api: &Api, path: &str, object: &Value) {
     let text = |key: &str| object["metadata"][key].as_str().unwrap_or("").to_owned();
     let phase = object["status"]["phase"].as_str().unwrap_or("");
-    if path.ends_with("claims") && phase == "Pending" {
+    // A claim that names its volume gets no other one.
+    let wants = path.ends_with("claims") && phase == "Pending" && object["spec"]["volumeName"].is_null();
+    if wants && !waits_for_pod(api, object).await {
         api.send(Method::POST, "/api/v1/persistentvolumes", Some(&volume(object))).await.ok();
     }
-    if path.ends_with("volumes") && matches!(phase, "Released" | "Failed") && text("deletionTimestamp").is_empty() {
+    let goes = object["spec"]["persistentVolumeReclaimPolicy"] == "Delete" && text("deletionTimestamp").is_empty();
+    if path.ends_with("volumes") && matches!(phase, "Released" | "Failed") && goes {
         api.send(Method::DELETE, &format!("{path}/{}", text("name")), None).await.ok();
     }
     let waits = object["spec"]["type"] == "LoadBalancer" && object["status"]["loadBalancer"]["ingress"].is_null();
@@ -69,6 +72,13 @@ async fn care(api: &Api, path: &str, object: &Value) {
         let status = json!({"status": {"loadBalancer": {"ingress": [{"ip": ADDRESS}]}}});
         api.send(Method::PATCH, &path, Some(&status)).await.ok();
     }
+}
+
+/// Returns whether the class of a claim gives it a volume only when a pod uses it.
+async fn waits_for_pod(api: &Api, claim: &Value) -> bool {
+    let name = claim["spec"]["storageClassName"].as_str().unwrap_or("");
+    let class = api.send(Method::GET, &format!("/apis/storage.k8s.io/v1/storageclasses/{name}"), None).await;
+    class.is_ok_and(|class| class["volumeBindingMode"] == "WaitForFirstConsumer")
 }
 
 /// Returns the volume for a claim.

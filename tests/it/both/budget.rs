@@ -4,7 +4,7 @@
 
 use rewild::model::{OperationState, Request};
 
-use crate::world::{World, app};
+use crate::world::{Ground, World, app};
 
 const APPS: [&str; 5] = ["one", "two", "three", "four", "five"];
 /// Objects of an app, beside its namespace.
@@ -13,7 +13,7 @@ const PARTS: usize = 8;
 const LOST: usize = 5;
 
 /// Pushes all apps, each without its first parts.
-async fn push(world: &World, without: usize) {
+async fn push<C: Ground>(world: &World<C>, without: usize) {
     let part =
         |number: usize| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: part-{number}}}\ndata: {{k: v}}\n");
     let all = (without..PARTS).map(part).collect::<Vec<_>>().join("---\n");
@@ -30,20 +30,23 @@ async fn push(world: &World, without: usize) {
 }
 
 /// Returns how many of its parts an app still has in the cluster.
-async fn left(world: &World, name: &str) -> usize {
+async fn left<C: Ground>(world: &World<C>, name: &str) -> usize {
     let list = world.get(&format!("/api/v1/namespaces/{name}/configmaps")).await.unwrap();
     let items = list["items"].as_array().unwrap().clone();
     items.iter().filter(|item| item["metadata"]["name"].as_str().unwrap().starts_with("part-")).count()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_revision_that_takes_a_little_from_every_app_waits_for_a_person_where_all_is_too_much() {
-    let world = World::start(&["stonedb 15.5"]).await;
-    push(&world, 0).await;
+/// §8.3. Nothing else may be pushed meanwhile: the limit is that of one revision.
+pub(super) async fn a_revision_that_takes_a_little_from_every_app_waits_for_a_person_where_all_is_too_much<
+    C: Ground,
+>(
+    world: &World<C>,
+) {
+    push(world, 0).await;
     for name in APPS {
         world.healthy(name).await;
     }
-    push(&world, LOST).await;
+    push(world, LOST).await;
     let held = async |name: &str| {
         world
             .state(name)
@@ -62,7 +65,7 @@ async fn a_revision_that_takes_a_little_from_every_app_waits_for_a_person_where_
         .until("all but one are done", async || {
             let mut done = 0;
             for name in APPS {
-                done += usize::from(left(&world, name).await == PARTS - LOST);
+                done += usize::from(left(world, name).await == PARTS - LOST);
             }
             done == APPS.len() - 1 && all_held().await.len() == 1
         })
@@ -74,9 +77,9 @@ async fn a_revision_that_takes_a_little_from_every_app_waits_for_a_person_where_
     );
     // Another look does not let it go.
     world.look_again(&name).await;
-    assert_eq!(left(&world, &name).await, PARTS);
+    assert_eq!(left(world, &name).await, PARTS);
     let digest = state.hint.rsplit(' ').next().unwrap().to_owned();
     let asked = Request::Deploy { app: app(&name), approve: Some(digest), recreate: Vec::new() };
     assert_eq!(world.ask(asked).await.state, OperationState::Succeeded);
-    assert_eq!(left(&world, &name).await, PARTS - LOST);
+    assert_eq!(left(world, &name).await, PARTS - LOST);
 }

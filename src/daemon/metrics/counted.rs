@@ -1,0 +1,169 @@
+//! What was counted of clusters and of passes, under the names that dashboards know. The counts are kept where things happen; here they are
+//! only shown.
+//!
+//! Not here: counting (`target`, `pipeline`).
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::InstanceLabels;
+use crate::pipeline::Counts;
+use crate::target::{Reachability, TargetCounts};
+
+type Level = Gauge<i64, AtomicI64>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TargetLabels {
+    target: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    target: String,
+    method: String,
+    code: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabels {
+    controller: String,
+    reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EffectLabels {
+    controller: String,
+    effect: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PrunedLabels {
+    controller: String,
+    result: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabels {
+    controller: String,
+    kind: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RestartLabels {
+    controller: String,
+    kind: String,
+    reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OperationLabels {
+    controller: String,
+    r#type: String,
+    result: String,
+}
+
+/// What was counted.
+#[derive(Clone, Default)]
+pub(super) struct Counted {
+    up: Family<TargetLabels, Level>,
+    requests: Family<RequestLabels, Counter>,
+    limit: Family<InstanceLabels, Level>,
+    inflight: Family<InstanceLabels, Level>,
+    dry_runs: Family<ReasonLabels, Counter>,
+    reads: Family<ReasonLabels, Counter>,
+    fresh: Family<KindLabels, Level>,
+    restarts: Family<RestartLabels, Counter>,
+    missed: Family<InstanceLabels, Counter>,
+    effects: Family<EffectLabels, Counter>,
+    pruned: Family<PrunedLabels, Counter>,
+    drift: Family<KindLabels, Counter>,
+    operations: Family<OperationLabels, Counter>,
+}
+
+impl Counted {
+    /// Registers the series.
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let all = Self::default();
+        registry.register("wild_target_up", "Whether the cluster answers", all.up.clone());
+        registry.register("rest_client_requests", "Requests to the cluster by method and answer", all.requests.clone());
+        registry.register("wild_apply_limit", "Most writes that may be in flight", all.limit.clone());
+        registry.register("wild_apply_inflight", "Writes in flight", all.inflight.clone());
+        registry.register("wild_apply_dry_runs", "Writes that were only tried", all.dry_runs.clone());
+        registry.register("wild_observe_requests", "Reads beside the watches", all.reads.clone());
+        registry.register("wild_watch_fresh", "Whether the watch of a kind can be trusted", all.fresh.clone());
+        registry.register("wild_watch_restarts", "Watches that ended", all.restarts.clone());
+        registry.register("wild_watch_missed", "Deletions that only a list told of", all.missed.clone());
+        registry.register("wild_apply_objects", "Objects by what happened to them", all.effects.clone());
+        registry.register("wild_prune", "Deletions by how they ended", all.pruned.clone());
+        registry.register("wild_drift_detected", "Differences by their sort", all.drift.clone());
+        registry.register("wild_operation", "Operations that ended", all.operations.clone());
+        all
+    }
+
+    /// Shows what was counted of a cluster.
+    pub(super) fn target(&self, instance: &str, reachability: &Reachability, counts: TargetCounts) {
+        let TargetCounts { requests, reads, dry_runs, restarts, missed, write_limit, writes, watches } = counts;
+        let controller = || instance.to_owned();
+        let up = self.up.get_or_create_owned(&TargetLabels { target: controller() });
+        up.set(i64::from(*reachability == Reachability::Reachable));
+        for ((method, code), count) in requests {
+            let code = if code == 0 { "<error>".to_owned() } else { code.to_string() };
+            let labels = RequestLabels { target: controller(), method, code };
+            raise(&self.requests.get_or_create_owned(&labels), count);
+        }
+        let labels = InstanceLabels { controller: controller() };
+        self.limit.get_or_create_owned(&labels).set(number(write_limit));
+        self.inflight.get_or_create_owned(&labels).set(number(writes));
+        raise(&self.missed.get_or_create_owned(&labels), missed);
+        for (family, counts) in [(&self.dry_runs, dry_runs), (&self.reads, reads)] {
+            for (reason, count) in counts {
+                let labels = ReasonLabels { controller: controller(), reason: reason.to_owned() };
+                raise(&family.get_or_create_owned(&labels), count);
+            }
+        }
+        for (kind, fresh) in watches {
+            let labels = KindLabels { controller: controller(), kind };
+            self.fresh.get_or_create_owned(&labels).set(i64::from(fresh));
+        }
+        for ((kind, reason), count) in restarts {
+            let labels = RestartLabels { controller: controller(), kind, reason: reason.to_owned() };
+            raise(&self.restarts.get_or_create_owned(&labels), count);
+        }
+    }
+
+    /// Shows what the passes of an instance did.
+    pub(super) fn passes(&self, instance: &str, counts: Counts) {
+        let Counts { effects, pruned, drift, operations } = counts;
+        let controller = || instance.to_owned();
+        for (effect, count) in effects {
+            let labels = EffectLabels { controller: controller(), effect: effect.to_owned() };
+            raise(&self.effects.get_or_create_owned(&labels), count);
+        }
+        for (result, count) in pruned {
+            let labels = PrunedLabels { controller: controller(), result: result.to_owned() };
+            raise(&self.pruned.get_or_create_owned(&labels), count);
+        }
+        for (kind, count) in drift {
+            let labels = KindLabels { controller: controller(), kind: kind.to_owned() };
+            raise(&self.drift.get_or_create_owned(&labels), count);
+        }
+        for ((verb, result), count) in operations {
+            let labels = OperationLabels { controller: controller(), r#type: verb, result: result.to_owned() };
+            raise(&self.operations.get_or_create_owned(&labels), count);
+        }
+    }
+}
+
+/// Brings a counter to what was counted elsewhere.
+fn raise(counter: &Counter, count: u64) {
+    counter.inner().store(count, Ordering::Relaxed);
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,149 @@
+//! What other apps of the same revision say of an object that an app drops, or finds under the mark of another one.
+//!
+//! Asked only where it matters, so that an ordinary pass reads no other app. Of each app a short digest for every wanted object is
+//! remembered with the files it came from; two objects with one digest only keep each other from being deleted. Not here: what follows
+//! (`plan`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+use super::overview::{self, Overview};
+use super::read::{self, Sight};
+use super::{Error, Instance, lock};
+use crate::base::Encoder;
+use crate::compile;
+use crate::model::{AppName, FileTree, ObjectId, Record, RecordState};
+use crate::observe;
+use crate::plan::{Claim, Desired, Owner, Presence, Snapshot};
+
+/// What each app wants, by app.
+#[derive(Default)]
+pub(super) struct Wishes(Mutex<BTreeMap<AppName, Wish>>);
+
+/// What an app wants, made from these files.
+#[derive(Clone)]
+struct Wish {
+    tree: String,
+    /// Digests of the objects; nothing if its files do not build.
+    objects: Option<BTreeSet<u64>>,
+}
+
+/// Fills in what other apps say of objects that this one drops or that another one marked, and what is remembered of those that move here.
+pub(super) async fn fill(instance: &Instance, sight: &Sight, snapshot: &mut Snapshot) -> Result<(), Error> {
+    note(instance, &sight.overview, snapshot);
+    let marked: BTreeMap<ObjectId, AppName> =
+        snapshot.existing.iter().filter_map(|(id, it)| marked(id, &it.owner)).collect();
+    let ids: BTreeSet<ObjectId> = dropped(snapshot).into_iter().chain(marked.keys().cloned()).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let wanted = wanted(instance, &sight.overview, snapshot, &ids).await?;
+    snapshot.claims = wanted.into_iter().map(|(id, app)| (id, Claim::Wanted(app))).collect();
+    // An app that is another one in the newest revision is looked at anew, and may keep then what it gives away here.
+    let newest = overview::overview(instance).await?;
+    let is_as_in_newest = |app: &AppName| newest.apps.get(app) == sight.overview.apps.get(app);
+    for (id, app) in marked {
+        if !snapshot.claims.contains_key(&id) && is_as_in_newest(&app) && is_as_in_newest(&snapshot.app) {
+            take(instance, snapshot, id, app).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns an object with the other app whose mark it bears.
+fn marked(id: &ObjectId, owner: &Owner) -> Option<(ObjectId, AppName)> {
+    match owner {
+        Owner::App(app) => Some((id.clone(), AppName::parse(app).ok()?)),
+        Owner::Nobody | Owner::Us { .. } | Owner::Released | Owner::Tool { .. } | Owner::Controller(_) => None,
+    }
+}
+
+/// Returns the objects that an app remembers and no longer wants.
+fn dropped(snapshot: &Snapshot) -> Vec<ObjectId> {
+    let wanted: BTreeSet<ObjectId> = match (&snapshot.desired, snapshot.presence) {
+        (Desired::Objects(objects), Presence::Kept) => objects.iter().map(|it| it.object.id()).collect(),
+        // Nothing is deleted of an app whose files do not build, and nothing of one that was never deployed.
+        (Desired::Unreadable(_), Presence::Kept) | (_, Presence::Added) => return Vec::new(),
+        (_, Presence::RemovedKeepingData | Presence::RemovedWithData | Presence::Vanished) => BTreeSet::new(),
+    };
+    snapshot.inventory.records().map(|record| record.id.clone()).filter(|id| !wanted.contains(id)).collect()
+}
+
+/// Notes that an object moves here from another app, with what was remembered of it there.
+async fn take(instance: &Instance, snapshot: &mut Snapshot, id: ObjectId, app: AppName) -> Result<(), Error> {
+    let known = instance.store.inventory(&instance.id, &app).await?.get(&id).cloned();
+    let is_live = |record: &Record| {
+        let uid = snapshot.live.get(&id).map(|live| &live.uid);
+        record.state == RecordState::Applied && uid == Some(&record.uid)
+    };
+    if let Some(record) = known.filter(is_live) {
+        snapshot.existing.remove(&id);
+        snapshot.inventory.insert(record);
+    }
+    snapshot.claims.insert(id, Claim::GivenUp(app));
+    Ok(())
+}
+
+/// Returns which of these objects another app of a revision wants, with the first that does.
+async fn wanted(
+    instance: &Instance,
+    overview: &Overview,
+    snapshot: &Snapshot,
+    ids: &BTreeSet<ObjectId>,
+) -> Result<BTreeMap<ObjectId, AppName>, Error> {
+    let mut found = BTreeMap::new();
+    for (app, tree) in overview.apps.iter().filter(|(app, _)| **app != snapshot.app && is_deployed(overview, app)) {
+        let known = lock(&instance.wishes.0).get(app).filter(|wish| wish.tree == *tree).cloned();
+        let (wish, files) = match known {
+            Some(Wish { objects: Some(objects), .. }) => (Some(objects), FileTree::new()),
+            Some(Wish { objects: None, .. }) => (None, read::own(instance, app, overview).await?),
+            None => {
+                let files = read::own(instance, app, overview).await?;
+                let shared = &snapshot.policy.shared;
+                let built = observe::wanted_ids(app, &files, &*instance.secrets.read()?, &instance.hash_key, shared);
+                let objects = built.map(|ids| ids.iter().map(digest).collect::<BTreeSet<u64>>());
+                let wish = Wish { tree: tree.clone(), objects: objects.clone() };
+                lock(&instance.wishes.0).insert(app.clone(), wish);
+                (objects, files)
+            }
+        };
+        let wants = |id: &&ObjectId| match &wish {
+            Some(objects) => objects.contains(&digest(id)),
+            None => names(&files, id),
+        };
+        for id in ids.iter().filter(wants) {
+            found.entry(id.clone()).or_insert_with(|| app.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Returns whether any file of an app that does not build names an object: then it may want it.
+fn names(files: &FileTree, id: &ObjectId) -> bool {
+    files.paths().any(|path| files.text(path.as_str()).is_some_and(|text| text.contains(&id.name)))
+}
+
+/// Returns whether an app is to be in the cluster.
+fn is_deployed(overview: &Overview, app: &AppName) -> bool {
+    compile::record_of(&overview.files, app).ok().flatten().is_none_or(|record| record.deployed)
+}
+
+/// Remembers what an app wants that was built anyway.
+fn note(instance: &Instance, overview: &Overview, snapshot: &Snapshot) {
+    let mut wishes = lock(&instance.wishes.0);
+    match (&snapshot.desired, overview.apps.get(&snapshot.app)) {
+        (_, None) => _ = wishes.remove(&snapshot.app),
+        (Desired::Objects(objects), Some(tree)) if snapshot.presence == Presence::Kept => {
+            let objects = objects.iter().map(|it| digest(&it.object.id())).collect();
+            wishes.insert(snapshot.app.clone(), Wish { tree: tree.clone(), objects: Some(objects) });
+        }
+        (Desired::Objects(_) | Desired::Unreadable(_), Some(_)) => {}
+    }
+}
+
+fn digest(id: &ObjectId) -> u64 {
+    let mut encoder = Encoder::new();
+    encoder.text(&id.group).text(&id.kind).text(&id.namespace).text(&id.name);
+    let bytes = encoder.digest().0;
+    bytes.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
+}

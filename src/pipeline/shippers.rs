@@ -1,0 +1,47 @@
+//! Which packages bring kinds that the cluster does not know: whoever waits for one is told what to add.
+//!
+//! Not here: finding it in a tree (`package::package_defining`).
+
+use std::collections::BTreeMap;
+
+use super::read::upstream_ref;
+use super::{Instance, lock};
+use crate::model::{CommitId, PackageName, Settings};
+use crate::package;
+use crate::plan::{Freshness, Snapshot};
+
+/// Answers that are remembered; all are forgotten beyond that.
+const MEMORY_LIMIT: usize = 256;
+
+/// What was found before, by commit of an upstream, group and kind.
+pub(super) type Shippers = BTreeMap<(CommitId, String, String), Option<PackageName>>;
+
+/// Fills in who brings the kinds that the cluster does not know. An upstream that does not read is passed over: this is advice.
+pub(super) async fn fill(instance: &Instance, settings: &Settings, snapshot: &mut Snapshot) {
+    let unknown = snapshot.freshness.iter().filter(|(_, freshness)| **freshness == Freshness::UnknownKind);
+    for (group, kind) in unknown.map(|(kind, _)| kind.clone()).collect::<Vec<_>>() {
+        for directory in &settings.directories {
+            let reference = upstream_ref(instance, directory);
+            let Ok(Some(commit)) = instance.repository.read_ref(&reference).await else { continue };
+            let key = (commit, group.clone(), kind.clone());
+            let known = lock(&instance.shippers).get(&key).cloned();
+            let found = match known {
+                Some(found) => found,
+                None => {
+                    let Ok(tree) = instance.repository.read_tree(&key.0, &[]).await else { continue };
+                    let found = package::package_defining(&tree, &directory.path, &group, &kind);
+                    let mut memory = lock(&instance.shippers);
+                    if memory.len() >= MEMORY_LIMIT {
+                        memory.clear();
+                    }
+                    memory.insert(key, found.clone());
+                    found
+                }
+            };
+            if let Some(package) = found {
+                snapshot.shippers.insert((group.clone(), kind.clone()), package);
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Pure. Managers through which people edit: what they hold beside us of our fields is ours alone.
+//!
+//! A field that two managers hold lives on when one of them no longer names it. So a field that git once took over from an editor, or that an
+//! editor wrote with our value, would stay when git takes it away. What an editor holds and we do not is left to it. Not here: when somebody
+//! holds a field of ours with another value (`drift`, `conflict`).
+
+use serde_json::{Map, Value, json};
+
+use super::action::Extras;
+use super::fields;
+use super::marks::MANAGER;
+use crate::model::{additions, is_editor};
+
+/// Beginning of the names under which editors go on to hold what they held before an object was taken over.
+const ADOPTED: &str = "adopted-";
+/// Note of kubectl about what it applied last, by which it would take fields away from us.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Depth at which the walk stops; deeper objects are refused before they get here.
+const MAX_DEPTH: usize = 128;
+
+/// Returns the steps of a JSON patch that leave to us alone what editors hold of our fields; nothing if they hold none. Where an object is
+/// taken over, the rest of what they hold becomes something that was there before.
+pub fn sole_ownership(metadata: &Map<String, Value>, extras: Extras) -> Option<Value> {
+    let managed = metadata.get("managedFields")?;
+    let ours = fields::applied_entry(managed, MANAGER)?.get("fieldsV1")?.as_object()?;
+    let mut entries = managed.as_array()?.clone();
+    let mut is_changed = false;
+    for entry in entries.iter_mut().filter(|entry| is_of_editor(entry)) {
+        if let Some(theirs) = entry.get_mut("fieldsV1").and_then(Value::as_object_mut) {
+            is_changed |= subtract(theirs, ours, 0);
+        }
+        let manager = entry.get("manager").and_then(Value::as_str).unwrap_or("");
+        if extras == Extras::Keep && is_editor(manager) {
+            entry["manager"] = json!(format!("{ADOPTED}{manager}"));
+            is_changed = true;
+        }
+    }
+    if !is_changed {
+        return None;
+    }
+    entries.retain(|entry| entry.get("fieldsV1").and_then(Value::as_object).is_none_or(|fields| !fields.is_empty()));
+    let mut steps = same(metadata)?;
+    steps.push(json!({"op": "replace", "path": "/metadata/managedFields", "value": entries}));
+    if metadata.get("annotations").is_some_and(|annotations| annotations.get(LAST_APPLIED).is_some()) {
+        let path = format!("/metadata/annotations/{}", LAST_APPLIED.replace('/', "~1"));
+        steps.push(json!({"op": "remove", "path": path}));
+    }
+    Some(Value::Array(steps))
+}
+
+/// Returns the steps of a JSON patch that make ours what editors added, so that our next apply takes it away; nothing if they added nothing.
+pub fn taken_additions(metadata: &Map<String, Value>) -> Option<Value> {
+    let managed = metadata.get("managedFields")?;
+    let added = additions(Some(managed));
+    let position =
+        managed.as_array()?.iter().position(|entry| Some(entry) == fields::applied_entry(managed, MANAGER))?;
+    let mut entries = managed.as_array()?.clone();
+    let ours = entries.get_mut(position)?.get_mut("fieldsV1")?.as_object_mut()?;
+    for addition in &added {
+        take(ours, addition.entry.get("fieldsV1")?.as_object()?, &addition.names);
+    }
+    let ours = ours.clone();
+    for entry in entries.iter_mut().filter(|entry| is_of_editor(entry)) {
+        if let Some(theirs) = entry.get_mut("fieldsV1").and_then(Value::as_object_mut) {
+            subtract(theirs, &ours, 0);
+        }
+    }
+    entries.retain(|entry| entry.get("fieldsV1").and_then(Value::as_object).is_none_or(|fields| !fields.is_empty()));
+    let mut steps = same(metadata)?;
+    steps.push(json!({"op": "replace", "path": "/metadata/managedFields", "value": entries}));
+    (!added.is_empty()).then_some(Value::Array(steps))
+}
+
+/// Puts what lies at a place of somebody's fields at the same place of ours. A map that we do not hold comes with the mark that it is held.
+fn take(ours: &mut Map<String, Value>, theirs: &Map<String, Value>, names: &[&str]) {
+    let Some((first, rest)) = names.split_first() else { return };
+    let Some(node) = theirs.get(*first) else { return };
+    let (Some(below), false) = (node.as_object(), rest.is_empty()) else {
+        ours.insert((*first).to_owned(), node.clone());
+        return;
+    };
+    let is_held = ours.contains_key(*first);
+    let Some(own) = ours.entry(*first).or_insert_with(|| json!({})).as_object_mut() else { return };
+    if !is_held && below.contains_key(".") {
+        own.insert(".".to_owned(), json!({}));
+    }
+    take(own, below, rest);
+}
+
+/// Returns the steps that let a patch fail on any other version of an object.
+pub(super) fn same(metadata: &Map<String, Value>) -> Option<Vec<Value>> {
+    let step = |key: &str| {
+        let value = metadata.get(key)?.as_str()?;
+        Some(json!({"op": "test", "path": format!("/metadata/{key}"), "value": value}))
+    };
+    Some(vec![step("uid")?, step("resourceVersion")?])
+}
+
+/// An update under our name is a patch that clears the way for an apply (`merged`), or an impostor's.
+fn is_of_editor(entry: &Value) -> bool {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or("");
+    let is_ours = text("manager") == MANAGER;
+    let is_update = text("operation") == "Update";
+    let manager = text("manager");
+    let is_editor = is_editor(manager) || manager.starts_with(ADOPTED);
+    text("subresource").is_empty() && ((is_ours && is_update) || (!is_ours && is_editor))
+}
+
+/// Takes out of somebody's fields those that are ours as well; returns whether there was any.
+fn subtract(theirs: &mut Map<String, Value>, ours: &Map<String, Value>, depth: usize) -> bool {
+    if depth >= MAX_DEPTH {
+        return false;
+    }
+    let mut is_changed = false;
+    theirs.retain(|name, node| {
+        let (Some(below), Some(own)) = (node.as_object_mut(), ours.get(name).and_then(Value::as_object)) else {
+            return true;
+        };
+        match (below.is_empty(), own.is_empty()) {
+            (true, true) => {
+                is_changed = true;
+                false
+            }
+            (false, false) => {
+                is_changed |= subtract(below, own, depth + 1);
+                !below.is_empty()
+            }
+            (true, false) | (false, true) => true,
+        }
+    });
+    is_changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(manager: &str, operation: &str, fields: Value) -> Value {
+        json!({"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": fields})
+    }
+
+    /// Returns the entries as the patch leaves them.
+    fn left(entries: &[Value]) -> Option<Vec<Value>> {
+        let metadata = json!({"uid": "u", "resourceVersion": "5", "managedFields": entries});
+        let steps = sole_ownership(metadata.as_object().unwrap(), Extras::Leave)?;
+        assert_eq!(steps[0], json!({"op": "test", "path": "/metadata/uid", "value": "u"}));
+        assert_eq!(steps[1], json!({"op": "test", "path": "/metadata/resourceVersion", "value": "5"}));
+        Some(steps[2]["value"].as_array().unwrap().clone())
+    }
+
+    #[test]
+    fn what_an_editor_holds_of_ours_is_ours_alone_and_the_rest_is_left_to_it() {
+        let ours = entry("wild", "Apply", json!({"f:data": {"f:a": {}, "f:b": {}}}));
+        let theirs = entry("kubectl-edit", "Update", json!({"f:data": {".": {}, "f:b": {}, "f:c": {}}}));
+        let expected = entry("kubectl-edit", "Update", json!({"f:data": {".": {}, "f:c": {}}}));
+        assert_eq!(left(&[ours.clone(), theirs]), Some(vec![ours.clone(), expected]));
+        let alone = entry("kubectl-create", "Update", json!({"f:data": {"f:a": {}}}));
+        assert_eq!(left(&[alone, ours.clone()]), Some(vec![ours]));
+    }
+
+    #[test]
+    fn items_of_lists_are_told_apart_by_their_keys() {
+        let item = |image: Value| json!({"f:spec": {"f:containers": {"k:{\"name\":\"web\"}": image}}});
+        let ours = entry("wild", "Apply", item(json!({".": {}, "f:image": {}, "f:name": {}})));
+        let theirs = entry("kubectl-client-side-apply", "Update", item(json!({".": {}, "f:image": {}, "f:tty": {}})));
+        let expected = entry("kubectl-client-side-apply", "Update", item(json!({"f:tty": {}})));
+        assert_eq!(left(&[ours.clone(), theirs]), Some(vec![ours, expected]));
+    }
+
+    #[test]
+    fn an_update_under_our_name_is_no_claim_of_its_own() {
+        let ours = entry("wild", "Apply", json!({"f:data": {"f:a": {}}}));
+        let update = entry("wild", "Update", json!({"f:data": {"f:a": {}}}));
+        assert_eq!(left(&[ours.clone(), update]), Some(vec![ours]));
+    }
+
+    #[test]
+    fn nothing_is_written_where_no_editor_holds_a_field_of_ours() {
+        let ours = entry("wild", "Apply", json!({"f:data": {"f:a": {}}}));
+        assert_eq!(left(&[ours.clone(), entry("kubectl-edit", "Update", json!({"f:data": {"f:b": {}}}))]), None);
+        assert_eq!(left(&[ours.clone(), entry("keda-operator", "Update", json!({"f:data": {"f:a": {}}}))]), None);
+        let mut scaled = entry("kubectl", "Update", json!({"f:data": {"f:a": {}}}));
+        scaled["subresource"] = json!("scale");
+        assert_eq!(left(&[ours, scaled]), None);
+        assert_eq!(left(&[entry("kubectl-edit", "Update", json!({"f:data": {"f:a": {}}}))]), None, "nothing is ours");
+    }
+
+    #[test]
+    fn what_an_editor_held_before_an_object_was_taken_over_is_no_addition_to_it() {
+        let ours = entry("wild", "Apply", json!({"f:data": {"f:a": {}}}));
+        let entries =
+            [ours.clone(), entry("kubectl-create", "Update", json!({"f:data": {".": {}, "f:a": {}, "f:b": {}}}))];
+        let metadata = json!({"uid": "u", "resourceVersion": "5", "managedFields": entries});
+        let steps = sole_ownership(metadata.as_object().unwrap(), Extras::Keep).unwrap();
+        let kept = entry("adopted-kubectl-create", "Update", json!({"f:data": {".": {}, "f:b": {}}}));
+        assert_eq!(steps[2]["value"], json!([ours.clone(), kept]));
+        assert_eq!(additions(Some(&steps[2]["value"])), Vec::new());
+        // A field that git gets later is ours alone all the same.
+        let later = entry("wild", "Apply", json!({"f:data": {"f:a": {}, "f:b": {}}}));
+        let left = left(&[later.clone(), kept]).unwrap();
+        assert_eq!(left, [later, entry("adopted-kubectl-create", "Update", json!({"f:data": {".": {}}}))]);
+    }
+
+    #[test]
+    fn what_was_added_becomes_ours_before_it_goes() {
+        let item = json!({".": {}, "f:name": {}, "f:value": {}});
+        let ours = entry("wild", "Apply", json!({"f:spec": {"f:env": {"k:{\"name\":\"A\"}": item}}}));
+        let limits = json!({".": {}, "f:limits": {".": {}, "f:cpu": {}}});
+        let theirs = json!({"f:spec": {"f:env": {"k:{\"name\":\"B\"}": item}, "f:resources": limits}});
+        let metadata = json!({"uid": "u", "resourceVersion": "5", "managedFields": [ours, entry("kubectl-edit", "Update", theirs)]});
+        let steps = taken_additions(metadata.as_object().unwrap()).unwrap();
+        let all = json!({"f:spec": {
+            "f:env": {"k:{\"name\":\"A\"}": item, "k:{\"name\":\"B\"}": item}, "f:resources": limits,
+        }});
+        assert_eq!(steps[2]["value"], json!([entry("wild", "Apply", all)]));
+        let metadata = json!({"uid": "u", "resourceVersion": "5", "managedFields": steps[2]["value"]});
+        assert_eq!(taken_additions(metadata.as_object().unwrap()), None);
+    }
+
+    #[test]
+    fn the_note_of_kubectl_goes_with_its_claim() {
+        let entries = [
+            entry("wild", "Apply", json!({"f:data": {"f:a": {}}})),
+            entry("kubectl-client-side-apply", "Update", json!({"f:data": {"f:a": {}}})),
+        ];
+        let metadata =
+            json!({"uid": "u", "resourceVersion": "5", "managedFields": entries, "annotations": {LAST_APPLIED: "{}"}});
+        let steps = sole_ownership(metadata.as_object().unwrap(), Extras::Leave).unwrap();
+        let path = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
+        assert_eq!(steps[3], json!({"op": "remove", "path": path}));
+    }
+}

@@ -1,0 +1,101 @@
+//! What a person needs of a server's words beside the kind of refusal: the rule that an account lacks, the quota that is used up, the
+//! service behind a webhook that did not answer.
+//!
+//! Only such parts of the words are taken as hold no value of an object, so that they are told of Secrets as well. Not here: telling kinds of
+//! refusals apart (`refusal`).
+
+/// A service that a server asks before it takes an object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Guard {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Returns the rule that our account lacks, as YAML, where a server says that it may not do something.
+pub(super) fn missing_rule(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once(" cannot ")?;
+    let (verb, rest) = rest.split_once(" resource \"")?;
+    let (plural, rest) = rest.split_once("\" in API group \"")?;
+    let (group, rest) = rest.split_once('"')?;
+    let namespace = rest.split_once("in the namespace \"").and_then(|(_, rest)| Some(rest.split_once('"')?.0));
+    if ![verb, plural, group, namespace.unwrap_or("")].into_iter().all(is_plain) {
+        return None;
+    }
+    let place = match namespace {
+        Some(namespace) => format!("in the namespace {namespace}"),
+        None => "at the cluster scope".to_owned(),
+    };
+    let role = if namespace.is_some() { "Role" } else { "ClusterRole" };
+    let rule = format!("- {{apiGroups: [\"{group}\"], resources: [\"{plural}\"], verbs: [\"{verb}\"]}}");
+    Some(format!("our account may not {verb} {plural} {place}; what its {role} lacks: {rule}"))
+}
+
+/// Returns what a server says of a quota that is used up: its name, what is asked for, used and limited.
+pub(super) fn quota(message: &str) -> Option<&str> {
+    message.find("exceeded quota: ").and_then(|start| message.get(start..))
+}
+
+/// Returns the webhook that did not answer, and the service behind it unless it lies elsewhere.
+pub(super) fn webhook(message: &str) -> Option<(&str, Option<Guard>)> {
+    let (_, rest) = message.split_once("failed calling webhook \"")?;
+    let (name, rest) = rest.split_once('"').filter(|(name, _)| is_plain(name))?;
+    Some((name, service(rest)))
+}
+
+/// Returns the service in the address of a webhook, such as `https://guard.system.svc:443/validate`.
+fn service(words: &str) -> Option<Guard> {
+    let (_, address) = words.split_once("https://")?;
+    let host = address.split(['/', ':', '?', '"']).next()?;
+    let (name, rest) = host.split_once('.')?;
+    let (namespace, rest) = rest.split_once('.')?;
+    let is_service = rest == "svc" || rest.starts_with("svc.");
+    (is_service && is_plain(name) && is_plain(namespace) && !name.is_empty() && !namespace.is_empty())
+        .then(|| Guard { namespace: namespace.to_owned(), name: name.to_owned() })
+}
+
+/// Returns whether a part is a word of the API: nothing that breaks out of YAML or of an address.
+fn is_plain(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'/' | b'_' | b'*'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_an_account_lacks_is_named_as_yaml() {
+        let said = "deployments.apps \"web\" is forbidden: User \"wild\" cannot patch resource \"deployments\" in API group \"apps\" in the namespace \"blog\"";
+        let told = "our account may not patch deployments in the namespace blog; what its Role lacks: - {apiGroups: [\"apps\"], resources: [\"deployments\"], verbs: [\"patch\"]}";
+        assert_eq!(missing_rule(said).as_deref(), Some(told));
+        let said = "User \"wild\" cannot create resource \"namespaces\" in API group \"\" at the cluster scope";
+        let told = "our account may not create namespaces at the cluster scope; what its ClusterRole lacks: - {apiGroups: [\"\"], resources: [\"namespaces\"], verbs: [\"create\"]}";
+        assert_eq!(missing_rule(said).as_deref(), Some(told));
+        assert_eq!(missing_rule("pods \"x\" is forbidden: exceeded quota: small"), None);
+        assert_eq!(missing_rule("cannot patch resource \"a\nb\" in API group \"\" at the cluster scope"), None);
+    }
+
+    #[test]
+    fn a_quota_is_told_without_what_stands_before_it() {
+        let said = "secrets \"k\" is forbidden: exceeded quota: small, requested: count/secrets=1, used: count/secrets=2, limited: count/secrets=2";
+        assert!(quota(said).unwrap().starts_with("exceeded quota: small, requested"));
+        assert_eq!(quota("forbidden"), None);
+    }
+
+    #[test]
+    fn a_webhook_that_does_not_answer_is_named_with_its_service() {
+        let said = |address: &str| {
+            format!(
+                "Internal error occurred: failed calling webhook \"guard.example.org\": failed to call webhook: Post \"{address}\": dial tcp: refused"
+            )
+        };
+        let guard = Guard { namespace: "system".into(), name: "guard".into() };
+        for address in ["https://guard.system.svc:443/validate?timeout=10s", "https://guard.system.svc.cluster.local/x"]
+        {
+            assert_eq!(webhook(&said(address)), Some(("guard.example.org", Some(guard.clone()))), "{address}");
+        }
+        assert_eq!(webhook(&said("https://example.org/x")), Some(("guard.example.org", None)));
+        assert_eq!(webhook("Internal error occurred: etcd"), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! Namespaces whose deletion does not end: by whose hand they are held, and what is still in them.
+
+use serde_json::{Value, json};
+
+use super::{Plain, config, has_version};
+use crate::world::{Ground, World};
+
+/// A finalizer that nobody serves.
+const HELD: &str = "example.org/held";
+
+/// Waits for what the app says of its namespace, looking again as the schedule does.
+async fn until_told<C: Ground>(plain: &Plain<'_, C>, says: &str) {
+    plain
+        .world
+        .until(&format!("{} says {says}", plain.name), async || {
+            plain.world.look_again(plain.name).await;
+            plain
+                .world
+                .state(plain.name)
+                .await
+                .is_some_and(|state| state.reason == "NamespaceTerminating" && state.needs_you.contains(says))
+        })
+        .await;
+}
+
+/// Waits until the namespace is another one and the app is back in it.
+async fn until_back<C: Ground>(plain: &Plain<'_, C>, before: &Value) {
+    let path = format!("/api/v1/namespaces/{}", plain.name);
+    plain
+        .world
+        .until(&format!("the namespace {} is another one", plain.name), async || {
+            plain.world.look_again(plain.name).await;
+            let now = plain.uid(&path).await;
+            now.is_string() && now != *before
+        })
+        .await;
+    plain.healthy().await;
+    plain.until("what was in it is back", &plain.path("v1", "configmaps", "config"), has_version("1")).await;
+}
+
+/// §9: `metadata.finalizers`.
+pub(super) async fn a_namespace_that_a_person_holds_is_freed_and_one_that_a_program_holds_is_not<C: Ground>(
+    world: &World<C>,
+) {
+    let run = async |name: &'static str, manager: &str| {
+        let plain = Plain { world, name };
+        let first = plain.push(&[("config.yaml", &config("config", "1"))]).await;
+        plain.done(&first).await;
+        let path = format!("/api/v1/namespaces/{name}");
+        let before = plain.uid(&path).await;
+        world.patch_as(manager, &path, json!({"metadata": {"finalizers": [HELD]}})).await;
+        world.try_delete(&path).await;
+        if manager != "kubectl-edit" {
+            until_told(&plain, HELD).await;
+            assert_eq!(plain.uid(&path).await, before);
+            let held = world.get(&path).await.unwrap();
+            assert_eq!(held["metadata"]["finalizers"], json!([HELD]), "it was taken off a program's hands");
+            world.patch_as(manager, &path, json!({"metadata": {"finalizers": null}})).await;
+        }
+        until_back(&plain, &before).await;
+    };
+    tokio::join!(run("heldbyhand", "kubectl-edit"), run("heldbyprogram", "some-operator"));
+}
+
+/// §9: content that a finalizer of a program keeps.
+pub(super) async fn a_namespace_that_holds_something_is_not_freed<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "notempty" };
+    let first = plain.push(&[("config.yaml", &config("config", "1"))]).await;
+    plain.done(&first).await;
+    let (path, object) = ("/api/v1/namespaces/notempty", plain.path("v1", "configmaps", "config"));
+    let before = plain.uid(path).await;
+    world.patch_as("some-operator", &object, json!({"metadata": {"finalizers": [HELD]}})).await;
+    world.try_delete(path).await;
+    until_told(&plain, "ConfigMap/config").await;
+    let held = world.get(path).await.unwrap();
+    assert_eq!(
+        (&held["metadata"]["uid"], &held["spec"]["finalizers"]),
+        (&before, &json!(["kubernetes"])),
+        "it was freed with something in it"
+    );
+    assert_eq!(world.get(&object).await.unwrap()["metadata"]["finalizers"], json!([HELD]));
+    world.patch_as("some-operator", &object, json!({"metadata": {"finalizers": null}})).await;
+    until_back(&plain, &before).await;
+}

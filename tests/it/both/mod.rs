@@ -1,0 +1,223 @@
+//! What the engine does about objects that a server refuses, keeps, changes or gives to others: on the sandbox and on a real cluster.
+//!
+//! Each check is about apps of its own, so that many run side by side in one world. Also read by `tests/live/engine.rs`. Not here: the worlds
+//! that the checks run in (`tests/it/line/both.rs`, `tests/live/engine.rs`).
+
+mod anew;
+mod away;
+mod budget;
+mod depends;
+mod ended;
+mod extra;
+mod given;
+mod health;
+mod noted;
+mod pruned;
+mod shared;
+mod taken;
+mod told;
+
+use std::panic::AssertUnwindSafe;
+
+use futures::FutureExt;
+use futures::future::join_all;
+use rewild::model::{CommitId, Request};
+use serde_json::{Value, json};
+
+use crate::world::{Ground, World, app};
+
+/// What the settings of an instance must say for these checks, beside what every world has.
+const SETTINGS: &str = "recovery: {after: 1s}
+ignore:
+- {kind: ConfigMap, name: shared, paths: [/data/theirs], managers: [tuner]}
+tls: {shared: [cert-manager/both-tls]}
+health:
+- {kind: NetworkPolicy, degraded: {path: /metadata/labels/state, equals: [broken]}}
+apps:
+  anew: {grants: {kinds: [PriorityClass, IngressClass, RuntimeClass, StorageClass]}}
+  takenaway: {extra: remove}
+  given: {grants: {kinds: [ValidatingWebhookConfiguration]}}
+  definitions: {grants: {kinds: [CustomResourceDefinition]}}
+  unspoken: {grants: {kinds: [CustomResourceDefinition]}}
+";
+
+/// Writes the settings that the checks need.
+pub(crate) async fn prepare<C: Ground>(world: &World<C>) {
+    world.set(SETTINGS).await;
+}
+
+/// Runs all checks in a world that is prepared.
+pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
+    check_side_by_side(world).await;
+    budget::a_revision_that_takes_a_little_from_every_app_waits_for_a_person_where_all_is_too_much(world).await;
+    away::a_cluster_that_answers_again_is_brought_what_it_missed(world).await;
+}
+
+/// Runs the checks of single apps; one that fails lets the others end.
+async fn check_side_by_side<C: Ground>(world: &World<C>) {
+    let checks: [(&str, Check<'_>); 24] = [
+        ("made anew", anew::what_holds_nothing_is_made_anew_by_itself(world).boxed_local()),
+        ("asked", anew::what_runs_is_made_anew_only_when_a_person_says_so(world).boxed_local()),
+        ("never", anew::what_holds_data_and_what_its_author_keeps_is_never_made_anew(world).boxed_local()),
+        (
+            "held",
+            ended::a_namespace_that_a_person_holds_is_freed_and_one_that_a_program_holds_is_not(world).boxed_local(),
+        ),
+        ("not empty", ended::a_namespace_that_holds_something_is_not_freed(world).boxed_local()),
+        ("depends", depends::an_object_waits_for_what_it_depends_on_and_goes_before_it(world).boxed_local()),
+        ("added", extra::what_people_add_is_told_and_left(world).boxed_local()),
+        ("taken away", extra::what_people_add_is_taken_away(world).boxed_local()),
+        ("given", given::what_others_may_hold_stays_with_them(world).boxed_local()),
+        ("reported", given::what_is_held_or_only_reported_is_left_alone_and_told(world).boxed_local()),
+        ("health", health::an_app_is_as_well_as_its_objects(world).boxed_local()),
+        ("recorded", noted::what_was_done_is_recorded(world).boxed_local()),
+        ("burst", noted::a_burst_of_commits_costs_one_pass(world).boxed_local()),
+        ("pruned", pruned::what_holds_data_stays_and_what_somebody_made_anew_is_left_alone(world).boxed_local()),
+        ("moved", pruned::an_object_goes_from_one_app_to_another(world).boxed_local()),
+        ("rivals", pruned::what_two_apps_want_is_told(world).boxed_local()),
+        ("shared", shared::a_shared_certificate_is_copied_and_follows_its_source(world).boxed_local()),
+        ("taken", taken::what_nobody_owns_is_taken_over_with_consent_and_every_field_of_it(world).boxed_local()),
+        ("merged", taken::what_a_server_filled_in_stands_in_the_way_of_nothing(world).boxed_local()),
+        ("refused", taken::what_is_refused_before_any_request_is_told(world).boxed_local()),
+        ("told", told::what_a_server_refuses_is_told_in_its_words(world).boxed_local()),
+        ("counted", told::passes_are_counted(world).boxed_local()),
+        ("unknown", told::who_brings_a_kind_that_is_unknown_is_named(world).boxed_local()),
+        ("requires", told::an_app_waits_for_what_it_requires(world).boxed_local()),
+    ];
+    let wanted = std::env::var("WILD_CHECKS").unwrap_or_default();
+    let checks = checks.into_iter().filter(|(name, _)| wanted.is_empty() || wanted.split(',').any(|it| it == *name));
+    let ends = checks.map(async |(name, check)| AssertUnwindSafe(check).catch_unwind().await.err().map(|_| name));
+    let failed: Vec<&str> = join_all(ends).await.into_iter().flatten().collect();
+    assert!(failed.is_empty(), "these failed, each with a message of its own above: {failed:?}");
+}
+
+type Check<'a> = std::pin::Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// An app of plain files in a namespace of its own name.
+pub(crate) struct Plain<'a, C: Ground> {
+    pub(crate) world: &'a World<C>,
+    pub(crate) name: &'static str,
+}
+
+impl<C: Ground> Plain<'_, C> {
+    /// Pushes all files of the app.
+    pub(crate) async fn push(&self, files: &[(&str, &str)]) -> CommitId {
+        self.push_into(self.name, files).await
+    }
+
+    /// Pushes all files of the app, whose objects lie in a namespace.
+    pub(crate) async fn push_into(&self, namespace: &str, files: &[(&str, &str)]) -> CommitId {
+        let names: Vec<&str> = files.iter().map(|(file, _)| *file).filter(|file| *file != "manifest.yaml").collect();
+        let list = format!("namespace: {namespace}\nresources: [{}]\n", names.join(", "));
+        let mut all = vec![(format!("apps/{}/kustomization.yaml", self.name), list)];
+        all.extend(files.iter().map(|(file, text)| (format!("apps/{}/{file}", self.name), (*text).to_owned())));
+        let changes: Vec<(&str, Option<&str>)> =
+            all.iter().map(|(path, text)| (path.as_str(), Some(text.as_str()))).collect();
+        self.world.push(&format!("{}: plain files", self.name), &changes).await
+    }
+
+    /// Returns the path of an object of the app's namespace.
+    pub(crate) fn path(&self, api: &str, plural: &str, name: &str) -> String {
+        let root = if api.contains('/') { "apis" } else { "api" };
+        format!("/{root}/{api}/namespaces/{}/{plural}/{name}", self.name)
+    }
+
+    /// Reads an object of the app's namespace; null if it is not there.
+    pub(crate) async fn live(&self, api: &str, plural: &str, name: &str) -> Value {
+        self.world.get(&self.path(api, plural, name)).await.unwrap_or_default()
+    }
+
+    /// Reads a config map of the app; null if it is not there.
+    pub(crate) async fn config(&self, name: &str) -> Value {
+        self.live("v1", "configmaps", name).await
+    }
+
+    /// Returns the incarnation of what lies at a path; null if nothing does.
+    pub(crate) async fn uid(&self, path: &str) -> Value {
+        self.world.get(path).await.unwrap_or_default()["metadata"]["uid"].clone()
+    }
+
+    pub(crate) async fn uids(&self, paths: &[String]) -> Vec<Value> {
+        let mut uids = Vec::new();
+        for path in paths {
+            uids.push(self.uid(path).await);
+        }
+        uids
+    }
+
+    /// Waits until the app stands still for a reason and says this of it.
+    pub(crate) async fn stands_for(&self, reason: &str, says: &[&str]) {
+        self.world
+            .until(&format!("{} stands still for {reason}: {says:?}", self.name), async || {
+                self.world.state(self.name).await.is_some_and(|state| {
+                    state.reason == reason && says.iter().all(|text| state.needs_you.contains(text))
+                })
+            })
+            .await;
+    }
+
+    /// Waits until a commit, or one after it, is applied and the app is well.
+    pub(crate) async fn done(&self, commit: &CommitId) {
+        let holds =
+            |applied: &CommitId| self.world.git(&["merge-base", "--is-ancestor", commit.as_str(), applied.as_str()]).0;
+        self.world
+            .until(&format!("{} is applied as in {commit:?} and healthy", self.name), async || {
+                self.world.state(self.name).await.is_some_and(|state| {
+                    let is_well = state.intent == "applied" && state.health == "healthy";
+                    is_well && state.applied.as_ref().is_some_and(holds)
+                })
+            })
+            .await;
+    }
+
+    /// Waits until the app is well, whatever of it was applied last.
+    pub(crate) async fn healthy(&self) {
+        self.world.healthy(self.name).await;
+    }
+
+    /// Waits for an object.
+    pub(crate) async fn until(&self, what: &str, path: &str, holds: impl Fn(&Value) -> bool) {
+        let met = async || holds(&self.world.get(path).await.unwrap_or_default());
+        self.world.until(&format!("{}: {what}", self.name), met).await;
+    }
+
+    /// Asks for a deployment that may make these objects anew.
+    pub(crate) async fn allow(&self, objects: &[&str]) {
+        let recreate = objects.iter().map(|object| (*object).to_owned()).collect();
+        self.world.ask(Request::Deploy { app: app(self.name), approve: None, recreate }).await;
+    }
+}
+
+/// A Deployment, a StatefulSet, a DaemonSet or a ReplicaSet with its labels, an image and more of its spec.
+pub(crate) fn workload(kind: &str, name: &str, (label, image): (&str, &str), more: &str) -> String {
+    format!(
+        "apiVersion: apps/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n  selector: {{matchLabels: {{app: {label}}}}}\n{more}  template:\n    \
+         metadata: {{labels: {{app: {label}}}}}\n    spec:\n      containers:\n      - {{name: main, image: \"registry.example.invalid/main:{image}\"}}\n"
+    )
+}
+
+/// The same with pods that no node takes.
+pub(crate) fn nowhere(workload: &str) -> String {
+    workload.replace("      containers:", "      nodeSelector: {no: node}\n      containers:")
+}
+
+pub(crate) fn config(name: &str, version: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{version: \"{version}\"}}\n")
+}
+
+pub(crate) fn has_version(version: &str) -> impl Fn(&Value) -> bool {
+    let version = json!(version);
+    move |object| object["data"]["version"] == version
+}
+
+/// Waits until one object of the app has a health, and a sentence with this in it.
+pub(crate) async fn is_told<C: Ground>(plain: &Plain<'_, C>, object: &str, health: &str, says: &str) {
+    plain
+        .world
+        .until(&format!("{object} is {health}: {says}"), async || {
+            let Some(state) = plain.world.state(plain.name).await else { return false };
+            let mut all = state.objects.iter().filter(|it| it.object.short() == object);
+            all.any(|it| it.health == health && it.reason.contains(says))
+        })
+        .await;
+}

@@ -1,0 +1,150 @@
+//! Objects that a revision no longer holds.
+
+use rewild::model::{AppName, AppState, CommitId, Request, Suspension};
+use serde_json::{Value, json};
+
+use super::{Plain, config, has_version};
+use crate::world::{Ground, World};
+
+const CLAIM: &str = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec:\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n";
+
+/// §8.2: kinds that are never pruned, and the incarnation as a precondition.
+pub(super) async fn what_holds_data_stays_and_what_somebody_made_anew_is_left_alone<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "pruned" };
+    let all = ["kept", "gone", "made", "stays"].map(|name| config(name, "1"));
+    let stays = all[3].replace("{name: stays}", "{name: stays, annotations: {rewild.dev/prune: keep}}");
+    let keep = ("kept.yaml", all[0].as_str());
+    let first = plain
+        .push(&[keep, ("gone.yaml", &all[1]), ("made.yaml", &all[2]), ("stays.yaml", &stays), ("claim.yaml", CLAIM)])
+        .await;
+    plain.done(&first).await;
+    let claim = plain.path("v1", "persistentvolumeclaims", "data");
+    let before = plain.uid(&claim).await;
+    // In one commit with the suspension nothing is put back before it is made anew.
+    let suspension = Suspension { reason: "hands".into(), until: String::new() };
+    let suspend = Request::Suspend { app: crate::world::app(plain.name), suspension };
+    world.done(suspend).await;
+    let made = plain.path("v1", "configmaps", "made");
+    let labels = world.get(&made).await.unwrap()["metadata"]["labels"].clone();
+    world.try_delete(&made).await;
+    let copy = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"version": "theirs"},
+        "metadata": {"name": "made", "labels": labels}});
+    world.make("/api/v1/namespaces/pruned/configmaps", copy).await;
+    plain.push(&[keep]).await;
+    world.done(Request::Resume { app: crate::world::app(plain.name) }).await;
+    plain
+        .until("what git no longer holds is gone", &plain.path("v1", "configmaps", "gone"), |live| live.is_null())
+        .await;
+    plain.healthy().await;
+    assert_eq!(plain.config("made").await["data"]["version"], json!("theirs"), "labels select no victim");
+    assert_eq!(plain.config("stays").await["data"]["version"], json!("1"), "its author keeps it");
+    assert_eq!(plain.uid(&claim).await, before, "a claim is never pruned");
+    assert_eq!(plain.config("kept").await["data"]["version"], json!("1"));
+}
+
+/// Two apps of one namespace, and what moves from one to the other.
+struct Move<'a, C: Ground> {
+    from: Plain<'a, C>,
+    to: Plain<'a, C>,
+}
+
+impl<C: Ground> Move<'_, C> {
+    /// Pushes both apps in one commit: who holds which files of these.
+    async fn push(&self, from: &[(&str, &str)], to: &[(&str, &str)]) -> CommitId {
+        let mut changes: Vec<(String, Option<String>)> = Vec::new();
+        for (app, own, others) in [(self.from.name, from, to), (self.to.name, to, from)] {
+            let names: Vec<&str> = own.iter().map(|(name, _)| *name).collect();
+            let list = format!("namespace: {}\nresources: [{}]\n", self.from.name, names.join(", "));
+            changes.push((format!("apps/{app}/kustomization.yaml"), Some(list)));
+            changes.extend(own.iter().map(|(name, text)| (format!("apps/{app}/{name}"), Some((*text).to_owned()))));
+            let gone = others.iter().filter(|(name, _)| !names.contains(name));
+            changes.extend(gone.map(|(name, _)| (format!("apps/{app}/{name}"), None)));
+        }
+        let changes: Vec<(&str, Option<&str>)> =
+            changes.iter().map(|(path, text)| (path.as_str(), text.as_deref())).collect();
+        self.from.world.push("both apps", &changes).await
+    }
+
+    /// Suspends or resumes one of the apps.
+    async fn ask(&self, app: &str, request: impl Fn(AppName) -> Request) {
+        self.from.world.done(request(crate::world::app(app))).await;
+    }
+
+    /// Returns the incarnations of what moves, and the volume of the claim.
+    async fn identity(&self) -> [Value; 3] {
+        let claim = self.from.live("v1", "persistentvolumeclaims", "data").await;
+        let config = self.from.config("moves").await;
+        [config["metadata"]["uid"].clone(), claim["metadata"]["uid"].clone(), claim["spec"]["volumeName"].clone()]
+    }
+
+    /// Moves a config map with an edit and a claim, while one of the apps stands still at first.
+    async fn moves(&self, first: &str) {
+        let second = if first == self.from.name { self.to.name } else { self.from.name };
+        let (stays, here) = (config("stays", "1"), config("here", "1"));
+        let before = [config("moves", "1"), config("moves", "2")];
+        let (own, other) = (("stays.yaml", stays.as_str()), ("here.yaml", here.as_str()));
+        let all = self.push(&[own, ("moves.yaml", &before[0]), ("claim.yaml", CLAIM)], &[other]).await;
+        self.from.done(&all).await;
+        self.to.done(&all).await;
+        let identity = self.identity().await;
+        assert!(identity[..2].iter().all(Value::is_string), "{identity:?}");
+        let suspension = || Suspension { reason: "order".into(), until: String::new() };
+        self.ask(second, |app| Request::Suspend { app, suspension: suspension() }).await;
+        let moved = self.push(&[own], &[other, ("moves.yaml", &before[1]), ("claim.yaml", CLAIM)]).await;
+        (if first == self.from.name { &self.from } else { &self.to }).done(&moved).await;
+        assert_eq!(self.identity().await, identity, "whoever comes first deletes nothing");
+        self.ask(second, |app| Request::Resume { app }).await;
+        self.to.done(&moved).await;
+        self.from.done(&moved).await;
+        self.from.until("the edit arrives", &self.from.path("v1", "configmaps", "moves"), has_version("2")).await;
+        self.from.world.look_again(self.from.name).await;
+        self.from.done(&moved).await;
+        assert_eq!(self.identity().await, identity);
+        for path in
+            [self.from.path("v1", "configmaps", "moves"), self.from.path("v1", "persistentvolumeclaims", "data")]
+        {
+            let live = self.from.world.get(&path).await.unwrap();
+            assert_eq!(live["metadata"]["labels"]["rewild.dev/app"], json!(self.to.name), "{live}");
+        }
+        let is_of = |state: &AppState, app: &str, short: &str| {
+            assert_eq!(
+                state.objects.iter().any(|it| it.object.short() == short),
+                app == self.to.name,
+                "{app}: {short}"
+            );
+        };
+        for app in [self.from.name, self.to.name] {
+            let state = self.from.world.state(app).await.unwrap();
+            is_of(&state, app, "ConfigMap/moves");
+            is_of(&state, app, "PersistentVolumeClaim/data");
+        }
+    }
+}
+
+/// §8.2: what moves to another app in one revision keeps its incarnation and its data, whichever app comes first.
+pub(super) async fn an_object_goes_from_one_app_to_another<C: Ground>(world: &World<C>) {
+    let of = |from, to| Move { from: Plain { world, name: from }, to: Plain { world, name: to } };
+    let (given, taken) = (of("movedfrom", "movedto"), of("takenfrom", "takento"));
+    tokio::join!(given.moves("movedfrom"), taken.moves("takento"));
+}
+
+/// §8.2: what two apps want at once stays with the one that has it, and the other says so until one of them lets go.
+pub(super) async fn what_two_apps_want_is_told<C: Ground>(world: &World<C>) {
+    let two = Move { from: Plain { world, name: "rivala" }, to: Plain { world, name: "rivalb" } };
+    let (own, other) = (config("own", "1"), config("other", "1"));
+    let [mine, theirs] = [config("rival", "1"), config("rival", "2")];
+    let (own, other) = (("own.yaml", own.as_str()), ("other.yaml", other.as_str()));
+    let first = two.push(&[own, ("rival.yaml", &mine)], &[other]).await;
+    two.from.done(&first).await;
+    two.to.done(&first).await;
+    let before = two.from.config("rival").await;
+    two.push(&[own, ("rival.yaml", &mine)], &[other, ("rival.yaml", &theirs)]).await;
+    two.to.stands_for("OwnedByApp", &["ConfigMap/rival belongs to app rivala, which wants it too"]).await;
+    assert_eq!(two.from.config("rival").await["metadata"]["uid"], before["metadata"]["uid"]);
+    assert_eq!(two.from.config("rival").await["data"]["version"], json!("1"));
+    let last = two.push(&[own], &[other, ("rival.yaml", &theirs)]).await;
+    two.to.done(&last).await;
+    two.from.done(&last).await;
+    let after = two.from.config("rival").await;
+    assert_eq!((&after["metadata"]["uid"], &after["data"]["version"]), (&before["metadata"]["uid"], &json!("2")));
+}

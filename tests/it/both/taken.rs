@@ -1,0 +1,101 @@
+//! Objects and fields that were there before us.
+
+use serde_json::json;
+
+use super::{Plain, config, workload};
+use crate::world::{Ground, World};
+
+/// §3.6 and §4.5.
+pub(super) async fn what_nobody_owns_is_taken_over_with_consent_and_every_field_of_it<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "taken" };
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "taken"}});
+    world.make("/api/v1/namespaces", namespace).await;
+    let last = "kubectl.kubernetes.io/last-applied-configuration";
+    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"version": "1", "old": "1"},
+        "metadata": {"name": "config", "annotations": {last: "{}\n"}}});
+    world.make_as("kubectl-client-side-apply", "/api/v1/namespaces/taken/configmaps", theirs).await;
+    let web = workload("Deployment", "web", ("web", "1"), "");
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "main", "image": "registry.example.invalid/main:1"}]}}}});
+    world.make_as("kubectl-create", "/apis/apps/v1/namespaces/taken/deployments", deployment).await;
+    let object = plain.path("apps/v1", "deployments", "web");
+    plain.until("its pod is there", &object, |live| live["status"]["readyReplicas"] == json!(1)).await;
+    let before = world.get(&object).await.unwrap();
+    let own = config("config", "3").replace("version:", "old: \"1\", version:");
+    plain.push(&[("config.yaml", &own), ("web.yaml", &web)]).await;
+    let says = ["ConfigMap/config is there already and nobody owns it; taking it over would change data.version"];
+    plain.stands_for("AdoptionNeedsConsent", &says).await;
+    let live = world.get(&object).await.unwrap();
+    assert_eq!(live["metadata"]["labels"], json!(null), "it was taken without a word");
+    world.set("adopt: unowned\n").await;
+    plain.healthy().await;
+    let live = world.get(&object).await.unwrap();
+    assert_eq!(live["spec"]["template"], before["spec"]["template"], "taking over restarts no pod");
+    assert_eq!(live["metadata"]["uid"], before["metadata"]["uid"]);
+    let config_path = plain.path("v1", "configmaps", "config");
+    // What git takes away goes, although an editor had set it as well.
+    plain.push(&[("web.yaml", &web), ("config.yaml", &config("config", "2"))]).await;
+    plain.until("the revision is there", &config_path, |live| live["data"]["version"] == json!("2")).await;
+    plain.healthy().await;
+    let live = world.get(&config_path).await.unwrap();
+    assert_eq!(live["data"], json!({"version": "2"}), "{live}");
+    assert!(live["metadata"]["annotations"][last].is_null(), "{live}");
+}
+
+/// §4.6: fields of nobody and of somebody beside ours with which the server does not take ours.
+pub(super) async fn what_a_server_filled_in_stands_in_the_way_of_nothing<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "merged" };
+    let push = async |image: &str, strategy: &str, limit: &str| {
+        let web = workload("Deployment", "web", ("web", image), strategy);
+        let big = workload("Deployment", "big", ("big", image), "")
+            .replace("\"}\n", &format!("\", resources: {{limits: {{memory: {limit}}}}}}}\n"));
+        plain.push(&[("web.yaml", &web), ("big.yaml", &big)]).await
+    };
+    let first = push("1", "", "1Gi").await;
+    plain.done(&first).await;
+    let big = plain.path("apps/v1", "deployments", "big");
+    let request = json!([{"op": "add", "path": "/spec/template/spec/containers/0/resources/requests",
+        "value": {"memory": "500Mi"}}]);
+    world.json_patch_as("tuner", &big, request).await;
+    let second = push("2", "  strategy: {type: Recreate}\n", "200Mi").await;
+    plain.done(&second).await;
+    let web = plain.live("apps/v1", "deployments", "web").await;
+    assert_eq!(web["spec"]["strategy"], json!({"type": "Recreate"}));
+    let resources = world.get(&big).await.unwrap()["spec"]["template"]["spec"]["containers"][0]["resources"].clone();
+    assert_eq!(resources["limits"]["memory"], json!("200Mi"));
+    assert_ne!(resources["requests"]["memory"], json!("500Mi"));
+    // What we set in passing is ours to take away again.
+    let third = push("3", "", "200Mi").await;
+    plain.done(&third).await;
+    let web = plain.live("apps/v1", "deployments", "web").await;
+    assert_eq!(web["spec"]["strategy"]["type"], json!("RollingUpdate"), "{}", web["metadata"]["managedFields"]);
+}
+
+/// §4.6: what needs no answer of a server.
+pub(super) async fn what_is_refused_before_any_request_is_told<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "refused" };
+    let fine = config("fine", "1");
+    let push = async |bad: &str| plain.push(&[("fine.yaml", &fine), ("bad.yaml", bad)]).await;
+    let half = "x".repeat(800 * 1_024);
+    let long = config("bad", &half).replace("version:", &format!("more: {half}, version:"));
+    push(&long).await;
+    let says = ["apps/refused/bad.yaml:", "ConfigMap/bad is ", "bytes long", "of them in data; the limit is 1536000"];
+    plain.stands_for("InvalidObject", &says).await;
+    let fine_path = plain.path("v1", "configmaps", "fine");
+    plain.until("the rest is applied", &fine_path, super::has_version("1")).await;
+    let noted = config("bad", "1")
+        .replace("{name: bad}", &format!("{{name: bad, annotations: {{a: \"{}\"}}}}", "x".repeat(300 * 1_024)));
+    push(&noted).await;
+    plain.stands_for("InvalidObject", &["bytes of annotations"]).await;
+    push(&config("bad", "1").replace("{name: bad}", "{name: bad, annotations: {rewild.dev/hash: x}}")).await;
+    plain.stands_for("ReservedKey", &["rewild.dev/hash"]).await;
+    push("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: refused-bad}\nrules: []\n")
+        .await;
+    plain.stands_for("GrantMissing", &["ClusterRole/refused-bad lies outside namespaces"]).await;
+    assert!(world.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/refused-bad").await.is_none());
+    assert!(plain.config("bad").await.is_null());
+    let web = format!("{}status: {{replicas: 7}}\n", workload("Deployment", "web", ("web", "1"), ""));
+    let last = push(&web).await;
+    plain.done(&last).await;
+}
