@@ -431,7 +431,7 @@ fn one(trio: &Sided<'_>, nothing: &Cst, rules: &Rules, found: &mut Findings) -> 
     if !object.is_empty() && rules.withholds(object, "") {
         theirs = base;
     }
-    if same(ours, theirs) || same(base, theirs) {
+    if same(ours, theirs) || base.is_none() && is_same_but_for_the_separator(ours, theirs) || same(base, theirs) {
         return Ok(kept(ours));
     }
     if same(base, ours) && !rules.withholds_in(object) {
@@ -477,6 +477,12 @@ fn one(trio: &Sided<'_>, nothing: &Cst, rules: &Rules, found: &mut Findings) -> 
         }
         (_, None, None) => Ok(kept(None)),
     }
+}
+
+/// Returns whether two documents are one, although only one of them is behind another.
+fn is_same_but_for_the_separator(a: Option<&Document>, b: Option<&Document>) -> bool {
+    let bare = |document: &'_ Document| document.cst.text().trim_start_matches("---\n").to_owned();
+    a.zip(b).is_some_and(|(a, b)| bare(a) == bare(b))
 }
 
 /// Merges a document by its lines; nothing if that leaves something open or doubles something.

@@ -62,8 +62,11 @@ pub(super) fn merge(texts: &Three<&str>, subject: &Subject, rules: &Rules, found
         };
         pieces.push(one(&at, (subject, rules), found));
     }
+    let last = pieces.iter().rposition(|piece| !piece.text.is_empty()).unwrap_or(0);
+    pieces.iter_mut().take(last).for_each(|piece| piece.gap = apart(std::mem::take(&mut piece.gap)));
     let (entries, gap) = assemble(pieces);
-    let mut rope = Rope::plain(pick(&sides.base.head, &sides.ours.head, &sides.theirs.head));
+    let head = pick(&sides.base.head, &sides.ours.head, &sides.theirs.head);
+    let mut rope = Rope::plain(if entries.is_empty() { head } else { apart(head) });
     rope.push(entries);
     rope.push_str(&gap);
     Some(rope)
@@ -132,6 +135,15 @@ fn split_loose(loose: &str) -> (String, String) {
     let own = lines.iter().rev().take_while(|line| !line.trim().is_empty()).count();
     let (gap, lead) = lines.split_at(lines.len() - own);
     (gap.concat(), lead.concat())
+}
+
+/// Parts comments that belong to nothing, such as those at the end of a side, from an entry that comes behind them: directly above it they
+/// would belong to that.
+fn apart(mut loose: String) -> String {
+    if loose.lines().next_back().is_some_and(|line| !line.trim().is_empty()) {
+        loose.push_str(if loose.ends_with('\n') { "\n" } else { "\n\n" });
+    }
+    loose
 }
 
 /// Returns the text of the side that changed it, ours if both did.
@@ -242,6 +254,15 @@ mod tests {
     fn comments_go_with_the_variable_below_them() {
         check("# one\nA=1\nB=2\n", "# one\nA=1\nB=3\n", "B=2\n", "B=3\n", &[]);
         check("A=1\nB=2\n", "# why\nA=1\nB=2\n", "A=2\nB=2\n", "# why\nA=2\nB=2\n", &[]);
+    }
+
+    #[test]
+    fn comments_that_belong_to_nothing_stay_apart_from_what_the_other_side_adds() {
+        check("", "A=1\n", "# why\n", "# why\n\nA=1\n", &[]);
+        check("A=1\n", "A=1\nB=2\n", "A=1\n# why\n", "A=1\n# why\n\nB=2\n", &[]);
+        check("A=1\n", "A=1\n# why", "A=1\nB=2\n", "A=1\n# why\n\nB=2", &[]);
+        check("A=1\nC=1\n", "A=1\nC=2\n", "A=1\n# why\nC=1\n", "A=1\n# why\nC=2\n", &[]);
+        check("A=1\n# why\n", "A=2\n# why\n", "A=1\n# why\nB=2\n", "A=2\n# why\nB=2\n", &[]);
     }
 
     #[test]

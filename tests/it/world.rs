@@ -484,7 +484,8 @@ impl<C: Ground> World<C> {
         stored.chain(told).collect()
     }
 
-    async fn show(&self) -> String {
+    /// Returns what the daemon knows and did, for a test that fails.
+    pub(crate) async fn show(&self) -> String {
         let instance = self.handle.instance();
         let states = instance.store.app_states(&instance.id).await.unwrap();
         let operations = instance.store.operations(&instance.id, &Default::default()).await.unwrap();

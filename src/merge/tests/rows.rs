@@ -156,3 +156,16 @@ fn a_map_whose_key_is_still_doubled_after_the_lines_is_a_conflict() {
     assert_eq!(merged.text.as_deref(), Some(sides[1].as_str()));
     assert_eq!(merged.conflicts.len(), 1, "{:?}", merged.conflicts);
 }
+
+#[test]
+fn an_object_that_both_add_is_one_wherever_it_stands() {
+    let [a, b] = ["a", "b"].map(|name| format!("kind: {name}\nmetadata: {{name: x}}\nmetadata: {{name: x}}\n"));
+    let both = format!("{a}---\n{b}");
+    check(FILE, ["", &both, &b], (How::Structural, &[], &[], &both));
+}
+
+#[test]
+fn an_item_in_braces_over_several_lines_moves_to_another_column() {
+    let sides = ["a: x\n", "a:\n  - b\n", "a:\n- {c: d, e\n  f: g}\n"];
+    check(FILE, sides, (How::Structural, &[], &[], "a:\n  - b\n  - {c: d, e\n    f: g}\n"));
+}

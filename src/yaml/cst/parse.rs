@@ -316,7 +316,11 @@ impl Growth<'_> {
             })),
             Kind::Seq => hash_of_list(hashes.into_iter()),
             Kind::Opaque | Kind::Scalar | Kind::Alias => {
-                Encoder::new().text("opaque").text(text.get(node.span.clone()).unwrap_or("")).digest()
+                let text = text.get(node.span.clone()).unwrap_or("");
+                // Inside of brackets blanks at the beginning of a line say nothing.
+                let lines =
+                    text.split('\n').map(|line| if node.style == Style::Flow { line.trim_start() } else { line });
+                Encoder::new().text("opaque").text(&lines.collect::<Vec<_>>().join("\n")).digest()
             }
         };
         if node.kind == Kind::Opaque {

@@ -126,6 +126,14 @@ fn tags_and_anchors_belong_to_their_value() {
 }
 
 #[test]
+fn the_hash_of_what_brackets_hold_knows_no_column() {
+    let hash = |text: &str| parse(text).at(&["a"]).unwrap().hash;
+    assert_eq!(hash("a: {b\n  c: 1}\n"), hash("a: {b\n    c: 1}\n"));
+    assert_ne!(hash("a: {b\n  c: 1}\n"), hash("a: {b\n  d: 1}\n"));
+    assert_ne!(hash("a:\n  ? |\n    b\n  : 1\n"), hash("a:\n  ? |\n   b\n  : 1\n"));
+}
+
+#[test]
 fn the_hash_knows_types_and_texts_but_no_style() {
     let hash = |text: &str| parse(text).at(&["a"]).unwrap().hash;
     assert_eq!(hash("a: 'x'\n"), hash("a: x # c\n"));

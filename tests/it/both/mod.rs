@@ -88,7 +88,11 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
     let checks = checks.into_iter().filter(|(name, _)| wanted.is_empty() || wanted.split(',').any(|it| it == *name));
     let ends = checks.map(async |(name, check)| AssertUnwindSafe(check).catch_unwind().await.err().map(|_| name));
     let failed: Vec<&str> = join_all(ends).await.into_iter().flatten().collect();
-    assert!(failed.is_empty(), "these failed, each with a message of its own above: {failed:?}");
+    assert!(
+        failed.is_empty(),
+        "these failed, each with a message of its own above: {failed:?}\n{}",
+        world.show().await
+    );
 }
 
 type Check<'a> = std::pin::Pin<Box<dyn Future<Output = ()> + 'a>>;
