@@ -182,7 +182,35 @@ fn paired(sides: &Three<Vec<Rc<Document>>>, comparisons: usize) -> Result<Three<
     let (ours, theirs) = (found.ours.clone(), found.theirs.clone());
     pair_beside(&base, (&sides.theirs, &theirs), (&sides.ours, &mut found.ours), comparisons);
     pair_beside(&base, (&sides.ours, &ours), (&sides.theirs, &mut found.theirs), comparisons);
+    if !found.base.is_empty() {
+        pair_added(sides, &mut found);
+    }
     Ok(found)
+}
+
+/// Returns whether documents are told apart by this name. A number tells nothing of one that base does not have, and an object that has lost
+/// its name is that object no more.
+fn is_name(name: &str) -> bool {
+    !name.starts_with(['#', '~'])
+}
+
+/// Takes documents without a name that both sides added for one only where they are the same.
+fn pair_added(sides: &Three<Vec<Rc<Document>>>, names: &mut Three<Vec<String>>) {
+    let is_new = |name: &String| name.starts_with('#') && !names.base.contains(name);
+    let mut ours: Vec<(&Document, &String)> =
+        sides.ours.iter().map(Rc::as_ref).zip(&names.ours).filter(|(_, name)| is_new(name)).collect();
+    for (document, slot) in sides.theirs.iter().zip(&mut names.theirs).filter(|(_, name)| is_new(name)) {
+        let place = ours.iter().position(|(other, _)| bare(other) == bare(document));
+        *slot = match place {
+            Some(place) => ours.remove(place).1.clone(),
+            None => format!("{slot} upstream"),
+        };
+    }
+}
+
+/// Returns the text of a document without what parts it from the one before.
+fn bare(document: &Document) -> &str {
+    document.cst.text().trim_start_matches("---\n")
 }
 
 /// Documents that have no partner yet, with their names.
@@ -214,7 +242,7 @@ fn pair_shared(
     names: &mut Three<Vec<String>>,
     comparisons: usize,
 ) -> BTreeSet<String> {
-    let is_shared = |name: &&String| names.theirs.contains(*name) && !names.base.contains(*name);
+    let is_shared = |name: &&String| is_name(name) && names.theirs.contains(*name) && !names.base.contains(*name);
     let shared: BTreeSet<String> = names.ours.iter().filter(is_shared).cloned().collect();
     let gone = left(&sides.base, &names.base, |name| !names.ours.contains(name) && !names.theirs.contains(name));
     let come = [(&sides.ours, &names.ours), (&sides.theirs, &names.theirs)]
@@ -233,7 +261,7 @@ fn pair_rest(
     comparisons: usize,
 ) {
     let gone = left(base, known, |name| !names.contains(name));
-    let come = left(side, names, |name| !known.contains(name) && !shared.contains(name));
+    let come = left(side, names, |name| is_name(name) && !known.contains(name) && !shared.contains(name));
     let pairs = partners(&gone, &[come], comparisons);
     give(&pairs, names);
 }
@@ -247,7 +275,7 @@ fn pair_beside(
     comparisons: usize,
 ) {
     let gone = left(other, known, |name| base.contains(name) && !names.contains(name));
-    let come = left(side, names, |name| !base.contains(name) && !known.contains(name));
+    let come = left(side, names, |name| is_name(name) && !base.contains(name) && !known.contains(name));
     if gone.len().saturating_mul(come.len()) <= comparisons {
         let pairs = best(&scores(&gone, &come));
         give(&pairs, names);
@@ -401,7 +429,9 @@ fn append(text: &mut Rope, piece: Rope) {
     }
     let mut piece = piece;
     let mark = |text: &mut String| {
-        if !text.is_empty() && !text.starts_with("---") {
+        let rest = text.strip_prefix("---");
+        let is_marked = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
+        if !text.is_empty() && !is_marked {
             text.insert_str(0, "---\n");
         }
     };
@@ -421,17 +451,15 @@ type Sided<'a> = Three<Option<&'a Document>>;
 
 /// Merges one document.
 fn one(trio: &Sided<'_>, nothing: &Cst, rules: &Rules, found: &mut Findings) -> Result<Piece, Impossible> {
-    let same = |a: Option<&Document>, b: Option<&Document>| match (a, b) {
-        (Some(a), Some(b)) => a.cst.text() == b.cst.text(),
-        (None, None) => true,
-        (Some(_), None) | (None, Some(_)) => false,
+    let same = |a: Option<&Document>, b: Option<&Document>| {
+        a.map(|document| document.cst.text()) == b.map(|document| document.cst.text())
     };
     let Three { base, ours, mut theirs } = *trio;
     let object = ours.or(theirs).map_or("", |document| document.subject.object.as_str());
     if !object.is_empty() && rules.withholds(object, "") {
         theirs = base;
     }
-    if same(ours, theirs) || base.is_none() && is_same_but_for_the_separator(ours, theirs) || same(base, theirs) {
+    if same(ours, theirs) || base.is_none() && ours.map(bare) == theirs.map(bare) || same(base, theirs) {
         return Ok(kept(ours));
     }
     if same(base, ours) && !rules.withholds_in(object) {
@@ -471,6 +499,12 @@ fn one(trio: &Sided<'_>, nothing: &Cst, rules: &Rules, found: &mut Findings) -> 
                 return Ok(conflict(ConflictKind::BothAdded, why, trio, rules, found));
             }
             match piece {
+                Some(piece) if is_nobodys(&piece, trio, rules) => {
+                    found.reset(mark);
+                    let kind = if base.is_none() { ConflictKind::BothAdded } else { ConflictKind::Value };
+                    let why = "together both sides would make an object of it that neither has";
+                    Ok(conflict(kind, why, trio, rules, found))
+                }
                 Some(piece) => Ok(piece),
                 None => Ok(conflict(ConflictKind::Value, "both sides changed it", trio, rules, found)),
             }
@@ -479,10 +513,16 @@ fn one(trio: &Sided<'_>, nothing: &Cst, rules: &Rules, found: &mut Findings) -> 
     }
 }
 
-/// Returns whether two documents are one, although only one of them is behind another.
-fn is_same_but_for_the_separator(a: Option<&Document>, b: Option<&Document>) -> bool {
-    let bare = |document: &'_ Document| document.cst.text().trim_start_matches("---\n").to_owned();
-    a.zip(b).is_some_and(|(a, b)| bare(a) == bare(b))
+/// Returns whether a merge is an object that no side is: one says the kind, another the name. The next merge would not know it again.
+fn is_nobodys(piece: &Piece, trio: &Sided<'_>, rules: &Rules) -> bool {
+    let sides = [trio.base, trio.ours, trio.theirs];
+    let says = |word: fn(&Document) -> &str| sides.into_iter().flatten().any(|side| !word(side).is_empty());
+    let is_object = |side: Option<&Document>| side.is_none_or(|side| !side.subject.object.is_empty());
+    if is_object(trio.ours) && is_object(trio.theirs) || !says(|side| &side.subject.kind) || !says(|side| &side.name) {
+        return false;
+    }
+    let is_known = |object: &String| sides.into_iter().flatten().any(|side| side.subject.object == *object);
+    objects(&piece.text.ours(), rules).is_some_and(|found| found.iter().any(|object| !is_known(object)))
 }
 
 /// Merges a document by its lines; nothing if that leaves something open or doubles something.

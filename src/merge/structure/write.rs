@@ -47,7 +47,8 @@ impl<'a> Structure<'a, '_> {
 
     /// Merges one of the comments of an entry.
     pub(super) fn comment(&mut self, base: Option<String>, ours: String, theirs: String) -> String {
-        let old = base.unwrap_or_else(|| ours.clone());
+        // Of an entry that both sides added a comment is news on whichever side it stands.
+        let old = base.unwrap_or_default();
         if old.trim_end() == theirs.trim_end() || ours.trim_end() == theirs.trim_end() {
             ours
         } else if old.trim_end() == ours.trim_end() {
@@ -62,7 +63,7 @@ impl<'a> Structure<'a, '_> {
     pub(super) fn gap(&mut self, base: Option<Part<'a>>, ours: Part<'a>, theirs: Part<'a>, column: usize) -> String {
         let at = |part: Part<'a>| part.gap(column);
         let (mine, upstream) = (at(ours), at(theirs));
-        let old = base.map_or_else(|| mine.clone(), at);
+        let old = base.map_or_else(|| if mine.trim().is_empty() { mine.clone() } else { String::new() }, at);
         if old == upstream || mine == upstream {
             mine
         } else if old == mine {

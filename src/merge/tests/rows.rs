@@ -169,3 +169,53 @@ fn an_item_in_braces_over_several_lines_moves_to_another_column() {
     let sides = ["a: x\n", "a:\n  - b\n", "a:\n- {c: d, e\n  f: g}\n"];
     check(FILE, sides, (How::Structural, &[], &[], "a:\n  - b\n  - {c: d, e\n    f: g}\n"));
 }
+
+#[test]
+fn two_halves_make_no_object_that_neither_side_has() {
+    let [kind, name] = ["apiVersion: v1\nkind: ConfigMap\n", "metadata:\n  name: larder\ndata:\n  a: one\n"];
+    check(FILE, ["", kind, name], (How::Structural, &[(ConflictKind::BothAdded, "")], &[], kind));
+    let both =
+        ["data:\n  a: one\n", "data:\n  a: one\nkind: ConfigMap\n", "data:\n  a: one\nmetadata:\n  name: larder\n"];
+    check(FILE, both, (How::Structural, &[(ConflictKind::Value, "")], &[], both[1]));
+}
+
+#[test]
+fn an_object_that_both_sides_leave_without_a_name_or_kind_stands_as_each_has_it() {
+    let rest = "data:\n  a: one\n  b: two\n  c: three\n  d: four\n";
+    let [base, ours, theirs] =
+        ["kind: ConfigMap\nmetadata:\n  name: a\n", "kind: ConfigMap\n", "metadata:\n  name: a\n"];
+    let [base, ours, theirs] = [base, ours, theirs].map(|head| format!("{head}{rest}"));
+    let both = format!("{ours}---\n{theirs}");
+    check(FILE, [&base, &ours, &theirs], (How::Structural, &[], &[], &both));
+}
+
+#[test]
+fn an_object_that_lost_its_name_is_another_document() {
+    let [a, b] = ["a", "b"].map(|name| format!("kind: K\nmetadata:\n  name: {name}\ndata:\n  mode: slow\n  size: 1\n"));
+    let bare = "kind: K\ndata:\n  mode: slow\n  size: 1\n";
+    let sides = [format!("{a}---\n{b}"), format!("{b}---\n{}", a.replace("slow", "fast")), format!("{bare}---\n{b}")];
+    let merged = format!("{bare}---\n{b}---\n{}", a.replace("slow", "fast"));
+    let found: Row<'_> = (How::Structural, &[(ConflictKind::EditDelete, "")], &[], &merged);
+    check(FILE, sides.each_ref().map(String::as_str), found);
+}
+
+#[test]
+fn a_comment_on_one_side_of_what_both_added_stays() {
+    let text = |comment: &str, behind: &str| format!("a: 1\n{comment}b:{behind}\n  c: 1\nd: 1\n");
+    let is =
+        |ours: &str, theirs: &str, merged: &str| check(FILE, ["", ours, theirs], (How::Structural, &[], &[], merged));
+    let (plain, above, behind) = (text("", ""), text("# why\n", ""), text("", " # why"));
+    is(&behind, &plain, &behind);
+    for more in [&above, &plain.replace("d:", "# why\n\nd:")] {
+        is(more, &plain, more);
+        is(&plain, more, more);
+    }
+    let sides = ["", above.as_str(), &above.replace("why", "how")];
+    check(FILE, sides, (How::Structural, &[], &[NoticeKind::CommentKept], &above));
+}
+
+#[test]
+fn a_key_that_begins_like_a_separator_is_none() {
+    let [ours, theirs] = ["kind: K\nmetadata: {name: a}\n", "---d: 1\n"];
+    check(FILE, ["", ours, theirs], (How::Structural, &[], &[], &format!("{ours}---\n{theirs}")));
+}
