@@ -4,6 +4,7 @@
 //! app's namespace, for what is on its way for long, and for the objects whose turn it is in the slow audit. Not here: what follows from it (`plan`).
 
 mod audit;
+mod before;
 mod contact;
 mod desired;
 mod explain;
@@ -27,6 +28,7 @@ use crate::plan::{
 use crate::plan::{apply_set, hook};
 use crate::target::{Kind, Reachability, Refusal, Target};
 
+pub use before::{Past, before};
 pub use desired::{secret_needs, wanted_ids};
 pub use explain::explain;
 
@@ -123,6 +125,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         desired: of_presence(built.desired, *presence),
         inventory: inventory.clone(),
         found: Vec::new(),
+        before: Default::default(),
         live: Default::default(),
         existing: Default::default(),
         audited: Default::default(),
@@ -192,6 +195,11 @@ async fn find_sources(observation: &Observation<'_>, rendered: &desired::Rendere
         // Whatever cannot be followed is told by the reads below.
         let _ = target.follow(app.as_str(), &sources).await;
     }
+    self::sources(copies, *target).await
+}
+
+/// Returns what there is of each Secret that is copied.
+async fn sources(copies: &[SecretCopy], target: &dyn Target) -> Vec<desired::Found> {
     let mut all = Vec::new();
     for SecretCopy { source, .. } in copies {
         all.push(match target.source(source).await {

@@ -6,6 +6,7 @@
 
 mod ancestry;
 mod audit;
+mod before;
 mod budget;
 mod claims;
 mod commit;
@@ -601,6 +602,7 @@ async fn look(
     .await;
     claims::fill(instance, sight, &mut observed.snapshot).await?;
     shippers::fill(instance, &sight.settings, &mut observed.snapshot).await;
+    before::fill(instance, sight, &secrets, &mut observed.snapshot, target).await;
     Ok(observed)
 }
 

@@ -71,7 +71,7 @@ pub use line::plan;
 pub use lint::lint;
 pub use merged::make_room;
 pub use overdue::Underway;
-pub use recreate::Recreate;
+pub use recreate::{Recreate, changed};
 pub use snapshot::{
     Ask, Claim, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy,
     Presence, RequirementState, Snapshot, TargetState,

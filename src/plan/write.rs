@@ -167,11 +167,14 @@ fn reported(item: DriftItem) -> DriftItem {
 }
 
 fn news(snapshot: &Snapshot, wanted: &Wanted, uid: Option<String>, force: Force) -> Decision {
-    let reason = match uid {
-        Some(_) => consent::news(snapshot, wanted),
-        None => format!("new in {}", snapshot.commit.short()),
+    let (is_there, reason) = match uid {
+        Some(_) => (true, consent::news(snapshot, wanted)),
+        None => (false, format!("new in {}", snapshot.commit.short())),
     };
-    Decision::Write(Write { force, ..Write::of(snapshot, wanted, uid, reason) })
+    let write = Write::of(snapshot, wanted, uid, reason);
+    let foretold = recreate::foretold(snapshot, wanted, &write.recreate).filter(|_| is_there);
+    let reason = [Some(write.reason), foretold].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    Decision::Write(Write { force, reason, ..write })
 }
 
 fn again(snapshot: &Snapshot, wanted: &Wanted, reason: &str) -> Decision {

@@ -53,6 +53,32 @@ const TABLE: &[(&str, &str, &[ImmutablePath])] = &[
     ("apiextensions.k8s.io", "CustomResourceDefinition", &[&["spec", "group"], &["spec", "names"], &["spec", "scope"]]),
 ];
 
+/// What the server makes of such a field that an object does not have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unsaid {
+    /// It stays absent.
+    Absent,
+    /// It becomes this text.
+    Text(&'static str),
+    /// It becomes something that only the server knows.
+    Anything,
+}
+
+/// Returns what the server makes of a field that cannot be changed and that an object does not have.
+pub fn unsaid(path: ImmutablePath) -> Unsaid {
+    match path {
+        ["spec", "clusterIP" | "storageClassName" | "volumeName"] => Unsaid::Anything,
+        ["spec", "podManagementPolicy"] => Unsaid::Text("OrderedReady"),
+        ["spec", "completionMode"] => Unsaid::Text("NonIndexed"),
+        ["spec", "volumeMode"] => Unsaid::Text("Filesystem"),
+        ["spec", "serviceName"] => Unsaid::Text(""),
+        ["type"] => Unsaid::Text("Opaque"),
+        ["reclaimPolicy"] => Unsaid::Text("Delete"),
+        ["volumeBindingMode"] => Unsaid::Text("Immediate"),
+        _ => Unsaid::Absent,
+    }
+}
+
 /// Returns the fields that cannot be changed in any object of a kind.
 ///
 /// The data of a Secret or ConfigMap with `immutable: true` cannot be changed either; that depends on the object.

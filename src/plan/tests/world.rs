@@ -161,6 +161,7 @@ impl World {
                 desired: Desired::Objects(Vec::new()),
                 inventory: Inventory::default(),
                 found: Vec::new(),
+                before: BTreeMap::new(),
                 live: BTreeMap::new(),
                 existing: BTreeMap::new(),
                 audited: Default::default(),

@@ -2,8 +2,21 @@
 
 use serde_json::{Value, json};
 
+use rewild::pipeline;
+
 use super::{Plain, config, workload};
-use crate::world::{Ground, World};
+use crate::world::{Ground, World, app};
+
+/// Waits until the plan of an app says this of an object, which takes no request that writes.
+async fn is_foretold<C: Ground>(plain: &Plain<'_, C>, object: &str, says: &[&str]) {
+    let told = async || {
+        let preview = pipeline::preview(plain.world.handle.instance(), &app(plain.name), None).await;
+        let actions = preview.ok().and_then(|preview| preview.plan).map(|plan| plan.actions).unwrap_or_default();
+        let mut all = actions.iter().filter(|action| action.object.short() == object);
+        all.any(|action| says.iter().all(|text| action.reason.contains(text)))
+    };
+    plain.world.until(&format!("the plan of {} says of {object}: {says:?}", plain.name), told).await;
+}
 
 fn classes(version: u8) -> String {
     format!(
@@ -125,6 +138,9 @@ pub(super) async fn what_runs_is_made_anew_only_when_a_person_says_so<C: Ground>
     assert!(pod.is_string());
     let second = push(2).await;
     plain.stands_for("RecreateNeedsApproval", &["--recreate "]).await;
+    is_foretold(&plain, "StatefulSet/db", &["needs approval", "spec.serviceName", "--recreate StatefulSet/db"]).await;
+    is_foretold(&plain, "DaemonSet/agent", &["needs approval", "spec.selector cannot be changed"]).await;
+    is_foretold(&plain, "Job/job", &["spec.template cannot be changed"]).await;
     world.look_again(plain.name).await;
     assert_eq!(plain.uids(&paths).await, before, "nobody allowed that");
     plain
@@ -157,6 +173,8 @@ pub(super) async fn what_holds_data_and_what_its_author_keeps_is_never_made_anew
     let before = plain.uids(&paths).await;
     push(2).await;
     plain.stands_for("ApplyFailed", &["never made anew"]).await;
+    is_foretold(&plain, "PersistentVolumeClaim/data", &["never made anew", "spec.accessModes"]).await;
+    is_foretold(&plain, "ConfigMap/frozen", &["never made anew", "data cannot be changed"]).await;
     plain.allow(&["PersistentVolumeClaim/data", "ConfigMap/frozen"]).await;
     assert_eq!(plain.uids(&paths).await, before, "a word of a person is not enough");
     assert_eq!(plain.config("rest").await["data"]["version"], json!("2"), "the rest goes on");
