@@ -46,10 +46,21 @@ impl Waits {
         }
         let since = |began: u64, event| self.happened.get(event).is_some_and(|moment| *moment > began);
         let woken = self.began.remove(app).is_some_and(|began| events.iter().any(|event| since(began, event)));
-        // What happened before every pass that still runs is asked for no more.
+        self.forget();
+        woken
+    }
+
+    /// Notes that the pass of an app ended before it could tell what the app waits for: that is what it waited for before. What of it happened
+    /// meanwhile has woken the app already.
+    pub(super) fn keep(&mut self, app: &AppName) {
+        self.began.remove(app);
+        self.forget();
+    }
+
+    /// Forgets what happened before every pass that still runs, which is asked for no more.
+    fn forget(&mut self) {
         let oldest = self.began.values().min();
         self.happened.retain(|_, moment| oldest.is_some_and(|began| *moment > *began));
-        woken
     }
 }
 
@@ -99,6 +110,18 @@ mod tests {
         assert!(!waits.end(&app("shop"), &[]));
         waits.happen(WakeOn::Target);
         assert!(waits.happened.is_empty() && waits.began.is_empty() && waits.waiting.is_empty());
+    }
+
+    #[test]
+    fn a_pass_that_ends_early_keeps_older_waits() {
+        let mut waits = Waits::default();
+        waits.begin(&app("blog"));
+        waits.end(&app("blog"), &[ready()]);
+        waits.begin(&app("blog"));
+        waits.happen(WakeOn::Target);
+        waits.keep(&app("blog"));
+        assert!(waits.began.is_empty() && waits.happened.is_empty());
+        assert_eq!(waits.happen(ready()), BTreeSet::from([app("blog")]));
     }
 
     #[test]

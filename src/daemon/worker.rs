@@ -154,6 +154,8 @@ struct Worker {
     apps: HashMap<Id, AppName>,
     known: Option<Arc<Overview>>,
     waits: Waits,
+    /// When apps asked to be woken by the clock alone.
+    alarms: HashMap<AppName, Duration>,
     timers: Timers,
     asked: bool,
     /// Apps that somebody asked about; they alone are worked on where only requests are.
@@ -201,6 +203,7 @@ impl Worker {
             apps: HashMap::new(),
             known: None,
             waits: Waits::default(),
+            alarms: HashMap::new(),
             timers,
             asked: everything,
             wanted: BTreeSet::new(),
@@ -498,6 +501,7 @@ impl Worker {
                 // The net below the line: the app waits for its input to change, everything else goes on.
                 tracing::error!(instance = name, %app, error = %error, "a pass broke off; the app waits for a change");
                 self.queue.ended(now, &app, Some(ErrorClass::User), 0.5);
+                self.keep_waiting(now, &app);
                 self.shared.metrics.passed(&name, "panic", Duration::ZERO);
                 return;
             }
@@ -522,12 +526,15 @@ impl Worker {
         match (app, result) {
             (Some(app), result) => {
                 self.queue.ended(now, &app, failed, jitter());
-                if let Ok(passed) = result {
-                    let is_gone = !passed.lost && passed.failed.is_none();
-                    if passed.state.is_some() || is_gone {
-                        self.shared.metrics.saw(&name, app.as_str(), passed.state.as_ref());
+                match result {
+                    Ok(passed) => {
+                        let is_gone = !passed.lost && passed.failed.is_none();
+                        if passed.state.is_some() || is_gone {
+                            self.shared.metrics.saw(&name, app.as_str(), passed.state.as_ref());
+                        }
+                        self.follow(now, app, passed);
                     }
-                    self.follow(now, app, passed);
+                    Err(_) => self.keep_waiting(now, &app),
                 }
             }
             // A directory that was just added is fetched at once.
@@ -539,9 +546,7 @@ impl Worker {
 
     /// Arranges what a pass asked to be woken for, and wakes those who waited for it.
     fn follow(&mut self, now: Duration, app: AppName, passed: Passed) {
-        if self.waits.end(&app, &passed.wake_on) {
-            self.trigger(app.clone(), Reason::Released);
-        }
+        self.arrange(now, &app, &passed);
         // A push compiles, and a request that waits is carried out for any reason.
         if passed.lost {
             self.trigger(app.clone(), Reason::Push);
@@ -549,15 +554,35 @@ impl Worker {
         if passed.changed {
             self.trigger(app.clone(), Reason::Health);
         }
-        if let Some(at) = passed.wake_at {
-            let wait = at.since(self.shared.instance.now());
-            self.queue.wake_at(now + wait, app.clone(), Reason::Retry);
-        }
         let ready = passed.state.as_ref().is_none_or(|state| state.intent == "applied" && state.health != "starting");
         if ready {
             for waiting in self.waits.happen(WakeOn::App(app)) {
                 self.trigger(waiting, Reason::Released);
             }
+        }
+    }
+
+    /// Takes over what a pass found its app to wait for; one that ended early found nothing, and changes nothing about that.
+    fn arrange(&mut self, now: Duration, app: &AppName, passed: &Passed) {
+        if !passed.judged {
+            return self.keep_waiting(now, app);
+        }
+        if self.waits.end(app, &passed.wake_on) {
+            self.trigger(app.clone(), Reason::Released);
+        }
+        self.alarms.remove(app);
+        if let Some(at) = passed.wake_at {
+            let due = now + at.since(self.shared.instance.now());
+            self.alarms.insert(app.clone(), due);
+            self.queue.wake_at(due, app.clone(), Reason::Retry);
+        }
+    }
+
+    /// Lets an app wait for what it waited for before its pass, which took the place of the waiting one. A time that is over was heard.
+    fn keep_waiting(&mut self, now: Duration, app: &AppName) {
+        self.waits.keep(app);
+        if let Some(due) = self.alarms.get(app).copied().filter(|due| *due > now) {
+            self.queue.wake_at(due, app.clone(), Reason::Retry);
         }
     }
 
@@ -695,77 +720,4 @@ fn jitter() -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-    use crate::base::{RepoPath, Timestamp};
-    use crate::git::{Layout, NewCommit, Repository};
-    use crate::model::{Author, File, InstanceName, Subdirectory};
-    use crate::pipeline::Opening;
-    use crate::store::Store;
-
-    /// Returns a worker of an instance in a directory that has not looked at anything yet.
-    async fn worker(root: &Path) -> Worker {
-        let repository = Repository::init(&root.join("home.git"), Layout::Bare, "main").await.unwrap();
-        let author = Author { name: "alice".to_owned(), email: "alice@example.org".to_owned() };
-        let settings = "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: k3f7q2m5xd\n";
-        let files = [(SETTINGS_PATH, settings), ("apps/plain/kustomization.yaml", "resources: []\n")];
-        let new = NewCommit {
-            reference: "refs/heads/main".to_owned(),
-            expected: None,
-            base_tree: None,
-            changes: files.map(|(path, text)| (RepoPath::parse(path).unwrap(), Some(File::text(text)))).into(),
-            parents: Vec::new(),
-            author: author.clone(),
-            committer: author,
-            message: "first".to_owned(),
-            time: Timestamp(0),
-        };
-        repository.commit(new).await.unwrap();
-        let state = StateDirectory::open(&root.join("state")).unwrap();
-        let store = Store::open(&state.store()).await.unwrap();
-        let opening = Opening {
-            name: InstanceName::parse("home").unwrap(),
-            path: root.join("home.git"),
-            subdirectory: Subdirectory::top(),
-            branch: "main".to_owned(),
-            remote: None,
-            access: None,
-            clock: || Timestamp(1_763_712_000_000_000),
-            beside: Vec::new(),
-        };
-        let instance = Arc::new(Instance::open(opening, &state, store).await.unwrap());
-        let settings = DaemonSettings::default();
-        let shared = Shared::new(instance, &settings, &state, Metrics::new(), Work::Everything).unwrap();
-        Worker::new(Arc::new(shared)).await
-    }
-
-    #[tokio::test]
-    async fn a_look_that_failed_is_made_again_and_what_it_would_have_found_is_not_lost() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut worker = worker(directory.path()).await;
-        let (home, away) = (directory.path().join("home.git"), directory.path().join("away.git"));
-        std::fs::rename(&home, &away).unwrap();
-        worker.look(Reason::Scheduled).await;
-        assert!(worker.known.is_none() && worker.shared.is_ready().is_err());
-        assert!(worker.timers.look.is_some_and(|at| at > worker.now()));
-        std::fs::rename(&away, &home).unwrap();
-        worker.timers.look = Some(Duration::ZERO);
-        worker.ring().await;
-        assert_eq!(worker.shared.is_ready(), Ok(()));
-        assert_eq!((worker.timers.look, worker.queue.depth()), (None, 1), "the app waits for its pass");
-    }
-
-    #[tokio::test]
-    async fn a_store_that_does_not_answer_is_not_one_that_knows_nothing() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut worker = worker(directory.path()).await;
-        let instance = worker.shared.instance.clone();
-        assert!(remembered(&instance).await.unwrap().is_empty());
-        instance.store.close().await;
-        assert!(matches!(remembered(&instance).await, Err(Error::Store(_))));
-        worker.look(Reason::Scheduled).await;
-        assert!(worker.known.is_none() && worker.shared.is_ready().is_err());
-    }
-}
+mod tests;

@@ -111,6 +111,8 @@ impl Error {
 /// What a pass came to, and what would wake the next.
 #[derive(Clone, Debug, Default)]
 pub struct Passed {
+    /// Whether it came as far as to tell what the app waits for. If not, that is what it waited for before.
+    pub judged: bool,
     /// The branch moved under us: begin again from its new head.
     pub lost: bool,
     /// When to look again by the clock.
@@ -460,7 +462,7 @@ async fn deploy(
         let state = state::of_repository(instance, app, committed, &sight, None).await?;
         let before = state::put(instance, app, state.as_ref()).await?;
         state::tell(instance, Change { app, before, state: state.as_ref(), ended: operation.as_ref() }).await?;
-        return Ok(Passed { made: committed.made.clone(), state, ..Passed::default() });
+        return Ok(Passed { judged: true, made: committed.made.clone(), state, ..Passed::default() });
     };
     fault::point("observe");
     if skips("observe") {
@@ -543,6 +545,7 @@ fn note_refused(instance: &Instance, snapshot: &Snapshot, applied: &Applied) -> 
 fn passed(plan: &Plan, applied: &Applied, committed: &Committed, state: Option<AppState>) -> Passed {
     let failed = applied.failed().filter_map(|outcome| outcome.error);
     Passed {
+        judged: true,
         lost: false,
         wake_at: plan.wake_at,
         wake_on: plan.wake_on.clone(),

@@ -65,7 +65,7 @@ pub(super) async fn still(instance: &Instance, app: &AppName, why: Reason) -> Re
         false => state::put(instance, app, Some(&state)).await?,
     };
     state::tell(instance, Change { app, before, state: Some(&state), ended: None }).await?;
-    Ok(Some(Passed { state: Some(state), ..Passed::default() }))
+    Ok(Some(Passed { judged: true, state: Some(state), ..Passed::default() }))
 }
 
 fn is_as_found(instance: &Instance, app: &AppName, overview: &Overview, target: &dyn Target) -> Result<bool, Error> {
