@@ -301,6 +301,7 @@ fn from_watch(live: LiveObject) -> Live {
         terminating,
         leaving,
         health,
+        changed,
         managed,
         hash,
         baseline,
@@ -320,6 +321,7 @@ fn from_watch(live: LiveObject) -> Live {
         terminating,
         leaving,
         health,
+        changed,
         managed,
         whole: None,
         hash,
@@ -345,6 +347,7 @@ fn from_metadata(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Live {
         leaving: Leaving::of(object),
         health: health::has_rule(&id.group, &id.kind, rules)
             .then(|| Health::new(HealthState::Unknown, "its instance label is gone, so it is not watched")),
+        changed: None,
         managed: managed.cloned(),
         whole: None,
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),

@@ -66,7 +66,7 @@ pub struct Instance {
     pub(super) refused: Mutex<BTreeMap<AppName, CommitId>>,
     /// By app, the objects that were put back lately. A restart forgets them, which costs a few more corrections.
     pub(super) fights: Mutex<BTreeMap<AppName, BTreeMap<ObjectId, Fight>>>,
-    /// By app, what is on its way. A restart forgets it, which gives it its time anew.
+    /// By app, what is on its way. A restart forgets it and takes up when the cluster says it was changed last.
     pub(super) underway: Mutex<BTreeMap<AppName, Underway>>,
     /// The apps that were found as wanted.
     pub(super) settled: Memory,

@@ -1,6 +1,7 @@
 //! Pure. What time makes of health: what is on its way for too long fails, and so does a workload whose pods do not get up.
 //!
-//! What is remembered of an object begins anew with its content and its incarnation, and with the process. Hooks have a deadline of their own.
+//! What is remembered of an object begins anew with its content and its incarnation. A process that begins takes up what the cluster says: an object
+//! has been on its way at least since it was changed last. Hooks have a deadline of their own.
 //! Not here: what an object says of itself (`health`), listing pods (`observe`).
 
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ pub struct Underway {
     objects: BTreeMap<ObjectId, Way>,
     looks: u32,
     looked: Option<Timestamp>,
+    /// Whether this process looked at the app before.
+    known: bool,
 }
 
 /// One object on its way.
@@ -48,10 +51,11 @@ impl Underway {
             let is_same = |way: &&Way| way.uid == record.uid && way.hash == record.hash;
             let known = before.objects.get(&record.id).filter(is_same).cloned();
             has_news |= known.is_none() && runs_pods(&record.id);
-            let begun = || Way { uid: record.uid.clone(), hash: record.hash.clone(), since: snapshot.now, stuck: None };
+            let since = if before.known { snapshot.now } else { begin(snapshot, &record.id) };
+            let begun = || Way { uid: record.uid.clone(), hash: record.hash.clone(), since, stuck: None };
             objects.insert(record.id.clone(), known.unwrap_or_else(begun));
         }
-        Self { objects, looks: if has_news { 0 } else { before.looks }, looked: before.looked }
+        Self { objects, looks: if has_news { 0 } else { before.looks }, looked: before.looked, known: true }
     }
 
     /// Returns whether the pods of the app are to be looked at now.
@@ -74,6 +78,12 @@ impl Underway {
         let due = since.plus(LOOK_EVERY).max(self.looked.map_or(since, |looked| looked.plus(LOOK_EVERY)));
         (self.looks < MAX_LOOKS).then_some(due)
     }
+}
+
+/// Returns since when an object is on its way at least that nobody watched. Clocks may differ, so it is never in the future.
+fn begin(snapshot: &Snapshot, id: &ObjectId) -> Timestamp {
+    let changed = snapshot.live.get(id).and_then(|live| live.changed);
+    changed.map_or(snapshot.now, |changed| changed.min(snapshot.now))
 }
 
 /// Returns what becomes of the health of an object by what is known of it for a while.
@@ -205,6 +215,28 @@ mod tests {
         let mut again = well.health("Deployment/web", Health::progressing("1 of 2 pods ready"));
         pass(&mut again, 599, &[]);
         check(&again, "Progressing Deployment/web: 1 of 2 pods ready");
+    }
+
+    #[test]
+    fn a_process_that_begins_goes_on_counting_from_the_last_change() {
+        let begun = |seconds: u64| {
+            let world = starting(&[deployment("web", "web:1")]);
+            let at = world.snapshot.now;
+            let mut world = world.live("Deployment/web", |live| live.changed = Some(at));
+            world.snapshot.now = at.plus(Duration::from_secs(seconds));
+            world
+        };
+        let mut world = begun(540);
+        assert_eq!(pass(&mut world, 59, &[]), 2, "at once and half a minute later");
+        check(&world, "Progressing Deployment/web: 0 of 2 pods ready");
+        pass(&mut world, 1, &[]);
+        check(&world, "Degraded Deployment/web: it is not ready after 10 min: 0 of 2 pods ready");
+        // What begins to be on its way while we look has all of its time, whatever the clock of the cluster says.
+        let mut known = begun(540).health("Deployment/web", Health::healthy());
+        pass(&mut known, 0, &[]);
+        let mut known = known.health("Deployment/web", Health::progressing("0 of 2 pods ready"));
+        pass(&mut known, 599, &[]);
+        check(&known, "Progressing Deployment/web: 0 of 2 pods ready");
     }
 
     #[test]

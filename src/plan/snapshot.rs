@@ -177,6 +177,8 @@ pub struct Live {
     pub leaving: Option<Leaving>,
     /// Health, for kinds that are watched in full form; others count as healthy by being there.
     pub health: Option<Health>,
+    /// When anybody changed anything about it last, while it is on its way.
+    pub changed: Option<Timestamp>,
     /// The whole `managedFields`, kept only while our entry differs from what we wrote or people hold fields beside it.
     pub managed: Option<Value>,
     /// The object itself, read only where its values decide: it differs, and what differs is reported and not put back.

@@ -200,6 +200,8 @@ pub struct LiveObject {
     pub leaving: Option<Leaving>,
     /// Health, for kinds that are watched in full form.
     pub health: Option<Health>,
+    /// When anybody changed anything about it last, as its `managedFields` say; known only while it is on its way.
+    pub changed: Option<Timestamp>,
     /// The whole `managedFields`, kept only while our entry is not as we wrote it or people hold fields beside it.
     pub managed: Option<Value>,
     /// Hash in the annotation.

@@ -137,6 +137,7 @@ fn config(name: &str, entry: bool) -> (ObjectId, LiveObject, Object) {
         terminating: false,
         leaving: None,
         health: None,
+        changed: None,
         managed: None,
         hash: "v1.h".into(),
         baseline: String::new(),

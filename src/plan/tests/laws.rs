@@ -226,6 +226,7 @@ fn applied(next: &mut Snapshot, action: &Action, payload: &Object) {
         terminating: false,
         leaving: None,
         health: None,
+        changed: None,
         managed: None,
         baseline: String::new(),
         unspoken: false,

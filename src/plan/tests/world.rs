@@ -278,6 +278,7 @@ impl World {
             terminating: false,
             leaving: None,
             health: None,
+            changed: None,
             managed: None,
             whole: None,
             hash: wanted.hash,

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::source::Followed;
-use crate::health;
+use crate::base::Timestamp;
+use crate::health::{self, HealthState};
 use crate::model::{HealthRule, Leaving, Object, ObjectId, OwnEntry, additions};
 use crate::target::{Kind, LiveObject, TargetEvent, WatchState, Written};
 
@@ -296,7 +297,8 @@ impl Cache {
         }
         // A version of its own says nothing: it also rises with a status that changes no health.
         let version = live.as_ref().map(|live| live.resource_version.clone()).unwrap_or_default();
-        let same = before.clone().map(|before| LiveObject { resource_version: version, ..before }) == live;
+        let changed = live.as_ref().and_then(|live| live.changed);
+        let same = before.clone().map(|before| LiveObject { resource_version: version, changed, ..before }) == live;
         if !same {
             let apps: BTreeSet<String> = app.into_iter().chain(before.map(|before| before.app)).collect();
             for app in apps {
@@ -335,6 +337,8 @@ fn added(live: &LiveObject) -> Vec<Vec<&str>> {
 pub(super) fn decode(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> LiveObject {
     let text = |key: &str| object.at(&["metadata", key]).and_then(serde_json::Value::as_str).unwrap_or("").to_owned();
     let managed = object.at(&["metadata", "managedFields"]);
+    let health = health::has_rule(&id.group, &id.kind, rules).then(|| health::assess(object, rules));
+    let is_on_its_way = health.as_ref().is_some_and(|health| health.state == HealthState::Progressing);
     LiveObject {
         uid: text("uid"),
         resource_version: text("resourceVersion"),
@@ -342,7 +346,8 @@ pub(super) fn decode(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Li
         own: OwnEntry::of(managed),
         terminating: object.at(&["metadata", "deletionTimestamp"]).is_some(),
         leaving: Leaving::of(object),
-        health: health::has_rule(&id.group, &id.kind, rules).then(|| health::assess(object, rules)),
+        changed: managed.filter(|_| is_on_its_way).and_then(changed),
+        health,
         managed: managed.cloned(),
         unspoken: health::is_unspoken(object, rules),
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
@@ -356,6 +361,12 @@ pub(super) fn decode(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Li
             .join(","),
         app: object.label("rewild.dev/app").unwrap_or("").to_owned(),
     }
+}
+
+/// Returns the newest time of all entries of `managedFields`.
+fn changed(managed: &serde_json::Value) -> Option<Timestamp> {
+    let times = managed.as_array()?.iter().filter_map(|entry| Timestamp::parse(entry.get("time")?.as_str()?).ok());
+    times.max()
 }
 
 #[cfg(test)]
