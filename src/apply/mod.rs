@@ -1,7 +1,10 @@
 //! Walks a plan over a target: stage after stage, the calls of a stage side by side. Decides nothing.
 //!
 //! A failed action skips what stands after it and nothing else. When the target stops answering, what is left is skipped. The values of
-//! Secrets are put in at the request edge, here. Not here: what to do (`plan`), remembering it (`record`).
+//! Secrets are put in at the request edge, here. Not here: what to do (`plan`), remembering it (`record`), whose
+//! fields a conflict leaves to whom (`settle`).
+
+mod settle;
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -10,16 +13,15 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 
+use settle::{made_meanwhile, renew, settle};
+
 use crate::base::Timestamp;
 use crate::base::limits::MAX_MESSAGE_CHARS;
 use crate::model::{Effect, ErrorClass, HeldVolume, Object, Outcome, SecretPayloads};
-use crate::plan::{
-    self, Action, Blocked, ConflictVerdict, Extras, Force, Plan, Propagation, Recreate, Verb, archive,
-    conflict_verdict, volume, without,
-};
+use crate::plan::{self, Action, Blocked, Extras, Force, Plan, Propagation, Recreate, Verb, archive, volume};
 use crate::target::{
-    ApplyRequest, DeleteRequest, Deletion, Dependents, FieldConflict, FreeRequest, Kind, Mode, Ownership, PatchRequest,
-    Refusal, RefusalKind, Target, VolumeChange, VolumeRequest, Written, with_values,
+    ApplyRequest, DeleteRequest, Deletion, Dependents, FreeRequest, Kind, Mode, Ownership, PatchRequest, Refusal,
+    RefusalKind, Target, VolumeChange, VolumeRequest, Written, with_values,
 };
 
 /// Calls of one stage that are prepared side by side; the target has a limit of its own over all apps.
@@ -325,63 +327,6 @@ async fn write(action: &Action, request: ApplyRequest, hands: Hands<'_>) -> Resu
     }
 }
 
-/// Says that an object which was to be made is there: whoever made it since the plan owns it until the next look.
-fn made_meanwhile(action: &Action, fields: &[FieldConflict]) -> Refusal {
-    let message = format!("apply {}: it was not there, and {} made it meanwhile", action.object, managers(fields));
-    Refusal::new(RefusalKind::Changed, message)
-}
-
-/// Returns the names of those who hold fields.
-fn managers(fields: &[FieldConflict]) -> String {
-    let names: BTreeSet<&str> = fields.iter().map(|field| field.manager.as_str()).collect();
-    names.into_iter().collect::<Vec<_>>().join(", ")
-}
-
-/// Sends an apply once more after all managers hold their fields in the version that is sent.
-async fn renew(
-    action: &Action,
-    request: &ApplyRequest,
-    target: &dyn Target,
-    refusal: Refusal,
-) -> Result<Written, Refusal> {
-    let live = target.metadata(&action.object, &action.api_version).await?;
-    let metadata = live.as_ref().and_then(Object::metadata);
-    let Some(steps) = metadata.and_then(|it| plan::in_one_version(it, &action.api_version)) else {
-        return Err(refusal);
-    };
-    let (id, api_version) = (action.object.clone(), action.api_version.clone());
-    target.patch(&PatchRequest { id, api_version, steps }).await?;
-    target.apply(request).await
-}
-
-/// Sends an apply once more, by the plan's rule about the managers that hold some of its fields.
-async fn settle(
-    action: &Action,
-    request: ApplyRequest,
-    fields: &[FieldConflict],
-    target: &dyn Target,
-) -> Result<Outcome, Refusal> {
-    let Some(payload) = Object::from_value(request.body.clone()) else {
-        return Ok(outcome(action, Effect::Failed, String::new()));
-    };
-    let named: Vec<(&str, &str)> = fields.iter().map(|field| (field.field.as_str(), field.manager.as_str())).collect();
-    let names = managers(fields);
-    let (ownership, leaves_out, note) = match conflict_verdict(&payload, &action.yields, &named) {
-        ConflictVerdict::TakeOver { leaves_out } => {
-            (Ownership::Take, leaves_out, format!("takes fields over from {names}"))
-        }
-        ConflictVerdict::Yield { leaves_out } => (Ownership::Respect, leaves_out, format!("leaves fields to {names}")),
-        ConflictVerdict::ForeignOwner { tool } => {
-            let message = format!("{} belongs to {tool}, which owns fields of it", action.object.short());
-            return Ok(held(action, "ForeignOwner", &message));
-        }
-    };
-    let mut payload = payload;
-    without(&mut payload, &leaves_out);
-    let answer = target.apply(&ApplyRequest { ownership, body: payload.to_value(), ..request }).await?;
-    Ok(kept(action, answer, target, short(&note)).await)
-}
-
 /// Sends an apply once more after what others and the server itself put beside our fields was taken out, if that is what the server refused.
 async fn make_room(
     action: &Action,
@@ -544,7 +489,7 @@ mod tests {
     use crate::plan::Yields;
     use crate::target::scripted::Scripted;
 
-    fn action(force: Force) -> Action {
+    pub(super) fn action(force: Force) -> Action {
         let payload = Object::from_value(json!({"kind": "Deployment", "metadata": {"name": "a"}})).unwrap();
         Action {
             id: 0,
@@ -566,7 +511,7 @@ mod tests {
 
     /// Remembers what it is to keep, unless it cannot.
     #[derive(Default)]
-    struct Keeper {
+    pub(super) struct Keeper {
         kept: std::sync::Mutex<Vec<String>>,
         fails: bool,
     }
@@ -586,7 +531,7 @@ mod tests {
         }
     }
 
-    async fn sent(action: &Action, target: &Scripted, sink: &Keeper) -> Outcome {
+    pub(super) async fn sent(action: &Action, target: &Scripted, sink: &Keeper) -> Outcome {
         let hands = Hands { marks: &[], target, secrets: &SecretPayloads::default(), sink };
         send(action, hands).await.1
     }
@@ -639,53 +584,10 @@ mod tests {
         assert_eq!(said(&target), ["pv-1 Retain", offer, "claim data", r#"pv-1 Policy("Delete")"#]);
     }
 
-    fn conflict(manager: &str) -> Result<Written, Refusal> {
-        let field = FieldConflict { field: ".spec.replicas".into(), manager: manager.into() };
-        Err(Refusal::new(RefusalKind::Conflict(vec![field]), "apply Deployment/a: conflict"))
-    }
-
-    fn accepted() -> Result<Written, Refusal> {
+    pub(super) fn accepted() -> Result<Written, Refusal> {
         let [uid, resource_version, fields, time, hash] = ["u", "2", "f", "t", "h"].map(str::to_owned);
         let observed = Observed { uid, resource_version, generation: 1, fields, time, hash };
         Ok(Written { observed, created: false, unchanged: false, object: Object::default() })
-    }
-
-    async fn check(
-        force: Force,
-        answers: Vec<Result<Written, Refusal>>,
-        expected: (Effect, &str),
-        expected_sent: &[Ownership],
-    ) {
-        let target = Scripted { applies: std::sync::Mutex::new(answers.into()), ..Scripted::default() };
-        let outcome = sent(&action(force), &target, &Keeper::default()).await;
-        assert_eq!((outcome.effect, outcome.message.as_str()), expected);
-        assert_eq!(*target.sent.lock().unwrap(), expected_sent);
-    }
-
-    #[tokio::test]
-    async fn what_somebody_made_since_the_plan_is_left_alone() {
-        let target = Scripted { applies: std::sync::Mutex::new([conflict("helm")].into()), ..Scripted::default() };
-        let outcome = sent(&Action { uid: None, ..action(Force::No) }, &target, &Keeper::default()).await;
-        let said = "apply Deployment.apps n/a: it was not there, and helm made it meanwhile";
-        assert_eq!((outcome.effect, outcome.message.as_str()), (Effect::Failed, said));
-        assert_eq!(*target.sent.lock().unwrap(), [Ownership::Respect]);
-    }
-
-    #[tokio::test]
-    async fn fields_of_people_are_taken_over_with_a_note_and_those_of_tools_are_left() {
-        use Ownership::{Respect, Take};
-        let note = "takes fields over from kubectl-edit";
-        check(Force::No, vec![conflict("kubectl-edit"), accepted()], (Effect::Configured, note), &[Respect, Take])
-            .await;
-        let flux = "Deployment/a belongs to Flux, which owns fields of it";
-        check(Force::No, vec![conflict("kustomize-controller")], (Effect::Blocked, flux), &[Respect]).await;
-        check(Force::No, vec![accepted()], (Effect::Configured, ""), &[Respect]).await;
-    }
-
-    #[tokio::test]
-    async fn a_conflict_of_a_forced_apply_is_a_failure() {
-        let failed = (Effect::Failed, "apply Deployment/a: conflict");
-        check(Force::Yes, vec![conflict("kubectl-edit")], failed, &[Ownership::Take]).await;
     }
 
     fn immutable() -> Result<Written, Refusal> {
@@ -726,25 +628,6 @@ mod tests {
         let patched = target.patched.lock().unwrap().clone();
         assert_eq!((patched.len(), &patched[1][2]["path"]), (2, &serde_json::json!("/metadata/managedFields")));
         assert_eq!(patched[1][2]["value"], serde_json::json!([entry("wild", "Apply")]));
-    }
-
-    #[tokio::test]
-    async fn entries_of_a_version_that_is_gone_are_renewed_once() {
-        let old = || Err(Refusal::new(RefusalKind::OldEntries, "no"));
-        let entry = |version: &str| serde_json::json!({"manager": "other", "apiVersion": version, "fieldsV1": {}});
-        let live = serde_json::json!({"metadata": {"uid": "old", "resourceVersion": "5", "managedFields": [entry("apps/v1beta1")]}});
-        let target = |answers: Vec<Result<Written, Refusal>>| Scripted {
-            applies: std::sync::Mutex::new(answers.into()),
-            objects: [(action(Force::No).object, Ok(Object::from_value(live.clone()).unwrap()))].into(),
-            ..Scripted::default()
-        };
-        let renewed = target(vec![old(), accepted()]);
-        assert_eq!(sent(&action(Force::No), &renewed, &Keeper::default()).await.effect, Effect::Configured);
-        let patched = renewed.patched.lock().unwrap().clone();
-        assert_eq!((patched.len(), &patched[0][2]["value"]), (1, &serde_json::json!([entry("apps/v1")])));
-        let in_vain = target(vec![old(), old()]);
-        assert_eq!(sent(&action(Force::No), &in_vain, &Keeper::default()).await.effect, Effect::Failed);
-        assert_eq!(in_vain.sent.lock().unwrap().len(), 2);
     }
 
     #[tokio::test]
