@@ -42,6 +42,9 @@ pub struct Metrics {
     errors: Family<InstanceLabels, Counter>,
     retries: Family<InstanceLabels, Counter>,
     seconds: Histogram,
+    waited: Histogram,
+    drift_told: Histogram,
+    drift_healed: Histogram,
     active: Family<InstanceLabels, Gauge<i64, AtomicI64>>,
     depth: Family<InstanceLabels, Gauge<i64, AtomicI64>>,
     audited: Family<InstanceLabels, Counter>,
@@ -64,6 +67,9 @@ impl Metrics {
         let errors = Family::default();
         let retries = Family::default();
         let seconds = Histogram::new(exponential_buckets(0.001, 2.0, 16));
+        let waited = Histogram::new(exponential_buckets(0.001, 2.0, 16));
+        let drift_told = Histogram::new(exponential_buckets(0.001, 2.0, 16));
+        let drift_healed = Histogram::new(exponential_buckets(0.001, 2.0, 16));
         let active = Family::default();
         let depth = Family::default();
         let audited = Family::default();
@@ -73,13 +79,31 @@ impl Metrics {
         registry.register("workqueue_retries", "Passes that a clock asked for again", retries.clone());
         registry.register("controller_runtime_reconcile_time_seconds", "Duration of passes", seconds.clone());
         registry.register("controller_runtime_active_workers", "Passes that run", active.clone());
+        registry.register("workqueue_queue_duration_seconds", "How long apps wait that are due", waited.clone());
         registry.register("workqueue_depth", "Apps that wait for a pass", depth.clone());
+        registry.register("wild_drift_report_seconds", "From a change to its report", drift_told.clone());
+        registry.register("wild_drift_heal_seconds", "From a change to its correction", drift_healed.clone());
         registry.register("wild_audited_objects", "Objects that were compared value by value", audited.clone());
         registry.register("wild_audit_mismatch", "Objects whose values differed unnoticed", mismatches.clone());
         let apps = Arc::new(Apps::register(&mut registry));
         let counted = Counted::register(&mut registry);
         let registry = Arc::new(registry);
-        Self { registry, passes, errors, retries, seconds, active, depth, audited, mismatches, apps, counted }
+        Self {
+            registry,
+            passes,
+            errors,
+            retries,
+            seconds,
+            waited,
+            drift_told,
+            drift_healed,
+            active,
+            depth,
+            audited,
+            mismatches,
+            apps,
+            counted,
+        }
     }
 
     /// Returns all metrics as OpenMetrics text.
@@ -98,6 +122,19 @@ impl Metrics {
         let errors = self.errors.get_or_create_owned(&InstanceLabels { controller: instance.to_owned() });
         if result != "success" {
             errors.inc();
+        }
+    }
+
+    /// Notes how long an app had waited whose pass begins.
+    pub(super) fn waited(&self, wait: Duration) {
+        self.waited.observe(wait.as_secs_f64());
+    }
+
+    /// Notes how long after the cluster showed a difference it was told, and put back, if it was.
+    pub(super) fn drifted(&self, told: Duration, healed: Option<Duration>) {
+        self.drift_told.observe(told.as_secs_f64());
+        if let Some(healed) = healed {
+            self.drift_healed.observe(healed.as_secs_f64());
         }
     }
 

@@ -3,6 +3,7 @@
 //! `queue` decides what begins when, `worker` runs it and listens to branches, cluster, files, schedule and people,
 //! `waits` knows who waits for what, `metrics` counts. Not here: what a pass does (`pipeline`), the API (`http`).
 
+mod drifts;
 mod files;
 mod metrics;
 mod notes;

@@ -26,6 +26,8 @@ pub(super) struct Queue {
     /// Those of the waiting that may begin, in the order in which they do.
     order: BTreeSet<(Duration, Option<Reason>, AppName)>,
     running: BTreeSet<AppName>,
+    /// How long the app that began last had waited since it was due.
+    waited: Duration,
     backoff: BTreeMap<AppName, Backoff>,
 }
 
@@ -133,7 +135,8 @@ impl Queue {
             None => Next::Idle,
             Some((due, ..)) if *due > now => Next::Sleep(*due),
             Some(_) => {
-                let Some((_, _, app)) = self.order.pop_first() else { return Next::Idle };
+                let Some((due, _, app)) = self.order.pop_first() else { return Next::Idle };
+                self.waited = now.saturating_sub(due);
                 let reasons = self.waiting.remove(&app).map(|waiting| waiting.reasons).unwrap_or_default();
                 self.running.insert(app.clone());
                 Next::Start(app, reasons)
@@ -155,6 +158,11 @@ impl Queue {
             Some(ErrorClass::User) | None => _ = self.backoff.remove(app),
         }
         self.place(app);
+    }
+
+    /// Returns how long the app that began last had waited since it was due; the quiet time before is no waiting.
+    pub(super) fn waited(&self) -> Duration {
+        self.waited
     }
 
     /// Returns how many apps wait.
@@ -214,6 +222,7 @@ mod tests {
         assert_eq!(queue.next(at(1)), Next::Idle);
         queue.ended(at(2), &app("blog"), None, 0.5);
         assert_eq!(queue.next(at(2)), Next::Start(app("blog"), [Reason::Request].into()));
+        assert_eq!(queue.waited(), at(1), "it was due while the other pass ran");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use super::drifts::Drifts;
 use super::files::FileWatch;
 use super::queue::{Next, Queue};
 use super::waits::Waits;
@@ -156,6 +157,7 @@ struct Worker {
     waits: Waits,
     /// When apps asked to be woken by the clock alone.
     alarms: HashMap<AppName, Duration>,
+    drifts: Drifts,
     timers: Timers,
     asked: bool,
     /// Apps that somebody asked about; they alone are worked on where only requests are.
@@ -204,6 +206,7 @@ impl Worker {
             known: None,
             waits: Waits::default(),
             alarms: HashMap::new(),
+            drifts: Drifts::default(),
             timers,
             asked: everything,
             wanted: BTreeSet::new(),
@@ -336,6 +339,7 @@ impl Worker {
                     if reasons.contains(&Reason::Retry) {
                         self.shared.metrics.retried(self.shared.instance.name.as_str());
                     }
+                    self.shared.metrics.waited(self.queue.waited());
                     self.waits.begin(&app);
                     let instance = self.shared.instance.clone();
                     let name = app.clone();
@@ -484,6 +488,9 @@ impl Worker {
     fn trigger_named(&mut self, app: &str, reason: Reason) {
         // The label is on a live object, where anybody may have written anything.
         if let Ok(app) = AppName::parse(app) {
+            if reason == Reason::Drift {
+                self.drifts.hear(&app, Instant::now());
+            }
             self.trigger(app, reason);
         }
     }
@@ -532,6 +539,7 @@ impl Worker {
                         if passed.state.is_some() || is_gone {
                             self.shared.metrics.saw(&name, app.as_str(), passed.state.as_ref());
                         }
+                        self.time_drift(&app, took, &passed);
                         self.follow(now, app, passed);
                     }
                     Err(_) => self.keep_waiting(now, &app),
@@ -541,6 +549,15 @@ impl Worker {
             (None, Ok(passed)) if passed.made.is_some() => self.shared.fetch.notify_one(),
             (None, Ok(passed)) => self.asked = passed.lost,
             (None, Err(_)) => {}
+        }
+    }
+
+    /// Shows how long it took until a difference was told and put back.
+    fn time_drift(&mut self, app: &AppName, took: Duration, passed: &Passed) {
+        let began = Instant::now().checked_sub(took);
+        let since = began.filter(|_| passed.judged).and_then(|began| self.drifts.end(app, began));
+        if let (Some(since), Some(told)) = (since, passed.told) {
+            self.shared.metrics.drifted(told.saturating_duration_since(since), passed.healed.then(|| since.elapsed()));
         }
     }
 

@@ -33,6 +33,7 @@ mod upstream;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use crate::apply::{self, Applied};
 use crate::base::{Timestamp, chain};
@@ -129,6 +130,10 @@ pub struct Passed {
     pub changed: bool,
     /// What was compared value by value.
     pub audited: Audited,
+    /// When differences from git were told, if there were any.
+    pub told: Option<Instant>,
+    /// Whether nothing of them is left.
+    pub healed: bool,
 }
 
 /// Walks the line for one app: because of a stored request, or because something may have changed.
@@ -485,11 +490,11 @@ async fn deploy(
     apply::note_jobs(&mut plan, target.as_ref(), snapshot.now).await;
     let drift = observe::explain(&snapshot, &plan.drift, target.as_ref()).await;
     let mut applied = Applied::default();
-    let mut recording = None;
+    let (mut recording, mut told) = (None, None);
     if !plan.actions.is_empty() || operation.is_some() {
         let operation = operation.unwrap_or_else(|| instance.operation("reconcile", Some(app), None));
         let operation = Operation { commit: committed.made.clone(), ..operation };
-        state::tell_applying(instance, &snapshot, &plan, &operation).await?;
+        told = state::tell_applying(instance, &snapshot, &plan, &operation).await?;
         let opened = record::open(&instance.store, &instance.id, &snapshot, &plan, operation).await?;
         let opened = opened.hiding(ground.secrets.clone());
         fault::point("apply");
@@ -517,7 +522,8 @@ async fn deploy(
     fault::point("broadcast");
     state::tell(instance, Change { app, before, state: state.as_ref(), ended: ended.as_ref() }).await?;
     let passed = passed(&plan, &applied, committed, state);
-    Ok(Passed { wake_at: if asks_again { Some(snapshot.now) } else { passed.wake_at }, audited, ..passed })
+    let wake_at = if asks_again { Some(snapshot.now) } else { passed.wake_at };
+    Ok(Passed { wake_at, audited, told: told.or(passed.told), ..passed })
 }
 
 /// Remembers what is on its way, for the next look at the app.
@@ -555,6 +561,8 @@ fn passed(plan: &Plan, applied: &Applied, committed: &Committed, state: Option<A
         state,
         changed: applied.changed(),
         audited: Audited::default(),
+        told: plan.drifted().next().map(|_| Instant::now()),
+        healed: applied.is_complete() && plan.drifted().all(|item| item.verdict == plan::Verdict::Revert),
     }
 }
 

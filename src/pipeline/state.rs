@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::read::Sight;
 use super::skip::skips;
@@ -290,15 +291,15 @@ async fn as_of(instance: &Instance, state: AppState, head: &Overview) -> AppStat
     if is_of_head { state } else { AppState { intent: "waiting".to_owned(), ..state } }
 }
 
-/// Tells that the first write of a revision is about to go out.
+/// Tells that the first write of a revision is about to go out; returns when, if it puts back what differs.
 pub(super) async fn tell_applying(
     instance: &Instance,
     snapshot: &Snapshot,
     plan: &Plan,
     operation: &Operation,
-) -> Result<(), Error> {
+) -> Result<Option<Instant>, Error> {
     if plan.actions.is_empty() || skips("broadcast") {
-        return Ok(());
+        return Ok(None);
     }
     let correction = plan.drifted().next().is_some();
     let kind = if correction { EventKind::DriftDetected } else { EventKind::Applying };
@@ -317,7 +318,7 @@ pub(super) async fn tell_applying(
             detail,
         }])
         .await;
-    Ok(())
+    Ok(correction.then(Instant::now))
 }
 
 /// Stores the state of an app, or that it is gone, and returns the state before. Comes before an operation is closed, so that whoever

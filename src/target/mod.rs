@@ -14,6 +14,7 @@ use refusal::Quoting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -307,6 +308,8 @@ pub struct SourceSecret {
 pub struct TargetCounts {
     /// Requests by method and code; 0 for those without an answer.
     pub requests: BTreeMap<(String, u16), u64>,
+    /// How long the requests took, by method, that ended since this was asked for last; a bounded number of them.
+    pub durations: Vec<(String, Duration)>,
     /// Reads beside the watches, by what was read.
     pub reads: BTreeMap<&'static str, u64>,
     /// Writes that were only tried, by what for.

@@ -9,6 +9,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use super::InstanceLabels;
@@ -27,6 +28,12 @@ struct RequestLabels {
     target: String,
     method: String,
     code: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct MethodLabels {
+    target: String,
+    method: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -68,10 +75,11 @@ struct OperationLabels {
 }
 
 /// What was counted.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Counted {
     up: Family<TargetLabels, Level>,
     requests: Family<RequestLabels, Counter>,
+    durations: Family<MethodLabels, Histogram, fn() -> Histogram>,
     limit: Family<InstanceLabels, Level>,
     inflight: Family<InstanceLabels, Level>,
     dry_runs: Family<ReasonLabels, Counter>,
@@ -88,9 +96,25 @@ pub(super) struct Counted {
 impl Counted {
     /// Registers the series.
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let all = Self::default();
+        let all = Self {
+            durations: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.001, 2.0, 16))),
+            up: Family::default(),
+            requests: Family::default(),
+            limit: Family::default(),
+            inflight: Family::default(),
+            dry_runs: Family::default(),
+            reads: Family::default(),
+            fresh: Family::default(),
+            restarts: Family::default(),
+            missed: Family::default(),
+            effects: Family::default(),
+            pruned: Family::default(),
+            drift: Family::default(),
+            operations: Family::default(),
+        };
         registry.register("wild_target_up", "Whether the cluster answers", all.up.clone());
         registry.register("rest_client_requests", "Requests to the cluster by method and answer", all.requests.clone());
+        registry.register("rest_client_request_duration_seconds", "Duration of requests", all.durations.clone());
         registry.register("wild_apply_limit", "Most writes that may be in flight", all.limit.clone());
         registry.register("wild_apply_inflight", "Writes in flight", all.inflight.clone());
         registry.register("wild_apply_dry_runs", "Writes that were only tried", all.dry_runs.clone());
@@ -107,7 +131,8 @@ impl Counted {
 
     /// Shows what was counted of a cluster.
     pub(super) fn target(&self, instance: &str, reachability: &Reachability, counts: TargetCounts) {
-        let TargetCounts { requests, reads, dry_runs, restarts, missed, write_limit, writes, watches } = counts;
+        let TargetCounts { requests, durations, reads, dry_runs, restarts, missed, write_limit, writes, watches } =
+            counts;
         let controller = || instance.to_owned();
         let up = self.up.get_or_create_owned(&TargetLabels { target: controller() });
         up.set(i64::from(*reachability == Reachability::Reachable));
@@ -115,6 +140,10 @@ impl Counted {
             let code = if code == 0 { "<error>".to_owned() } else { code.to_string() };
             let labels = RequestLabels { target: controller(), method, code };
             raise(&self.requests.get_or_create_owned(&labels), count);
+        }
+        for (method, took) in durations {
+            let labels = MethodLabels { target: controller(), method };
+            self.durations.get_or_create_owned(&labels).observe(took.as_secs_f64());
         }
         let labels = InstanceLabels { controller: controller() };
         self.limit.get_or_create_owned(&labels).set(number(write_limit));

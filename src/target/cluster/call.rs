@@ -2,7 +2,7 @@
 //!
 //! Not here: watches, which last (`watch`).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{Method, Request};
 use kube::client::Body;
@@ -89,6 +89,7 @@ impl Inner {
         let attempt = call.attempt.clone();
         let deadline = call.deadline / self.patience.haste;
         let method = call.method.clone();
+        let begun = Instant::now();
         let result = match tokio::time::timeout(deadline, self.exchange(call)).await {
             Ok(result) => result,
             Err(_) => {
@@ -97,6 +98,7 @@ impl Inner {
                 Err(Refusal::new(RefusalKind::Timeout, message))
             }
         };
+        self.counts.took(&method, begun.elapsed());
         self.note(result.as_ref().err());
         result
     }

@@ -3,12 +3,15 @@
 //! Labels are words of ours and kinds, so their number is bounded. Not here: who shows it (`daemon::metrics`).
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use super::{Inner, locked};
 use crate::target::{Refusal, RefusalKind, TargetCounts};
 
 /// Codes and words under which something is counted; more are not noted.
 const MAX_SERIES: usize = 512;
+/// Durations of requests that are kept until somebody asks; more are not noted. The loop asks with each turn.
+const MAX_DURATIONS: usize = 4_096;
 
 /// The counts of one cluster.
 #[derive(Default)]
@@ -22,6 +25,21 @@ impl Counts {
         if counts.requests.len() < MAX_SERIES || counts.requests.contains_key(&key) {
             *counts.requests.entry(key).or_default() += 1;
         }
+    }
+
+    /// Notes how long a request took, its answer included.
+    pub(super) fn took(&self, method: &http::Method, took: Duration) {
+        let mut counts = locked(&self.0);
+        if counts.durations.len() < MAX_DURATIONS {
+            counts.durations.push((method.as_str().to_owned(), took));
+        }
+    }
+
+    /// Returns what was counted so far.
+    fn take(&self) -> TargetCounts {
+        let mut counts = locked(&self.0);
+        let durations = std::mem::take(&mut counts.durations);
+        TargetCounts { durations, ..counts.clone() }
     }
 
     /// Counts a read.
@@ -59,7 +77,7 @@ impl Counts {
 impl Inner {
     /// Returns what was counted so far, and how things stand now.
     pub(super) fn counted(&self) -> TargetCounts {
-        let counts = locked(&self.counts.0).clone();
+        let counts = self.counts.take();
         let (write_limit, writes) = self.writes.level();
         TargetCounts { write_limit, writes, watches: self.cache().freshness(), ..counts }
     }
@@ -79,6 +97,10 @@ mod tests {
         counts.restart("Secret", Ok(()));
         counts.restart("Secret", Err(&Refusal::new(RefusalKind::Timeout, "x")));
         counts.missed(2);
+        for _ in 0..MAX_DURATIONS + 5 {
+            counts.took(&http::Method::GET, Duration::from_millis(1));
+        }
+        assert_eq!((counts.take().durations.len(), counts.take().durations.len()), (MAX_DURATIONS, 0));
         let known = locked(&counts.0).clone();
         assert_eq!((known.requests.len(), known.requests[&("GET".to_owned(), 200)]), (MAX_SERIES, 2));
         assert_eq!(known.restarts.keys().map(|(_, why)| *why).collect::<Vec<_>>(), ["closed", "silent"]);

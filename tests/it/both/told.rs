@@ -78,14 +78,16 @@ pub(super) async fn an_app_waits_for_what_it_requires<C: Ground>(world: &World<C
 }
 
 /// Metrics by type, as they are announced.
-const METRICS: [(&str, &str); 28] = [
+const METRICS: [(&str, &str); 32] = [
     ("controller_runtime_reconcile", "counter"),
     ("controller_runtime_reconcile_errors", "counter"),
     ("controller_runtime_reconcile_time_seconds", "histogram"),
     ("controller_runtime_active_workers", "gauge"),
     ("workqueue_depth", "gauge"),
+    ("workqueue_queue_duration_seconds", "histogram"),
     ("workqueue_retries", "counter"),
     ("rest_client_requests", "counter"),
+    ("rest_client_request_duration_seconds", "histogram"),
     ("wild_app_info", "gauge"),
     ("wild_app_drifted_fields", "gauge"),
     ("wild_app_blocked", "gauge"),
@@ -104,6 +106,8 @@ const METRICS: [(&str, &str); 28] = [
     ("wild_watch_missed", "counter"),
     ("wild_prune", "counter"),
     ("wild_drift_detected", "counter"),
+    ("wild_drift_report_seconds", "histogram"),
+    ("wild_drift_heal_seconds", "histogram"),
     ("wild_operation", "counter"),
     ("wild_audited_objects", "counter"),
     ("wild_audit_mismatch", "counter"),
@@ -132,6 +136,10 @@ pub(super) async fn passes_are_counted<C: Ground>(world: &World<C>) {
         ("controller_runtime_reconcile_time_seconds_count", 2.0, f64::MAX),
         ("controller_runtime_active_workers{controller=\"home\"}", 0.0, 64.0),
         ("workqueue_depth{controller=\"home\"}", 0.0, 1_000.0),
+        ("workqueue_queue_duration_seconds_count", 2.0, f64::MAX),
+        ("rest_client_request_duration_seconds_count{target=\"home\",method=\"PATCH\"}", 2.0, f64::MAX),
+        ("wild_drift_report_seconds_count", 0.0, f64::MAX),
+        ("wild_drift_heal_seconds_count", 0.0, f64::MAX),
         ("rest_client_requests_total{target=\"home\",method=\"PATCH\",code=\"201\"}", 2.0, f64::MAX),
         ("wild_app_info{instance=\"home\",app=\"counted\",version=\"\",available=\"\",sync=\"applied\"", 1.0, 1.0),
         ("wild_app_drifted_fields{instance=\"home\",app=\"counted\"}", 0.0, 0.0),
