@@ -30,12 +30,16 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
     fill_neighbours(snapshot, target).await?;
     let mut known = 0;
     for (id, api_version) in ids {
-        if let Some(live) = target.live(&id) {
+        let live = target.live(&id);
+        let is_shown = live.is_some();
+        if let Some(live) = live {
             known += usize::from(live.app == snapshot.app.as_str());
-            snapshot.live.insert(id, from_watch(live));
-            continue;
-        }
-        if !worth_a_look(snapshot, &id) {
+            let is_another = is_another(snapshot, &id, &live);
+            snapshot.live.insert(id.clone(), from_watch(live));
+            if !is_another {
+                continue;
+            }
+        } else if !worth_a_look(snapshot, &id) {
             continue;
         }
         let object = match seen(target.metadata(&id, &api_version).await)? {
@@ -48,7 +52,7 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
         };
         let record = snapshot.inventory.get(&id).filter(|record| record.state != RecordState::Intended);
         let known = record.is_some_and(|record| record.uid == text(&object, "uid"));
-        if record.is_some() {
+        if record.is_some() && !is_shown {
             // Our instance label is gone, so the watch lost it; the object is there all the same.
             let live = from_metadata(&id, &object, &snapshot.policy.health);
             snapshot.live.insert(id.clone(), live);
@@ -70,6 +74,12 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
     fill_values(snapshot, target).await;
     fill_templates(snapshot, target).await;
     Ok(())
+}
+
+/// Returns whether somebody made an object anew that we remember. It may carry our labels, which can be copied, and belong to others.
+fn is_another(snapshot: &Snapshot, id: &ObjectId, live: &LiveObject) -> bool {
+    let record = snapshot.inventory.get(id).filter(|record| record.state == RecordState::Applied);
+    record.is_some_and(|record| !record.uid.is_empty() && record.uid != live.uid)
 }
 
 /// Takes objects of the app that are neither wanted nor remembered back into the inventory: its record was lost after the object was wanted

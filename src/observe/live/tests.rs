@@ -92,6 +92,22 @@ async fn another_incarnation_without_our_label_has_its_owner() {
 }
 
 #[tokio::test]
+async fn another_incarnation_that_carries_our_labels_has_its_owner_all_the_same() {
+    let (_, shown, _) = config("web", false);
+    let shown = LiveObject { uid: "new".into(), ..shown };
+    let mut target = Scripted { objects: [namespace(), (web(), Ok(deployment("new")))].into(), ..Scripted::default() };
+    target.live.insert(web(), shown);
+    let seen = snapshot(&target, Inventory::new([record("old")])).await;
+    assert!(matches!(&seen.existing[&web()].owner, Owner::Tool { tool, .. } if tool == "Helm"), "{seen:#?}");
+    let plan = crate::plan::plan(&seen);
+    assert!(plan.actions.iter().all(|action| action.object != web()), "{plan:#?}");
+    for known in [record("new"), Record { state: RecordState::Deleting, ..record("old") }] {
+        let seen = snapshot(&target, Inventory::new([known])).await;
+        assert!(seen.live.contains_key(&web()) && !seen.existing.contains_key(&web()));
+    }
+}
+
+#[tokio::test]
 async fn a_refused_look_at_one_object_is_about_that_object_only() {
     let refused = Refusal::new(RefusalKind::Forbidden, "read Deployment blog/web: forbidden");
     let target = Scripted { objects: [namespace(), (web(), Err(refused))].into(), ..Scripted::default() };

@@ -28,10 +28,12 @@ pub(super) async fn what_holds_data_stays_and_what_somebody_made_anew_is_left_al
     let labels = world.get(&made).await.unwrap()["metadata"]["labels"].clone();
     world.try_delete(&made).await;
     let copy = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"version": "theirs"},
-        "metadata": {"name": "made", "labels": labels}});
+        "metadata": {"name": "made", "labels": labels, "annotations": {"meta.helm.sh/release-name": "theirs"}}});
     world.make("/api/v1/namespaces/pruned/configmaps", copy).await;
-    plain.push(&[keep]).await;
     world.done(Request::Resume { app: crate::world::app(plain.name) }).await;
+    plain.stands_for("ForeignOwner", &["ConfigMap/made belongs to Helm"]).await;
+    assert_eq!(plain.config("made").await["data"]["version"], json!("theirs"), "labels can be copied");
+    plain.push(&[keep]).await;
     plain
         .until("what git no longer holds is gone", &plain.path("v1", "configmaps", "gone"), |live| live.is_null())
         .await;
