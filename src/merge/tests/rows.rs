@@ -219,3 +219,13 @@ fn a_key_that_begins_like_a_separator_is_none() {
     let [ours, theirs] = ["kind: K\nmetadata: {name: a}\n", "---d: 1\n"];
     check(FILE, ["", ours, theirs], (How::Structural, &[], &[], &format!("{ours}---\n{theirs}")));
 }
+
+#[test]
+fn blanks_at_the_end_of_a_block_text_belong_to_it() {
+    let [base, ours, theirs] = ["a: x\n", "a: |\n on:\n", "a: |\n on: two\n  \n"];
+    check(FILE, [base, ours, theirs], (How::Structural, &[(ConflictKind::Value, "a")], &[], ours));
+    check(FILE, [base, base, theirs], (How::Trivial, &[], &[], theirs));
+    let text = |key: &str, end: &str| format!("a: |\n on: two\n  {end}{key}");
+    let [base, ours, theirs] = [text("", ""), text("\nb: 1\n", ""), text("", "\n")];
+    check(FILE, [&base, &ours, &theirs], (How::Structural, &[], &[], &text("\nb: 1\n", "")));
+}

@@ -200,6 +200,10 @@ impl Growth<'_> {
         }
         let end = match style {
             Style::BlockText if is_kept(written) => span.start + whole_lines(written).len(),
+            Style::BlockText if ends_in_blanks(&text) => {
+                let is_last = span.end == self.cst.text.len();
+                span.start + if is_last { written } else { whole_lines(written) }.len()
+            }
             _ => span.start + written.trim_end().len(),
         };
         let span = span.start..end;
@@ -463,6 +467,12 @@ fn is_kept(written: &str) -> bool {
     let header = written.lines().next().unwrap_or("");
     let header = header.split('#').next().unwrap_or("");
     header.trim_start_matches(['|', '>']).trim().contains('+')
+}
+
+/// Returns whether the last line of a text holds blanks and nothing else: they say something.
+fn ends_in_blanks(text: &str) -> bool {
+    let last = text.trim_end_matches('\n').rsplit('\n').next().unwrap_or("");
+    !last.is_empty() && last.trim().is_empty()
 }
 
 /// Returns a block text without the indentation of the line behind it, which is told with a text that is empty.

@@ -102,6 +102,9 @@ fn items_stand_at_or_below_their_key() {
 fn block_texts_end_with_their_last_line_unless_they_keep_more() {
     check("a: |\n  x\n  # no comment\n\n# c\nb: 1\n", &["a=a: |\n  x\n  # no comment\n|\n", "b=# c\nb: 1\n|"]);
     check("a: |+\n  x\n\nb: 1\n", &["a=a: |+\n  x\n\n|", "b=b: 1\n|"]);
+    check("a: |\n  x\n    \n\nb: 1\n", &["a=a: |\n  x\n    \n\n|", "b=b: 1\n|"]);
+    check("a: |\n  x\n    ", &["a=a: |\n  x\n    |"]);
+    check("a: |\n  x\n  \nb: 1\n", &["a=a: |\n  x\n|  \n", "b=b: 1\n|"]);
 }
 
 #[test]
