@@ -103,6 +103,51 @@ async fn a_version_of_a_kind_goes(world: &World<Plane>) {
     assert!(entries.iter().all(|entry| entry["apiVersion"] == json!("versions.example.org/v1")), "{entries:#?}");
 }
 
+/// §9: a namespace that holds an object of a kind which its group serves in another version than the preferred one alone.
+async fn a_namespace_is_not_freed_over_an_object_of_a_version_apart(world: &World<Plane>) {
+    let plain = Plain { world, name: "apart" };
+    let first = plain.push(&[("config.yaml", &config("config", "1"))]).await;
+    plain.done(&first).await;
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    for (plural, kind, version) in [("alphas", "Alpha", "v1"), ("betas", "Beta", "v1alpha1")] {
+        let schema = json!({"openAPIV3Schema": {"type": "object"}});
+        let version = json!({"name": version, "served": true, "storage": true, "schema": schema});
+        let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.apart.example.org")},
+            "spec": {"group": "apart.example.org", "scope": "Namespaced", "names": {"plural": plural, "kind": kind}, "versions": [version]}});
+        world.make(definitions, definition).await;
+    }
+    let served = async |version: &str, plural: &str| {
+        let path = plain.path(&format!("apart.example.org/{version}"), plural, "");
+        world.get(path.trim_end_matches('/')).await.is_some_and(|list| list["items"].is_array())
+    };
+    world
+        .until("both kinds are served", async || served("v1", "alphas").await && served("v1alpha1", "betas").await)
+        .await;
+    let beta = json!({"apiVersion": "apart.example.org/v1alpha1", "kind": "Beta",
+        "metadata": {"name": "one", "finalizers": ["example.org/held"]}});
+    world.make("/apis/apart.example.org/v1alpha1/namespaces/apart/betas", beta).await;
+    let namespace = "/api/v1/namespaces/apart";
+    let before = plain.uid(namespace).await;
+    world.try_delete(namespace).await;
+    let told = async || {
+        world.look_again(plain.name).await;
+        let state = world.state(plain.name).await;
+        state.is_some_and(|state| state.reason == "NamespaceTerminating" && state.needs_you.contains("Beta/one"))
+    };
+    world.until("what is left in the namespace is told", told).await;
+    assert_eq!(plain.uid(namespace).await, before, "it was freed with something in it");
+    let object = plain.path("apart.example.org/v1alpha1", "betas", "one");
+    world.patch_as("some-operator", &object, json!({"metadata": {"finalizers": null}})).await;
+    let back = async || {
+        world.look_again(plain.name).await;
+        let now = plain.uid(namespace).await;
+        now.is_string() && now != before
+    };
+    world.until("the namespace is another one", back).await;
+    plain.healthy().await;
+}
+
 /// §6, §14: what only controllers and admission say.
 async fn what_controllers_and_admission_say_is_told(world: &World<Plane>) {
     let plain = Plain { world, name: "judged" };
@@ -212,6 +257,7 @@ async fn the_engine_does_on_a_real_cluster_what_its_design_says() {
         a_kind_and_its_first_object_come_together(&world),
         an_object_whose_controller_says_nothing_is_not_well(&world),
         a_version_of_a_kind_goes(&world),
+        a_namespace_is_not_freed_over_an_object_of_a_version_apart(&world),
         what_controllers_and_admission_say_is_told(&world),
         a_quota_is_named_with_what_is_used_and_its_limit(&world),
         a_policy_is_named_with_what_it_says(&world),

@@ -3,12 +3,14 @@
 //! Complete or a refusal: a group that does not answer hides objects, and what cannot be seen must not count as absent.
 //! Not here: what follows for the namespace (`plan`).
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::Inner;
 use super::call::{Call, DISCOVERY_DEADLINE, Form};
 use crate::model::Object;
-use crate::target::{Refusal, RefusalKind};
+use crate::target::Refusal;
 
 /// Objects of one kind that are looked at; a namespace with more is not empty in any case.
 const PAGE_SIZE: usize = 500;
@@ -18,22 +20,24 @@ const VIEWS: [&str; 2] = ["events", "podmetrics"];
 impl Inner {
     /// Returns the metadata of all objects in a namespace, with `kind` set.
     pub(super) async fn contents(&self, namespace: &str) -> Result<Vec<Object>, Refusal> {
-        let mut found = Vec::new();
+        let (mut found, mut listed) = (Vec::new(), BTreeSet::new());
         for version in self.group_versions().await? {
             let path = if version.contains('/') { format!("/apis/{version}") } else { format!("/api/{version}") };
             let (_, list) = self
                 .call(Call::get(format!("ask for the kinds of {version}"), path.clone(), DISCOVERY_DEADLINE))
                 .await?;
+            let group = version.rsplit_once('/').map_or("", |(group, _)| group);
             for (plural, kind) in listable(&list) {
+                if !listed.insert((group.to_owned(), plural.clone())) {
+                    continue;
+                }
                 let page = format!("{path}/namespaces/{namespace}/{plural}?limit={PAGE_SIZE}");
                 let call = Call {
                     form: Form::MetadataList,
                     ..Call::get(format!("list {kind} in {namespace}"), page, DISCOVERY_DEADLINE)
                 };
-                let (_, objects) = match self.call(call).await {
-                    Err(refusal) if refusal.kind == RefusalKind::NotFound => continue,
-                    other => other?,
-                };
+                // A kind that was there a moment ago and cannot be listed is doubt, too: its objects may come back with it.
+                let (_, objects) = self.call(call).await?;
                 for item in objects.get("items").and_then(Value::as_array).into_iter().flatten() {
                     let Some(mut object) = Object::from_value(item.clone()) else { continue };
                     object.0.insert("kind".to_owned(), Value::from(kind.clone()));
@@ -45,7 +49,7 @@ impl Inner {
         Ok(found)
     }
 
-    /// Returns the preferred version of every group.
+    /// Returns the versions of every group, of each the preferred one first: a kind may be served in another one alone.
     async fn group_versions(&self) -> Result<Vec<String>, Refusal> {
         let mut versions = vec!["v1".to_owned()];
         let (_, groups) =
@@ -53,7 +57,10 @@ impl Inner {
         for group in groups.get("groups").and_then(Value::as_array).into_iter().flatten() {
             let preferred =
                 group.get("preferredVersion").and_then(|version| version.get("groupVersion")).and_then(Value::as_str);
-            versions.extend(preferred.map(str::to_owned));
+            let all = group.get("versions").and_then(Value::as_array).into_iter().flatten();
+            let others =
+                all.filter_map(|version| version.get("groupVersion")?.as_str()).filter(|it| Some(*it) != preferred);
+            versions.extend(preferred.into_iter().chain(others).map(str::to_owned));
         }
         Ok(versions)
     }
