@@ -167,6 +167,7 @@ struct Worker {
 /// The end of one app's pass, or of the requests that are about no app.
 struct Ended {
     app: Option<AppName>,
+    reasons: BTreeSet<Reason>,
     result: Result<Passed, Error>,
     took: Duration,
 }
@@ -329,7 +330,7 @@ impl Worker {
             let _ = self.passes.spawn(async move {
                 let begun = Instant::now();
                 let result = requests_of_instance(&shared).await;
-                Ended { app: None, result, took: begun.elapsed() }
+                Ended { app: None, reasons: BTreeSet::new(), result, took: begun.elapsed() }
             });
         }
         loop {
@@ -346,7 +347,7 @@ impl Worker {
                     let handle = self.passes.spawn(async move {
                         let begun = Instant::now();
                         let result = walk(&instance, &app, &reasons).await;
-                        Ended { app: Some(app), result, took: begun.elapsed() }
+                        Ended { app: Some(app), reasons, result, took: begun.elapsed() }
                     });
                     self.apps.insert(handle.id(), name);
                 }
@@ -513,7 +514,7 @@ impl Worker {
                 return;
             }
         };
-        let Ended { app, result, took } = ended;
+        let Ended { app, reasons, result, took } = ended;
         let failed = match &result {
             Ok(passed) => passed.failed,
             Err(error) => {
@@ -540,7 +541,7 @@ impl Worker {
                             self.shared.metrics.saw(&name, app.as_str(), passed.state.as_ref());
                         }
                         self.time_drift(&app, took, &passed);
-                        self.follow(now, app, passed);
+                        self.follow(now, app, &reasons, passed);
                     }
                     Err(_) => self.keep_waiting(now, &app),
                 }
@@ -562,11 +563,12 @@ impl Worker {
     }
 
     /// Arranges what a pass asked to be woken for, and wakes those who waited for it.
-    fn follow(&mut self, now: Duration, app: AppName, passed: Passed) {
+    fn follow(&mut self, now: Duration, app: AppName, reasons: &BTreeSet<Reason>, passed: Passed) {
         self.arrange(now, &app, &passed);
-        // A push compiles, and a request that waits is carried out for any reason.
+        // A push compiles, and a request that waits is carried out for any reason; what the walk did not come to is not forgotten.
         if passed.lost {
             self.trigger(app.clone(), Reason::Push);
+            reasons.iter().filter(|reason| reason.compiles()).for_each(|reason| self.trigger(app.clone(), *reason));
         }
         if passed.changed {
             self.trigger(app.clone(), Reason::Health);
@@ -680,14 +682,15 @@ async fn remembered(instance: &Instance) -> Result<BTreeSet<AppName>, Error> {
 async fn walk(instance: &Instance, app: &AppName, reasons: &BTreeSet<Reason>) -> Result<Passed, Error> {
     let mut last = None;
     let open = instance.store.open_requests(&instance.id, Some(app)).await?;
-    for operation in open {
-        last = Some(insist(instance, app, Reason::Request, Some(operation)).await?);
-    }
-    let compiling = reasons
-        .iter()
-        .filter(|reason| matches!(reason, Reason::Push | Reason::Upstream | Reason::File | Reason::Scheduled));
-    for reason in compiling {
-        last = Some(insist(instance, app, *reason, None).await?);
+    let requests = open.into_iter().map(|operation| (Reason::Request, Some(operation)));
+    let compiling = reasons.iter().filter(|reason| reason.compiles()).map(|reason| (*reason, None));
+    for (reason, request) in requests.chain(compiling) {
+        let passed = insist(instance, app, reason, request).await?;
+        if passed.lost {
+            // What comes later must not overtake it: the next walk begins with it.
+            return Ok(passed);
+        }
+        last = Some(passed);
     }
     match last {
         Some(passed) => Ok(passed),

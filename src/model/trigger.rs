@@ -45,6 +45,11 @@ impl Reason {
             Self::Audit => "audit",
         }
     }
+
+    /// Returns whether a pass for this reason compiles: what it is made of may have changed.
+    pub fn compiles(self) -> bool {
+        matches!(self, Self::Push | Self::Upstream | Self::File | Self::Scheduled)
+    }
 }
 
 /// A wake-up of one app, or of the instance as a whole.

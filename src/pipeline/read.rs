@@ -100,7 +100,7 @@ pub(super) async fn read(
         bent: None,
     };
     let compiled = overview.files.contains(&compile::record_path(app));
-    let compiles = matches!(why, Reason::Push | Reason::File | Reason::Scheduled | Reason::Upstream) && compiled;
+    let compiles = why.compiles() && compiled;
     if request.is_none() {
         if !compiles {
             return Ok(read);
