@@ -236,6 +236,8 @@ mod tests {
         refused("a: &b.c d\n", "1:9", "a name behind & or * has letters, digits, - and _ only");
         refused("\ta: b\n", "1:2", "a tab cannot indent");
         refused("- a\n-\tb\n", "2:3", "a tab cannot indent");
+        refused("a:\n  \t- b\n", "2:4", "a tab cannot indent");
+        refused("a: # c\n  \t\t- on\t\t-", "2:5", "a tab cannot indent");
         refused("%YAML 1.2\n---\na: 1\n", "1:1", "the version of YAML is 1.1 here");
         refused("# c\n\n...\na: 1\n", "3:1", "a document ends before any begins");
     }

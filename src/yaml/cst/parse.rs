@@ -7,9 +7,9 @@ use std::ops::Range;
 use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle, Tag};
 use serde_json::Value;
 
-use super::super::Dialect;
 use super::super::scalar::{self, Reading};
 use super::super::tree::Style;
+use super::super::{Dialect, older};
 use super::{Broken, Child, Cst, Kind, Label, Node, NodeId, Source, line_start};
 use crate::base::limits::{MAX_YAML_DEPTH, MAX_YAML_NODES};
 use crate::base::{Digest, Encoder};
@@ -146,6 +146,11 @@ impl Growth<'_> {
         let is_node =
             matches!(event, Event::Scalar(..) | Event::Alias(_) | Event::SequenceStart(..) | Event::MappingStart(..));
         self.count += usize::from(is_node);
+        let holds_nothing = start == end && matches!(event, Event::Scalar(..));
+        if is_node && !holds_nothing && !self.in_flow() {
+            // Elsewhere in another file such lines say something else, or nothing.
+            older::against_indent(self.source.masked, start).map_or(Ok(()), |why| Err(self.broken(start, why)))?;
+        }
         match event {
             Event::DocumentStart(..) => {
                 self.roots += 1;
@@ -225,6 +230,11 @@ impl Growth<'_> {
         let value = if is_text { Value::String(String::new()) } else { meaning(&text) };
         let hash = hash_of_scalar(&tag, &value, &text);
         Node { style, text, is_text: value.is_string(), span, hash, ..self.cst.nothing.clone() }
+    }
+
+    /// Returns whether the innermost open node is in brackets.
+    fn in_flow(&self) -> bool {
+        self.open.last().is_some_and(|open| self.cst.node(open.id).style == Style::Flow)
     }
 
     /// Returns whether the next scalar is the key of a map.

@@ -87,6 +87,15 @@ fn a_return_alone_ends_no_line_that_we_know() {
 }
 
 #[test]
+fn a_tab_indents_no_entry() {
+    for text in ["a: # c\n  \t\t- b\t\t-", "a:\n-\tb\n"] {
+        let broken = Cst::parse(Source { text, masked: text, controls: &[] }).unwrap_err();
+        assert_eq!((broken.line, broken.reason.as_str()), (2, "a tab cannot indent"), "{text:?}");
+    }
+    check("a: |\n  \tb\nc:\td\n", &["a=a: |\n  \tb\n|", "c=c:\td\n|"]);
+}
+
+#[test]
 fn items_stand_at_or_below_their_key() {
     check(
         "a:\n- x\n- k: 1\n  l: 2\n",
