@@ -15,6 +15,7 @@ mod managed;
 mod name;
 mod object;
 mod operation;
+mod prune;
 mod request;
 mod revision;
 mod secrets;
@@ -38,6 +39,7 @@ pub use object::{Object, ObjectId};
 pub use operation::{
     Effect, ErrorClass, Observed, Operation, OperationId, OperationOutcome, OperationState, Outcome, RefusalText,
 };
+pub use prune::{PRUNE, PRUNE_WORDS, Prune};
 pub use request::{DataFate, Decision, Deploy, Request, Take};
 pub use revision::{Author, CommitId, CommitIdError, Revision};
 pub use secrets::{NewSecret, Purpose, SecretBytes, SecretPayloads, SecretValue, Secrets};

@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::volumes;
 use crate::base::Timestamp;
 use crate::health::{self, Health, HealthState};
-use crate::model::{DriftPolicy, HealthRule, Leaving, Object, ObjectId, OwnEntry, Record, RecordState};
+use crate::model::{DriftPolicy, HealthRule, Leaving, Object, ObjectId, OwnEntry, Prune, Record, RecordState};
 use crate::plan::marks::{CONFIG_BASELINE, Identity};
 use crate::plan::{
-    Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Presence, Snapshot, TargetState, depends, drift,
-    hold, namespace, owner, prune, restart,
+    Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Snapshot, TargetState, depends, drift, hold,
+    namespace, owner, restart,
 };
 use crate::target::{LiveObject, Reachability, Refusal, RefusalKind, Target, WatchState};
 
@@ -27,7 +28,6 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
         snapshot.freshness.entry(key).or_insert_with(|| freshness(target.watch_state(&id.group, &id.kind)));
     }
     fill_namespace(snapshot, target).await?;
-    fill_neighbours(snapshot, target).await?;
     let mut known = 0;
     for (id, api_version) in ids {
         let live = target.live(&id);
@@ -316,7 +316,7 @@ fn from_watch(live: LiveObject) -> Live {
         hash,
         baseline,
         unspoken,
-        keep,
+        prune,
         hold,
         depends_on,
         app: _,
@@ -338,7 +338,7 @@ fn from_watch(live: LiveObject) -> Live {
         baseline,
         unspoken,
         template: None,
-        keep,
+        prune,
         hold,
         depends_on,
     }
@@ -364,7 +364,7 @@ fn from_metadata(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Live {
         baseline: object.annotation(CONFIG_BASELINE).unwrap_or("").to_owned(),
         unspoken: false,
         template: None,
-        keep: object.annotation(prune::PRUNE) == Some(prune::KEEP),
+        prune: Prune::of(object),
         hold: object.annotation(hold::HOLD_UNTIL).unwrap_or("").to_owned(),
         depends_on: depends::written(object),
     }
@@ -374,14 +374,20 @@ fn managed(object: &Object) -> Option<Value> {
     object.at(&["metadata", "managedFields"]).cloned()
 }
 
-/// Lists what lives in the app's namespace beside its own objects, where the app is removed with its data.
-async fn fill_neighbours(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
-    if snapshot.presence != Presence::RemovedWithData || snapshot.namespace_state != NamespaceState::Active {
-        return Ok(());
+/// Lists what lives beside the app's own objects in each of its namespaces that may go.
+pub(super) async fn fill_neighbours(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
+    let goes = |id: &ObjectId| {
+        let is_there = snapshot.live.get(id).is_some_and(|live| !live.terminating);
+        *id == namespace::id(&id.name) && is_there && volumes::may_go(snapshot, id)
+    };
+    let ids = snapshot.inventory.records().map(|record| &record.id).filter(|id| goes(id));
+    let names: Vec<String> = ids.map(|id| id.name.clone()).collect();
+    for name in names {
+        let Seen::Answer(contents) = seen(target.contents(&name).await)? else { continue };
+        let neighbours = contents.into_iter().filter(|object| !is_own_or_system(snapshot, object));
+        let neighbours = neighbours.map(|object| object.id().short()).collect();
+        snapshot.neighbours.insert(name, neighbours);
     }
-    let Seen::Answer(contents) = seen(target.contents(&snapshot.namespace).await)? else { return Ok(()) };
-    let neighbours = contents.into_iter().filter(|object| !is_own_or_system(snapshot, object));
-    snapshot.neighbours = Some(neighbours.map(|object| object.id().short()).collect());
     Ok(())
 }
 

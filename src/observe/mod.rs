@@ -135,7 +135,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         freshness: Default::default(),
         shippers: Default::default(),
         namespace_state: NamespaceState::Missing,
-        neighbours: None,
+        neighbours: BTreeMap::new(),
         volumes: Default::default(),
         held: Vec::new(),
         requirements: observation.requirements.clone(),
@@ -271,6 +271,7 @@ async fn look(snapshot: &mut Snapshot, held: &[HeldVolume], target: &dyn Target)
     // One watch that does not open on a target that answers is doubt about one kind, which plan knows how to treat.
     live::fill(snapshot, target).await?;
     underway::fill(snapshot, target).await?;
+    live::fill_neighbours(snapshot, target).await?;
     volumes::fill(snapshot, held, target).await
 }
 

@@ -1,13 +1,13 @@
 //! The volumes of claims that go with their app, and those that are held since.
 //!
-//! Asked for only where an app is removed with its data, and where something is held. Not here: what follows (`plan::volume`).
+//! Asked for only where an app is removed with its data or its author lets a claim go, and where something is held. Not here: what follows (`plan::volume`).
 
 use serde_json::Value;
 
 use super::live::{Seen, seen};
 use crate::model::{HeldVolume, Object, ObjectId, RECLAIM_POLICY};
 use crate::plan::volume::{RETAIN, claim_of, is_claim};
-use crate::plan::{ClaimState, ClaimedVolume, Held, Presence, Snapshot, VolumeState, archive};
+use crate::plan::{ClaimState, ClaimedVolume, Held, Presence, Snapshot, VolumeState, archive, prune};
 use crate::target::{Refusal, Target};
 
 /// Where a volume says what becomes of it.
@@ -15,7 +15,7 @@ const RECLAIM: [&str; 2] = ["spec", "persistentVolumeReclaimPolicy"];
 
 /// Fills in the volumes of claims that may go, and what is held.
 pub(super) async fn fill(snapshot: &mut Snapshot, held: &[HeldVolume], target: &dyn Target) -> Result<(), Refusal> {
-    if snapshot.presence == Presence::RemovedWithData && !snapshot.policy.data_grace.is_zero() {
+    if !snapshot.policy.data_grace.is_zero() {
         fill_claimed(snapshot, target).await?;
     }
     for volume in held {
@@ -25,8 +25,18 @@ pub(super) async fn fill(snapshot: &mut Snapshot, held: &[HeldVolume], target: &
     Ok(())
 }
 
+/// Returns whether an object may go that is never pruned without a word of its author.
+pub(super) fn may_go(snapshot: &Snapshot, id: &ObjectId) -> bool {
+    match snapshot.presence {
+        Presence::RemovedWithData => true,
+        Presence::Kept => prune::is_let_go(snapshot, id),
+        Presence::Added | Presence::RemovedKeepingData | Presence::Vanished => false,
+    }
+}
+
 async fn fill_claimed(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
-    let goes = |id: &ObjectId| is_claim(id) && snapshot.live.get(id).is_some_and(|live| !live.terminating);
+    let is_there = |id: &ObjectId| snapshot.live.get(id).is_some_and(|live| !live.terminating);
+    let goes = |id: &ObjectId| is_claim(id) && is_there(id) && may_go(snapshot, id);
     let claims: Vec<ObjectId> =
         snapshot.inventory.records().map(|record| &record.id).filter(|id| goes(id)).cloned().collect();
     for id in claims {

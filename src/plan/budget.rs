@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::action::Blocked;
 use super::kind;
-use super::prune::Victim;
+use super::prune::{self, Victim};
 use super::snapshot::{Presence, Snapshot};
 use crate::base::Encoder;
 
@@ -36,6 +36,9 @@ pub(super) fn exceeded(snapshot: &Snapshot, victims: &[Victim]) -> Option<Blocke
     }
     let why = match snapshot.presence {
         Presence::Vanished => format!("no commit says that {} was to be deleted", snapshot.app),
+        Presence::Kept if let Some(victim) = victims.iter().find(|victim| kind::is_protected(&victim.id.kind)) => {
+            format!("{} takes content with it that git does not hold", victim.id.short())
+        }
         Presence::Kept if is_everything(snapshot, victims) => "it is every object of the app".into(),
         Presence::Kept if victims.len() > limit(snapshot) => format!("the limit is {}", limit(snapshot)),
         Presence::Kept if exceeds_instance(snapshot, victims) => {
@@ -91,6 +94,6 @@ fn halved(snapshot: &Snapshot, victims: &[Victim]) -> usize {
 
 /// Returns whether nothing that may be pruned at all would be left.
 pub(super) fn is_everything(snapshot: &Snapshot, victims: &[Victim]) -> bool {
-    let prunable = snapshot.inventory.records().filter(|record| !kind::is_protected(&record.id.kind)).count();
+    let prunable = snapshot.inventory.records().filter(|record| prune::may_go(snapshot, &record.id)).count();
     victims.len() >= prunable
 }

@@ -113,14 +113,12 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
     if let Some(blocked) = budget::exceeded(snapshot, &all) {
         return block(plan, (blocked, WakeOn::Revision));
     }
-    let (holds, unseen) = volume::holds(snapshot, &victims);
-    victims.retain(|victim| unseen.iter().all(|blocked| blocked.object.as_ref() != Some(&victim.id)));
-    plan.blocked.extend(unseen);
+    plan.blocked.extend(volume::hold_claims(snapshot, &mut victims, &mut plan.actions));
     let deletes = victims.into_iter().map(|victim| (victim, order::delete(), "its app was deleted".to_owned()));
     let releases = released.into_iter().map(|victim| (victim, super::Verb::Release, "it stays without us".to_owned()));
-    let farewells = order::farewells(holds.len(), deletes.chain(releases).collect());
+    let farewells = order::farewells(plan.actions.len(), deletes.chain(releases).collect());
     plan.wake_on.extend(farewells.iter().map(|action| WakeOn::Gone(action.object.clone())));
-    plan.actions = holds.into_iter().chain(farewells).collect();
+    plan.actions.extend(farewells);
     if plan.leaving.contains(&namespace::id(&snapshot.namespace)) {
         namespace::recover(snapshot, plan);
     }
@@ -342,7 +340,9 @@ fn delete(snapshot: &Snapshot, victims: Vec<Victim>, is_complete: bool, plan: &m
     if let Some(blocked) = budget::exceeded(snapshot, &victims) {
         return block(plan, (blocked, WakeOn::Revision));
     }
-    let victims = hold_needed(snapshot, victims, plan);
+    let mut victims = hold_needed(snapshot, victims, plan);
+    plan.notes.extend(victims.iter().filter_map(|victim| cascade(&victim.id)));
+    plan.blocked.extend(volume::hold_claims(snapshot, &mut victims, &mut plan.actions));
     let reason = format!("no longer in {}", snapshot.commit.short());
     let victims = victims.into_iter().map(|victim| (victim, order::delete(), reason.clone())).collect();
     plan.actions.extend(order::farewells(plan.actions.len(), victims));

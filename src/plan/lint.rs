@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::action::{Action, Blocked, Plan, Verb};
 use super::snapshot::{Desired, NamespaceState, Presence, Snapshot, TargetState};
 use super::{budget, hash, hook, kind, marks, namespace, stuck, volume};
-use crate::model::{HeldVolume, Object, ObjectId};
+use crate::model::{HeldVolume, Object, ObjectId, Prune};
 
 /// Returns what a plan does that it must not; nothing for a sound plan.
 pub fn lint(snapshot: &Snapshot, plan: &Plan) -> Vec<String> {
@@ -19,7 +19,12 @@ pub fn lint(snapshot: &Snapshot, plan: &Plan) -> Vec<String> {
             Verb::Release => farewell(snapshot, action),
             Verb::Free { finalizers } => free(snapshot, action, finalizers),
             Verb::Hold { volume: _ } => {
-                let is_meant = snapshot.presence == Presence::RemovedWithData;
+                let is_approved = !plan.digest.is_empty() && snapshot.ask.approve.as_deref() == Some(&plan.digest);
+                let is_meant = match snapshot.presence {
+                    Presence::RemovedWithData => true,
+                    Presence::Kept => is_approved,
+                    Presence::Added | Presence::RemovedKeepingData | Presence::Vanished => false,
+                };
                 Vec::from_iter((!is_meant).then_some("its claim does not go"))
             }
             Verb::Return { volume } | Verb::LetGo { volume } => held(snapshot, action, volume),
@@ -89,7 +94,9 @@ fn delete(snapshot: &Snapshot, plan: &Plan, action: &Action) -> Vec<&'static str
         Presence::Kept => {
             let is_harmless = |blocked: &Blocked| blocked.reason == stuck::REASON;
             rule(plan.blocked.iter().all(is_harmless), "something of the app is held back");
-            rule(!kind::is_protected(kind), "its kind is never pruned");
+            let is_allowed =
+                || approved && snapshot.live.get(&action.object).is_some_and(|live| live.prune == Prune::Allow);
+            rule(!kind::is_protected(kind) || is_allowed(), "its kind is not pruned without two words");
             rule(approved || deletes <= budget::limit(snapshot), "the deletions exceed the budget");
             let is_known = matches!(&snapshot.desired, Desired::Objects(objects) if !objects.is_empty());
             rule(is_known, "what is wanted is not known");
@@ -98,7 +105,7 @@ fn delete(snapshot: &Snapshot, plan: &Plan, action: &Action) -> Vec<&'static str
         }
         Presence::RemovedKeepingData => rule(!kind::holds_data(kind), "its data was to be kept"),
         Presence::RemovedWithData => {
-            let alone = snapshot.neighbours.as_ref().is_some_and(Vec::is_empty);
+            let alone = snapshot.neighbours.get(&action.object.name).is_some_and(Vec::is_empty);
             let created = snapshot.inventory.get(&action.object).is_some_and(|record| record.created);
             rule(kind != "Namespace" || (alone && created), "the namespace is not only ours");
         }

@@ -7,14 +7,12 @@
 use std::collections::BTreeSet;
 
 use super::action::{Blocked, WakeOn};
-use super::kind;
-use super::snapshot::{Claim, Freshness, Live, Snapshot};
-use crate::model::{AppName, ObjectId, Record, RecordState};
+use super::snapshot::{Claim, Desired, Freshness, Live, Snapshot};
+use super::{kind, namespace};
+use crate::model::{AppName, ObjectId, PRUNE, Prune, Record, RecordState};
 
-/// Annotation by which an author says what becomes of an object that nobody wants any more.
-pub const PRUNE: &str = "rewild.dev/prune";
-/// Its value where the object stays.
-pub const KEEP: &str = "keep";
+/// Objects that are named in the sentence about what a namespace holds.
+const MAX_NAMED: usize = 5;
 
 /// What becomes of one object that is no longer wanted.
 #[derive(Clone, PartialEq, Debug)]
@@ -50,19 +48,56 @@ pub(super) fn prune(snapshot: &Snapshot, wanted: &BTreeSet<ObjectId>) -> Vec<(Ob
 fn fate_of_pruned(snapshot: &Snapshot, record: &Record) -> Fate {
     match fate(snapshot, record) {
         Fate::Delete(victim) if is_kept(snapshot, &victim.id) => {
-            let note = format!("{} is no longer wanted and stays: {PRUNE}: {KEEP} stands on it", victim.id.short());
+            let note = format!("{} is no longer wanted and stays: {PRUNE}: keep stands on it", victim.id.short());
             Fate::Keep(note)
         }
-        Fate::Delete(victim) if kind::is_protected(&victim.id.kind) => {
-            Fate::Keep(format!("{} is no longer wanted and stays: its kind is never pruned", victim.id.short()))
-        }
+        Fate::Delete(victim) => match stays(snapshot, record) {
+            Some(why) => Fate::Keep(format!("{} is no longer wanted and stays: {why}", victim.id.short())),
+            None => Fate::Delete(victim),
+        },
         other => other,
     }
 }
 
 /// Returns whether the author of an object said that it stays.
 pub(super) fn is_kept(snapshot: &Snapshot, id: &ObjectId) -> bool {
-    snapshot.live.get(id).is_some_and(|live| live.keep)
+    word(snapshot, id) == Prune::Keep
+}
+
+/// Returns whether an object of the app may be pruned at all; what its deletion takes along needs a word of its author.
+pub(super) fn may_go(snapshot: &Snapshot, id: &ObjectId) -> bool {
+    !kind::is_protected(&id.kind) || word(snapshot, id) == Prune::Allow
+}
+
+/// Returns whether an object is one that nobody wants any more and whose author let it go: what goes along has to be looked at.
+pub fn is_let_go(snapshot: &Snapshot, id: &ObjectId) -> bool {
+    let Desired::Objects(objects) = &snapshot.desired else { return false };
+    word(snapshot, id) == Prune::Allow && objects.iter().all(|desired| desired.object.id() != *id)
+}
+
+fn word(snapshot: &Snapshot, id: &ObjectId) -> Prune {
+    snapshot.live.get(id).map_or(Prune::ByKind, |live| live.prune)
+}
+
+/// Returns why an object stays whatever its revision says; nothing if it may go.
+fn stays(snapshot: &Snapshot, record: &Record) -> Option<String> {
+    if !may_go(snapshot, &record.id) {
+        return Some(format!("its kind is only pruned where {PRUNE}: allow stood on it before"));
+    }
+    if record.id != namespace::id(&record.id.name) {
+        return None;
+    }
+    if !record.created {
+        return Some("it was there before us".to_owned());
+    }
+    let ours = snapshot.inventory.records().filter(|it| it.id.namespace == record.id.name);
+    let ours = ours.map(|record| record.id.short());
+    let Some(others) = snapshot.neighbours.get(&record.id.name) else {
+        return Some("what it holds could not be seen".to_owned());
+    };
+    let mut held: Vec<String> = ours.chain(others.iter().cloned()).collect();
+    held.truncate(MAX_NAMED);
+    (!held.is_empty()).then(|| format!("it holds {}", held.join(", ")))
 }
 
 /// Returns the fate of an object that the app does not want, whatever its kind.

@@ -12,7 +12,7 @@ use super::marks::{AUTHOR_KEYS, PART_OF, PREFIX};
 use super::size;
 use super::snapshot::DesiredObject;
 use super::wanted;
-use crate::model::Object;
+use crate::model::{Object, PRUNE, PRUNE_WORDS};
 
 /// Largest encoded object: etcd takes no more in one request.
 const MAX_OBJECT_BYTES: usize = 1_500 * 1_024;
@@ -42,6 +42,9 @@ pub(super) fn refused(desired: &DesiredObject) -> Option<Blocked> {
     }
     if wanted::wave(object).is_none() {
         return refuse("InvalidObject", "has a wave that is no whole number from -100 to 100".into());
+    }
+    if let Some(word) = object.annotation(PRUNE).filter(|word| !PRUNE_WORDS.contains(word)) {
+        return refuse("InvalidObject", format!("has {PRUNE}: {word}; it is {}", PRUNE_WORDS.join(" or ")));
     }
     if let Err(part) = depends::named(&depends::written(object)) {
         let forms = "neither GROUP/KIND/NAME nor GROUP/namespaces/NAMESPACE/KIND/NAME";

@@ -11,7 +11,7 @@ use super::kind::{self, STAGE_ADMISSION, STAGE_CUSTOM};
 use super::namespace;
 use super::prune::{self, Fate, Victim};
 use super::snapshot::{Freshness, Snapshot};
-use crate::model::{AppName, DataFate, ObjectId, Record};
+use crate::model::{AppName, DataFate, ObjectId, Prune, Record};
 
 /// What becomes of one object of an app that goes.
 #[derive(Clone, PartialEq, Debug)]
@@ -132,6 +132,6 @@ fn stays(snapshot: &Snapshot, record: &Record, data: DataFate) -> bool {
 
 /// Returns whether a namespace may go: made by us, and nothing in it that stays or is somebody else's.
 fn may_delete_namespace(snapshot: &Snapshot, record: &Record) -> bool {
-    let is_kept = snapshot.live.iter().any(|(id, live)| live.keep && id.namespace == record.id.name);
-    !is_kept && record.created && snapshot.neighbours.as_ref().is_some_and(Vec::is_empty)
+    let is_kept = snapshot.live.iter().any(|(id, live)| live.prune == Prune::Keep && id.namespace == record.id.name);
+    !is_kept && record.created && snapshot.neighbours.get(&record.id.name).is_some_and(Vec::is_empty)
 }

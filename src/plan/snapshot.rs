@@ -15,7 +15,7 @@ use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
     AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, ExtraPolicy, Grants, HealthRule,
-    IgnoreRule, InstanceBudget, InstanceId, Inventory, Leaving, Object, ObjectId, PackageName, Record,
+    IgnoreRule, InstanceBudget, InstanceId, Inventory, Leaving, Object, ObjectId, PackageName, Prune, Record,
     RecoverySettings, SharedSecret, Suspension,
 };
 
@@ -63,12 +63,11 @@ pub struct Snapshot {
     pub shippers: BTreeMap<(String, String), PackageName>,
     /// The app's namespace.
     pub namespace_state: NamespaceState,
-    /// What lives in the app's namespace beside its own objects and system content, such as `Deployment/other`.
+    /// What lives in namespaces of the app that may go, beside its own objects and system content, such as `Deployment/other`: by namespace.
     ///
-    /// Read only where the app is removed with its data; nothing if nobody looked, and then the namespace stays.
-    pub neighbours: Option<Vec<String>>,
-    /// The volumes of the claims that go with the app, where it is removed with its data; nothing for a claim that has none. A claim that
-    /// is not named was not seen.
+    /// A namespace that is not named was not seen, and then it stays.
+    pub neighbours: BTreeMap<String, Vec<String>>,
+    /// The volumes of the claims that may go; nothing for a claim that has none. A claim that is not named was not seen.
     pub volumes: BTreeMap<ObjectId, Option<ClaimedVolume>>,
     /// Volumes that are held since their claims were deleted.
     pub held: Vec<Held>,
@@ -191,8 +190,8 @@ pub struct Live {
     pub unspoken: bool,
     /// What its pod template says of its config; read only where its hash was made with another key than ours.
     pub template: Option<String>,
-    /// Whether it stays when nobody wants it any more, as its author said.
-    pub keep: bool,
+    /// What becomes of it when nobody wants it any more, as its author said.
+    pub prune: Prune,
     /// Until when a person wants its differences left alone; possibly empty.
     pub hold: String,
     /// The objects that its author said it depends on, as `depends` writes them; possibly empty.

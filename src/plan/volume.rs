@@ -82,20 +82,27 @@ pub fn is_claim(id: &ObjectId) -> bool {
     id.group.is_empty() && id.kind == "PersistentVolumeClaim"
 }
 
-/// Returns what tells volumes to stay before these objects go, and the claims that cannot go because nobody knows their volumes.
-pub(super) fn holds(snapshot: &Snapshot, victims: &[Victim]) -> (Vec<Action>, Vec<Blocked>) {
-    let (mut holds, mut unknown) = (Vec::new(), Vec::new());
+/// Adds to the calls what tells volumes to stay before their claims go, after all that stand there. Claims whose volumes nobody knows are taken
+/// out of what goes; returns why.
+pub(super) fn hold_claims(snapshot: &Snapshot, victims: &mut Vec<Victim>, actions: &mut Vec<Action>) -> Vec<Blocked> {
     if snapshot.policy.data_grace.is_zero() {
-        return (holds, unknown);
+        return Vec::new();
     }
-    for victim in victims.iter().filter(|victim| is_claim(&victim.id)) {
-        match snapshot.volumes.get(&victim.id) {
-            None => unknown.push(unseen(snapshot, &victim.id)),
-            Some(None) => {}
-            Some(Some(volume)) => holds.extend(hold(snapshot, volume).map(|volume| action(holds.len(), volume))),
+    let after: Vec<usize> = (0..actions.len()).collect();
+    let mut unknown = Vec::new();
+    victims.retain(|victim| match snapshot.volumes.get(&victim.id) {
+        _ if !is_claim(&victim.id) => true,
+        None => {
+            unknown.push(unseen(snapshot, &victim.id));
+            false
         }
-    }
-    (holds, unknown)
+        Some(volume) => {
+            let held = volume.as_ref().and_then(|volume| hold(snapshot, volume));
+            actions.extend(held.map(|volume| Action { after: after.clone(), ..action(actions.len(), volume) }));
+            true
+        }
+    });
+    unknown
 }
 
 /// Returns the volume as it is to be held; nothing if it is held already.

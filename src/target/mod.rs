@@ -25,7 +25,7 @@ pub use told::Guard;
 
 use crate::base::Timestamp;
 use crate::health::Health;
-use crate::model::{HealthRule, Leaving, Object, ObjectId, Observed, OwnEntry, SecretValue};
+use crate::model::{HealthRule, Leaving, Object, ObjectId, Observed, OwnEntry, Prune, SecretValue};
 
 /// A boxed answer, so that targets can be told apart at run time.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
@@ -211,8 +211,8 @@ pub struct LiveObject {
     pub baseline: String,
     /// Whether it is of a custom kind and carries nothing that a controller says of it.
     pub unspoken: bool,
-    /// Whether the annotation says that it stays when nobody wants it any more.
-    pub keep: bool,
+    /// What becomes of it when nobody wants it any more.
+    pub prune: Prune,
     /// Until when the annotation says that its differences are left alone.
     pub hold: String,
     /// The objects that the annotations say it depends on.

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, CommitId, File, FileTree, InstanceId, Inventory, Object, ObjectId, OwnEntry, Record, RecordState, Secrets,
-    Settings,
+    AppName, CommitId, File, FileTree, InstanceId, Inventory, Object, ObjectId, OwnEntry, Prune, Record, RecordState,
+    Secrets, Settings,
 };
 use crate::observe::{Observation, observe};
 use crate::plan::{Ask, Owner, Presence, Snapshot, TargetState, apply_set};
@@ -158,7 +158,7 @@ fn config(name: &str, entry: bool) -> (ObjectId, LiveObject, Object) {
         hash: "v1.h".into(),
         baseline: String::new(),
         unspoken: false,
-        keep: false,
+        prune: Prune::ByKind,
         hold: String::new(),
         depends_on: String::new(),
         app: "blog".into(),

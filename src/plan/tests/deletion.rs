@@ -1,9 +1,11 @@
 //! Pure. What goes, what stays, and what waits for a person: pruning, whole apps, the budget.
 
-use super::world::{World, claim, config, custom, definition, deployment, id, secret};
+use serde_json::json;
+
+use super::world::{World, claim, config, custom, definition, deployment, id, object, secret};
 use super::{check, check_health};
-use crate::model::{AppName, Object, RecordState};
-use crate::plan::{Desired, Elsewhere, Freshness, Owner, Presence, TargetState, Verb, WakeOn, plan};
+use crate::model::{AppName, Object, Prune, RecordState};
+use crate::plan::{ClaimedVolume, Desired, Elsewhere, Freshness, Owner, Presence, TargetState, Verb, WakeOn, plan};
 
 fn configs(count: usize) -> Vec<Object> {
     (0..count).map(|number| config(&format!("c{number}"), "1")).collect()
@@ -83,12 +85,91 @@ fn nothing_is_pruned_before_the_requirements_are_ready() {
 }
 
 #[test]
-fn volumes_and_namespaces_are_never_pruned() {
+fn what_holds_data_is_not_pruned_without_a_word_of_its_author() {
     let world = app().drops("PersistentVolumeClaim/data");
     check(
         &world,
-        &["i PersistentVolumeClaim/data is no longer wanted and stays: its kind is never pruned", "= 3 unchanged"],
+        &[
+            "i PersistentVolumeClaim/data is no longer wanted and stays: its kind is only pruned where rewild.dev/prune: allow stood on it before",
+            "= 3 unchanged",
+        ],
     );
+}
+
+/// An app that no longer wants what its author let go.
+fn let_go(world: World, short: &str) -> World {
+    world.live(short, |live| live.prune = Prune::Allow).drops(short)
+}
+
+fn approved(world: World) -> World {
+    let digest = plan(&world.snapshot).digest;
+    world.with(|snapshot| snapshot.ask.approve = Some(digest))
+}
+
+#[test]
+fn a_claim_that_its_author_let_go_waits_for_a_person_and_its_volume_is_held() {
+    let volume = ClaimedVolume {
+        name: "pv-1".into(),
+        uid: "uid-pv".into(),
+        policy: "Delete".into(),
+        stays: false,
+        claim: claim("data"),
+    };
+    let world = let_go(app().wants(&config("new", "1")), "PersistentVolumeClaim/data")
+        .with(|snapshot| _ = snapshot.volumes.insert(id("PersistentVolumeClaim/data"), Some(volume)));
+    check(
+        &world,
+        &[
+            "+ ConfigMap new new in ccccccc",
+            "! DeletionNeedsApproval: 1 of 4 objects would be deleted, and PersistentVolumeClaim/data takes content with it that git does not hold; the plan is d9fa0a6258018852 (try: wild app deploy blog --prune --plan d9fa0a6258018852)",
+            "= 3 unchanged",
+        ],
+    );
+    let world = approved(world);
+    check(
+        &world,
+        &[
+            "+ ConfigMap new new in ccccccc",
+            "~ PersistentVolume pv-1 it is held until 2026-11-28",
+            "- PersistentVolumeClaim data no longer in ccccccc",
+            "= 3 unchanged",
+        ],
+    );
+    let actions = plan(&world.snapshot).actions;
+    assert_eq!(actions.iter().map(|action| action.after.as_slice()).collect::<Vec<_>>(), [&[][..], &[0], &[0, 1]]);
+    check(
+        &world.with(|snapshot| snapshot.volumes.clear()),
+        &[
+            "+ ConfigMap new new in ccccccc",
+            "! VolumeUnseen: PersistentVolumeClaim/data stays, because its volume could not be seen and held: nobody looked",
+            "= 3 unchanged",
+        ],
+    );
+}
+
+#[test]
+fn a_namespace_that_its_author_let_go_goes_only_empty_and_made_by_us() {
+    let other = object(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "extra"}}));
+    let inside =
+        object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "in", "namespace": "extra"}}));
+    let world = |created: bool, neighbours: Option<&[&str]>, objects: &[&Object]| {
+        let world = objects.iter().fold(World::deployed(&[config("files", "1")]), |world, object| world.has(object));
+        let world = world.has(&other).record("Namespace/extra", |record| record.created = created);
+        let world = world.with(|snapshot| {
+            let seen = neighbours.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+            snapshot.neighbours.extend(seen.map(|seen| ("extra".to_owned(), seen)));
+        });
+        let_go(world, "Namespace/extra")
+    };
+    let stays = |world: &World, why: &str| {
+        let said = format!("i Namespace/extra is no longer wanted and stays: {why}");
+        assert!(crate::plan::display(&plan(&world.snapshot)).contains(&said), "{:#?}", plan(&world.snapshot));
+    };
+    stays(&world(false, Some(&[]), &[]), "it was there before us");
+    stays(&world(true, None, &[]), "what it holds could not be seen");
+    stays(&world(true, Some(&["Pod/other"]), &[]), "it holds Pod/other");
+    stays(&world(true, Some(&[]), &[&inside]), "it holds ConfigMap/in");
+    check(&approved(world(true, Some(&[]), &[])), &["- Namespace extra no longer in ccccccc", "= 2 unchanged"]);
 }
 
 #[test]
@@ -265,7 +346,8 @@ fn a_deleted_app_keeps_volumes_and_namespace() {
 
 #[test]
 fn a_deleted_app_with_its_data_leaves_the_namespace_for_last() {
-    let world = presence(app(), Presence::RemovedWithData).with(|snapshot| snapshot.neighbours = Some(Vec::new()));
+    let world = presence(app(), Presence::RemovedWithData)
+        .with(|snapshot| _ = snapshot.neighbours.insert("blog".into(), Vec::new()));
     check(
         &world,
         &[
@@ -276,7 +358,7 @@ fn a_deleted_app_with_its_data_leaves_the_namespace_for_last() {
         ],
     );
     let rest = presence(World::deployed(&[]), Presence::RemovedWithData)
-        .with(|snapshot| snapshot.neighbours = Some(Vec::new()));
+        .with(|snapshot| _ = snapshot.neighbours.insert("blog".into(), Vec::new()));
     check(&rest, &["- Namespace blog its app was deleted"]);
 }
 
@@ -284,14 +366,17 @@ fn a_deleted_app_with_its_data_leaves_the_namespace_for_last() {
 fn a_namespace_with_something_else_in_it_stays() {
     let alone = presence(World::deployed(&[]), Presence::RemovedWithData);
     let released = ["o Namespace blog it stays without us"];
-    check(&alone.clone().with(|snapshot| snapshot.neighbours = Some(vec!["Deployment/other".into()])), &released);
-    check(&alone.with(|snapshot| snapshot.neighbours = None), &released);
+    check(
+        &alone.clone().with(|snapshot| _ = snapshot.neighbours.insert("blog".into(), vec!["Deployment/other".into()])),
+        &released,
+    );
+    check(&alone.with(|snapshot| snapshot.neighbours.clear()), &released);
 }
 
 #[test]
 fn a_namespace_that_was_there_before_us_stays() {
     let world = presence(World::new().has_namespace(false), Presence::RemovedWithData)
-        .with(|snapshot| snapshot.neighbours = Some(Vec::new()));
+        .with(|snapshot| _ = snapshot.neighbours.insert("blog".into(), Vec::new()));
     check(&world, &["o Namespace blog it stays without us"]);
 }
 
@@ -385,14 +470,14 @@ fn nothing_is_deleted_while_the_target_does_not_answer() {
 
 #[test]
 fn what_its_author_keeps_stays_when_nobody_wants_it_and_without_us_when_its_app_goes() {
-    let kept = |world: World| world.live("ConfigMap/c0", |live| live.keep = true);
+    let kept = |world: World| world.live("ConfigMap/c0", |live| live.prune = Prune::Keep);
     let pruned = kept(dropping(3, 1));
     check(
         &pruned,
         &["i ConfigMap/c0 is no longer wanted and stays: rewild.dev/prune: keep stands on it", "= 3 unchanged"],
     );
     let removed = kept(presence(many(2).has_namespace(true), Presence::RemovedWithData));
-    let removed = removed.with(|snapshot| snapshot.neighbours = Some(Vec::new()));
+    let removed = removed.with(|snapshot| _ = snapshot.neighbours.insert("blog".into(), Vec::new()));
     let verbs: Vec<String> = plan(&removed.snapshot)
         .actions
         .iter()

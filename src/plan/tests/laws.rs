@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::world::{World, claim, config, custom, deployment, desired, ending, id, job, managed, secret};
-use crate::model::{AdoptPolicy, DriftPolicy, Object, OwnEntry, Record, RecordState};
+use crate::model::{AdoptPolicy, DriftPolicy, Object, OwnEntry, Prune, Record, RecordState};
 use crate::plan::wanted::Wanted;
 use crate::plan::{
     Action, ClaimState, Desired, DesiredObject, Freshness, Held, Live, NamespaceState, Owner, Plan, Presence, Snapshot,
@@ -149,7 +149,7 @@ fn in_trouble(world: World, trouble: u8) -> World {
         1 => snapshot.namespace_state = NamespaceState::Terminating(ending(None)),
         2 => snapshot.desired = Desired::Unreadable(Vec::new()),
         3 => snapshot.missing_secrets.push("apps.blog.password".into()),
-        4 => snapshot.neighbours = Some(Vec::new()),
+        4 => _ = snapshot.neighbours.insert("blog".into(), Vec::new()),
         5 => snapshot.dependents.push("shop".to_owned().try_into().unwrap()),
         6 => {
             snapshot.requirements.push(crate::plan::RequirementState { reference: "db".into(), app: None, waits: None })
@@ -231,7 +231,7 @@ fn applied(next: &mut Snapshot, action: &Action, payload: &Object) {
         baseline: String::new(),
         unspoken: false,
         template: None,
-        keep: false,
+        prune: Prune::ByKind,
         hold: String::new(),
         depends_on: String::new(),
         whole: None,

@@ -119,7 +119,7 @@ fn what_another_app_wants_stays_for_it() {
     // The whole app goes: its namespace waits for that.
     let gone = world.with(|snapshot| {
         snapshot.presence = Presence::RemovedWithData;
-        snapshot.neighbours = Some(Vec::new());
+        _ = snapshot.neighbours.insert("blog".into(), Vec::new());
         snapshot.desired = Desired::Objects(Vec::new());
     });
     check(

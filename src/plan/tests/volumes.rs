@@ -20,7 +20,7 @@ fn volume(policy: &str) -> ClaimedVolume {
 fn leaving(policy: &str) -> World {
     World::deployed(&[config("files", "1"), claim("data")]).with(|snapshot| {
         snapshot.presence = Presence::RemovedWithData;
-        snapshot.neighbours = Some(Vec::new());
+        _ = snapshot.neighbours.insert("blog".into(), Vec::new());
         snapshot.volumes.insert(id("PersistentVolumeClaim/data"), Some(volume(policy)));
     })
 }

@@ -11,7 +11,7 @@ use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
     AdoptPolicy, AppName, CommitId, DeletionBudget, DriftPolicy, ExtraPolicy, Grants, InstanceBudget, InstanceId,
-    Inventory, Object, ObjectId, OwnEntry, Record, RecordState, RecoveryMode, RecoverySettings,
+    Inventory, Object, ObjectId, OwnEntry, Prune, Record, RecordState, RecoveryMode, RecoverySettings,
 };
 use crate::plan::wanted::Wanted;
 use crate::plan::{
@@ -171,7 +171,7 @@ impl World {
                 freshness: BTreeMap::new(),
                 shippers: BTreeMap::new(),
                 namespace_state: NamespaceState::Missing,
-                neighbours: None,
+                neighbours: BTreeMap::new(),
                 volumes: BTreeMap::new(),
                 held: Vec::new(),
                 requirements: Vec::new(),
@@ -285,7 +285,7 @@ impl World {
             baseline: String::new(),
             unspoken: false,
             template: None,
-            keep: false,
+            prune: Prune::ByKind,
             hold: String::new(),
             depends_on: String::new(),
         };

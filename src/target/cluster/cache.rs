@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::source::Followed;
 use crate::base::Timestamp;
 use crate::health::{self, HealthState};
-use crate::model::{HealthRule, Leaving, Object, ObjectId, OwnEntry, additions};
+use crate::model::{HealthRule, Leaving, Object, ObjectId, OwnEntry, Prune, additions};
 use crate::target::{Kind, LiveObject, TargetEvent, WatchState, Written};
 
 /// How long without event or bookmark until a watch counts as stale. The server sends a bookmark each minute.
@@ -352,7 +352,7 @@ pub(super) fn decode(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Li
         unspoken: health::is_unspoken(object, rules),
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
         baseline: object.annotation("rewild.dev/config-baseline").unwrap_or("").to_owned(),
-        keep: object.annotation("rewild.dev/prune") == Some("keep"),
+        prune: Prune::of(object),
         hold: object.annotation("rewild.dev/hold-until").unwrap_or("").to_owned(),
         depends_on: ["rewild.dev/depends-on", "config.kubernetes.io/depends-on"]
             .iter()

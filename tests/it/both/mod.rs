@@ -37,6 +37,7 @@ apps:
   anew: {grants: {kinds: [PriorityClass, IngressClass, RuntimeClass, StorageClass]}}
   takenaway: {extra: remove}
   given: {grants: {kinds: [ValidatingWebhookConfiguration]}}
+  letgo: {grants: {kinds: [Namespace]}}
   definitions: {grants: {kinds: [CustomResourceDefinition]}}
   unspoken: {grants: {kinds: [CustomResourceDefinition]}}
 ";
@@ -55,7 +56,7 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
 
 /// Runs the checks of single apps; one that fails lets the others end.
 async fn check_side_by_side<C: Ground>(world: &World<C>) {
-    let checks: [(&str, Check<'_>); 24] = [
+    let checks: [(&str, Check<'_>); 25] = [
         ("made anew", anew::what_holds_nothing_is_made_anew_by_itself(world).boxed_local()),
         ("asked", anew::what_runs_is_made_anew_only_when_a_person_says_so(world).boxed_local()),
         ("never", anew::what_holds_data_and_what_its_author_keeps_is_never_made_anew(world).boxed_local()),
@@ -73,6 +74,7 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("recorded", noted::what_was_done_is_recorded(world).boxed_local()),
         ("burst", noted::a_burst_of_commits_costs_one_pass(world).boxed_local()),
         ("pruned", pruned::what_holds_data_stays_and_what_somebody_made_anew_is_left_alone(world).boxed_local()),
+        ("let go", pruned::what_its_author_let_go_goes_once_a_person_agreed(world).boxed_local()),
         ("moved", pruned::an_object_goes_from_one_app_to_another(world).boxed_local()),
         ("rivals", pruned::what_two_apps_want_is_told(world).boxed_local()),
         ("shared", shared::a_shared_certificate_is_copied_and_follows_its_source(world).boxed_local()),

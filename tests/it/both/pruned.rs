@@ -44,6 +44,51 @@ pub(super) async fn what_holds_data_stays_and_what_somebody_made_anew_is_left_al
     assert_eq!(plain.config("kept").await["data"]["version"], json!("1"));
 }
 
+/// §8.2: a claim and a namespace whose author let them go go once a person agreed; the volume outlives its claim.
+pub(super) async fn what_its_author_let_go_goes_once_a_person_agreed<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "letgo" };
+    // With a namespace in its kustomization every Namespace of an app is called like that.
+    let push = async |files: &[(&str, &str)]| {
+        let names: Vec<&str> = files.iter().map(|(file, _)| *file).collect();
+        let list = format!("resources: [{}]\n", names.join(", "));
+        let mut all = vec![("apps/letgo/kustomization.yaml".to_owned(), list)];
+        let placed = |text: &str| {
+            text.replace("{name: ", "{namespace: letgo, name: ").replace("namespace: letgo, name: letgo", "name: letgo")
+        };
+        all.extend(files.iter().map(|(file, text)| (format!("apps/letgo/{file}"), placed(text))));
+        let all: Vec<(&str, Option<&str>)> =
+            all.iter().map(|(path, text)| (path.as_str(), Some(text.as_str()))).collect();
+        world.push("letgo", &all).await
+    };
+    let claim = CLAIM.replace("{name: data}", "{name: data, annotations: {rewild.dev/prune: allow}}");
+    let extra =
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: letgo-extra, annotations: {rewild.dev/prune: allow}}\n";
+    let kept = config("kept", "1");
+    let kept = ("kept.yaml", kept.as_str());
+    let first = push(&[kept, ("claim.yaml", &claim), ("extra.yaml", extra)]).await;
+    plain.done(&first).await;
+    let path = plain.path("v1", "persistentvolumeclaims", "data");
+    let volume = plain.live("v1", "persistentvolumeclaims", "data").await["spec"]["volumeName"].clone();
+    let volume = format!("/api/v1/persistentvolumes/{}", volume.as_str().unwrap());
+    let before = plain.uid(&path).await;
+    plain.push(&[kept]).await;
+    plain
+        .stands_for("DeletionNeedsApproval", &["2 of 4 objects", "takes content with it that git does not hold"])
+        .await;
+    world.look_again(plain.name).await;
+    assert_eq!(plain.uid(&path).await, before, "one word is not enough");
+    let digest = world.state(plain.name).await.unwrap().hint.rsplit(' ').next().unwrap().to_owned();
+    world
+        .ask(Request::Deploy { app: crate::world::app(plain.name), approve: Some(digest), recreate: Vec::new() })
+        .await;
+    plain.until("the claim is gone", &path, Value::is_null).await;
+    plain.until("the namespace is gone", "/api/v1/namespaces/letgo-extra", Value::is_null).await;
+    let held = world.get(&volume).await.unwrap();
+    assert_eq!(held["spec"]["persistentVolumeReclaimPolicy"], json!("Retain"), "the data outlives its claim");
+    plain.healthy().await;
+    assert_eq!(plain.config("kept").await["data"]["version"], json!("1"));
+}
+
 /// Two apps of one namespace, and what moves from one to the other.
 struct Move<'a, C: Ground> {
     from: Plain<'a, C>,
