@@ -28,12 +28,9 @@ pub(super) fn parse(source: Source<'_>) -> Result<Cst, Broken> {
     if source.masked.len() != source.text.len() {
         return Err(Broken { line: 1, column: 1, reason: "the mask does not fit the text".to_owned() });
     }
-    if source.masked.lines().any(|line| line.starts_with('%')) {
-        return Err(Broken { line: 1, column: 1, reason: "a directive".to_owned() });
-    }
-    if let Some(line) = source.masked.lines().position(|line| line.contains('\r')) {
-        let reason = "a carriage return without a newline, which ends a line of YAML and none of a text";
-        return Err(Broken { line: line + 1, column: 1, reason: reason.to_owned() });
+    let mut lines = source.masked.lines().enumerate();
+    if let Some((line, reason)) = lines.find_map(|(number, line)| Some((number + 1, against_line(line)?))) {
+        return Err(Broken { line, column: 1, reason: reason.to_owned() });
     }
     for event in Parser::new_from_str_with_options(source.masked, options) {
         let (event, span) = event.map_err(|error| Broken {
@@ -44,6 +41,19 @@ pub(super) fn parse(source: Source<'_>) -> Result<Cst, Broken> {
         growth.take(event, &span)?;
     }
     growth.finish()
+}
+
+/// Returns why a document with this line is not taken apart, wherever the line stands.
+fn against_line(line: &str) -> Option<&'static str> {
+    if line.starts_with('%') {
+        return Some("a directive");
+    }
+    // What is added behind its last entry would be another document.
+    if line.strip_prefix("...").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t'])) {
+        return Some("the end of a document is marked");
+    }
+    let has_return = memchr::memchr(b'\r', line.as_bytes()).is_some();
+    has_return.then_some("a carriage return without a newline, which ends a line of YAML and none of a text")
 }
 
 /// Returns the content hash of a scalar: its tag, its type and its text.

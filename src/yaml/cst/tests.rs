@@ -87,6 +87,15 @@ fn a_return_alone_ends_no_line_that_we_know() {
 }
 
 #[test]
+fn a_document_whose_end_is_marked_is_not_taken_apart() {
+    for text in ["a: 1\n...", "a: 1\n... # c\n", "a: |\n  x\n...\nb: 1\n"] {
+        let broken = Cst::parse(Source { text, masked: text, controls: &[] }).unwrap_err();
+        assert_eq!(broken.reason, "the end of a document is marked", "{text:?}");
+    }
+    check("...a: 1\n", &["...a=...a: 1\n|"]);
+}
+
+#[test]
 fn a_tab_indents_no_entry() {
     for text in ["a: # c\n  \t\t- b\t\t-", "a:\n-\tb\n"] {
         let broken = Cst::parse(Source { text, masked: text, controls: &[] }).unwrap_err();
