@@ -148,6 +148,13 @@ impl<'a> Part<'a> {
         reindent(self.cst.slice(&self.child.gap), self.column(), column)
     }
 
+    /// Returns whether a comment, moved to a column, stands right behind the entry, be it above another one.
+    pub(super) fn is_followed_by(self, comment: &str, column: usize) -> bool {
+        let behind = self.cst.text().get(self.child.own.end..).unwrap_or("").trim_start();
+        let comment = reindent(comment, column, self.column());
+        !comment.trim().is_empty() && behind.starts_with(comment.trim())
+    }
+
     /// Returns whether the value is written in one run behind its key: no block text, no collection by indentation.
     pub(super) fn is_flat(self) -> bool {
         let node = self.node();

@@ -67,7 +67,8 @@ impl<'a> Structure<'a, '_> {
         if old == upstream || mine == upstream {
             mine
         } else if old == mine {
-            upstream
+            // Where ours goes on behind the entry, the same comment stands above what comes there.
+            if ours.is_followed_by(&upstream, column) { mine } else { upstream }
         } else {
             if !upstream.trim().is_empty() {
                 self.notice(NoticeKind::CommentKept, "both sides changed the comment behind it; yours stays");

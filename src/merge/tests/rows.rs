@@ -215,6 +215,14 @@ fn a_comment_on_one_side_of_what_both_added_stays() {
 }
 
 #[test]
+fn a_comment_behind_the_last_entry_that_both_added_stays_once() {
+    let [ours, theirs] = ["data:\n  a: 1\n  b: 2\n", "data:\n  a: 1\n  # more\nk: 1\n"];
+    let merged = "data:\n  a: 1\n  # more\n  b: 2\nk: 1\n";
+    check(FILE, ["", ours, theirs], (How::Structural, &[], &[], merged));
+    check(FILE, ["", merged, theirs], (How::Structural, &[], &[], merged));
+}
+
+#[test]
 fn a_key_that_begins_like_a_separator_is_none() {
     let [ours, theirs] = ["kind: K\nmetadata: {name: a}\n", "---d: 1\n"];
     check(FILE, ["", ours, theirs], (How::Structural, &[], &[], &format!("{ours}---\n{theirs}")));
