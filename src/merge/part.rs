@@ -164,6 +164,13 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// Returns whether a block text stands anywhere in the value.
+    pub(super) fn holds_block_text(self) -> bool {
+        // Text of a value that is none looks like a header now and then, which costs nothing.
+        let span = &self.node().span;
+        self.node().style == Style::BlockText || !self.is_flat() && self.cst.slice(span).contains(['|', '>'])
+    }
+
     /// Returns whether two entries have the same bytes, wherever they stand.
     pub(super) fn is_same_text(self, other: Self) -> bool {
         if self.is_inline() != other.is_inline() {

@@ -165,7 +165,7 @@ pub(super) fn assemble(pieces: Vec<Piece>) -> (Rope, String) {
         if let Some(before) = piece.before.filter(|before| gap.is_empty() && before.trim().is_empty()) {
             // An entry of theirs behind one of ours keeps the distance that it has in theirs.
             if !rope.is_empty() {
-                gap = before;
+                gap = moved_gap(&before, 0);
             }
         }
         if !piece.text.is_empty() {
@@ -207,6 +207,20 @@ fn joined_gap(before: &str, behind: &str) -> String {
     format!("{before}{}", if is_double { behind.trim_start_matches('\n') } else { behind })
 }
 
+/// Returns a gap that comes to stand behind another entry at a column: blank lines without blanks and no comment further in, as
+/// either would belong to a block text that the entry ends in.
+pub(super) fn moved_gap(gap: &str, column: usize) -> String {
+    let indents = gap.lines().filter(|line| !line.trim().is_empty()).map(|line| line.len() - line.trim_start().len());
+    let furthest = indents.min().unwrap_or(column);
+    let gap = reindent(gap, furthest, furthest.min(column));
+    let line = |line: &str| match line.strip_suffix('\n') {
+        Some(text) if text.trim().is_empty() => format!("{}\n", text.trim_start_matches([' ', '\t'])),
+        None if line.trim().is_empty() => String::new(),
+        Some(_) | None => line.to_owned(),
+    };
+    gap.split_inclusive('\n').map(line).collect()
+}
+
 /// Moves every line of a text from one column to another; blank lines stay blank.
 pub(super) fn reindent(text: &str, from: usize, to: usize) -> String {
     if from == to {
@@ -237,7 +251,7 @@ pub(super) fn reindent_rest(text: &str, from: usize, to: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rope, joined_gap, reindent};
+    use super::{Rope, joined_gap, moved_gap, reindent};
     use crate::merge::Three;
 
     #[test]
@@ -251,6 +265,13 @@ mod tests {
         assert_eq!(joined_gap("\n", "\n"), "\n");
         assert_eq!(joined_gap("\n", "\n# c\n"), "\n# c\n");
         assert_eq!(joined_gap("", "\n"), "\n");
+    }
+
+    #[test]
+    fn no_line_of_a_gap_that_moves_is_read_as_text() {
+        assert_eq!(moved_gap("  \n# a\n   # b\n ", 0), "\n# a\n   # b\n");
+        assert_eq!(moved_gap("\n    # a\n      # b\n", 2), "\n  # a\n    # b\n");
+        assert_eq!(moved_gap(" # a\r\n \r\n", 4), " # a\r\n\r\n");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::align::{align, is_unique};
 use super::conflict::{ConflictKind, NoticeKind};
 use super::finding::{Findings, Sides};
 use super::part::Part;
-use super::piece::{Piece, Rope};
+use super::piece::{Piece, Rope, moved_gap};
 use super::place::{Frame, contested, order};
 use super::rules::{Rules, Subject, Take};
 use super::scalar::{self, ScalarMerge};
@@ -257,7 +257,7 @@ impl<'a> Structure<'a, '_> {
             (Some(base), Some(ours), None) => {
                 if base.hash() == ours.hash() {
                     self.gone(base, ours);
-                    return Ok(absent(ours.gap(column)));
+                    return Ok(absent(moved_gap(&ours.gap(column), column)));
                 }
                 Ok(self.conflict(ConflictKind::EditDelete, "you changed it and upstream deleted it", trio, column))
             }
@@ -305,10 +305,12 @@ impl<'a> Structure<'a, '_> {
         column: usize,
     ) -> Result<Piece, Impossible> {
         let gap = self.gap(base, ours, theirs, column);
-        let settle = |piece: Piece| Piece { gap: gap.clone(), ..piece };
         if ours.is_same_text(theirs) || base.is_some_and(|base| base.is_same_text(theirs)) {
-            return Ok(settle(self.kept(ours, column)));
+            return Ok(Piece { gap, ..self.kept(ours, column) });
         }
+        let has_text = ours.holds_block_text() || theirs.holds_block_text();
+        let gap = if has_text { moved_gap(&gap, column) } else { gap };
+        let settle = |piece: Piece| Piece { gap: gap.clone(), ..piece };
         let is_whole = !self.rules.withholds_in(&self.subject.object);
         if is_whole && base.is_some_and(|base| base.is_same_text(ours)) {
             return Ok(settle(self.kept(theirs, column)));

@@ -4,7 +4,7 @@
 
 use super::super::conflict::NoticeKind;
 use super::super::part::Part;
-use super::super::piece::{Piece, Rope, reindent};
+use super::super::piece::{Piece, Rope, moved_gap, reindent};
 use super::super::scalar;
 use super::{Structure, item_mark};
 use crate::yaml::cst::line_start;
@@ -68,7 +68,7 @@ impl<'a> Structure<'a, '_> {
             mine
         } else if old == mine {
             // Where ours goes on behind the entry, the same comment stands above what comes there.
-            if ours.is_followed_by(&upstream, column) { mine } else { upstream }
+            if ours.is_followed_by(&upstream, column) { mine } else { moved_gap(&upstream, column) }
         } else {
             if !upstream.trim().is_empty() {
                 self.notice(NoticeKind::CommentKept, "both sides changed the comment behind it; yours stays");

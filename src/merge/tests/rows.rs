@@ -237,3 +237,14 @@ fn blanks_at_the_end_of_a_block_text_belong_to_it() {
     let [base, ours, theirs] = [text("", ""), text("\nb: 1\n", ""), text("", "\n")];
     check(FILE, [&base, &ours, &theirs], (How::Structural, &[], &[], &text("\nb: 1\n", "")));
 }
+
+#[test]
+fn what_stands_behind_an_entry_that_goes_is_no_part_of_the_text_before_it() {
+    let [base, ours, theirs] = ["a: x\nb: 1\n  \n", "a: |\n two\nb: 1\n  \n", "a: x\n"];
+    check(FILE, [base, ours, theirs], (How::Structural, &[], &[], "a: |\n two\n\n"));
+    let [base, ours] = [base, ours].map(|text| text.replace("  \n", "  # why\n"));
+    check(FILE, [&base, &ours, theirs], (How::Structural, &[], &[], "a: |\n two\n# why\n"));
+    // Nor where the text comes to stand before it.
+    let [base, ours, theirs] = ["a: x\n  \nb: 1\n", "a: x\n  \nb: 2\n", "a: |\n two\nb: 1\n"];
+    check(FILE, [base, ours, theirs], (How::Structural, &[], &[], "a: |\n two\nb: 2\n"));
+}
