@@ -166,7 +166,9 @@ type Leaf = (Vec<String>, String);
 
 fn leaves(text: &str) -> Option<BTreeSet<Leaf>> {
     let mut found = BTreeSet::new();
-    for text in split(text) {
+    // The last line end belongs to the file and is merged for itself; a value that is kept as it is written would hold it.
+    let text = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
+    for text in split(&text) {
         let cst = Cst::parse(Source { text, masked: text, controls: &[] }).ok()?;
         let text_at = |key: &str| cst.at(&[key]).map_or("", |node| node.text.as_str());
         let group = text_at("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
