@@ -122,9 +122,9 @@ impl Refusal {
         matches!(self.kind, RefusalKind::Timeout | RefusalKind::Unreachable | RefusalKind::Unauthorized)
     }
 
-    /// Returns whether the server was too busy for a request, failed, or did not answer it.
+    /// Returns whether the server was too busy for a request or did not answer it. One that fails is not busy, nor one that knows us no more.
     pub(super) fn is_overload(&self) -> bool {
-        self.is_unreachable() || matches!(self.kind, RefusalKind::Busy | RefusalKind::Server)
+        matches!(self.kind, RefusalKind::Busy | RefusalKind::Timeout | RefusalKind::Unreachable)
     }
 
     /// Returns how long to wait before a request that was sent so often before is sent once more; nothing if that would not help.

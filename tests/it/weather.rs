@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::proxy::{Fault, Frames, Proxy, To};
 use crate::world::{Ground, World};
 
-/// Writes that are sent at once in good weather.
-const WRITE_LIMIT: usize = 16;
+/// Writes that are sent at once by a daemon that just began.
+const FIRST_LIMIT: usize = 8;
 /// Corrections of one object after which a fight must have been seen.
 const ROUNDS: i64 = 5;
 
@@ -187,8 +187,8 @@ pub(crate) async fn check<C: Ground>(row: Row, mut plain: Plain<'_, C>) {
     }
     assert_eq!(generation(&after[1]), generation(&before[1]) + 1, "{what}: it was changed more than once");
     assert_eq!(proxy.hits(), times, "{what}: the fault was not met");
-    if matches!((to, fault), (To::Writes, Fault::Refuse(429 | 500 | 503, _))) {
-        let half = async || write_limit(&plain.world).is_some_and(|limit| (1..=WRITE_LIMIT / 2).contains(&limit));
+    if matches!((to, fault), (To::Writes, Fault::Refuse(429 | 503, _))) {
+        let half = async || write_limit(&plain.world).is_some_and(|limit| (1..=FIRST_LIMIT / 2).contains(&limit));
         plain.world.until(&format!("{what}: half as many writes are sent at once"), half).await;
     }
     plain.world.stop().await;

@@ -1,17 +1,29 @@
-//! How many writes may be in flight at once: fewer as soon as the server is too busy or fails, slowly more again while it answers well.
+//! How many writes may be in flight at once: fewer as soon as the server is too busy or slow, slowly more again while it answers well.
 //!
 //! Not here: which writes wait longer than others, which nothing decides.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
 
 use super::locked;
 
+/// Writes in flight to begin with.
+const FIRST_LIMIT: usize = 8;
 /// Most writes in flight; more buys latency and hardly throughput on a two-core API server.
 const WRITE_LIMIT: usize = 16;
 /// Answers after which the limit is judged anew.
 const WINDOW: usize = 32;
+/// Time after which it is judged anew whatever came.
+const WINDOW_TIME: Duration = Duration::from_secs(1);
+/// What nineteen of twenty answers take less than, on a server that is too slow for what it gets.
+const SLOW: Duration = Duration::from_secs(2);
+/// How much longer than in the best of the last windows they may take where more is asked of the server.
+const MAX_GROWTH: u32 = 2;
+/// How long the best window counts: as long at least, and up to twice as long.
+const BEST_TIME: Duration = Duration::from_secs(60);
 
 /// A number of places that shrinks and grows.
 pub(super) struct Limit {
@@ -23,14 +35,53 @@ struct State {
     limit: usize,
     /// Places that are still out and are not to come back.
     owed: usize,
-    answers: usize,
+    window: Window,
+    best: Best,
+}
+
+/// The answers since the limit was judged last.
+#[derive(Default)]
+struct Window {
+    begun: Option<Instant>,
+    times: Vec<Duration>,
     halved: bool,
+}
+
+impl Window {
+    /// Returns what nineteen of twenty answers took less than.
+    fn most(&mut self) -> Duration {
+        self.times.sort_unstable();
+        let place = (self.times.len() * 19).div_ceil(20).saturating_sub(1);
+        self.times.get(place).copied().unwrap_or_default()
+    }
+}
+
+/// The best full window of the last time.
+#[derive(Default)]
+struct Best {
+    since: Option<Instant>,
+    now: Option<Duration>,
+    before: Option<Duration>,
+}
+
+impl Best {
+    /// Takes in a window; returns the best one, which may be this.
+    fn of(&mut self, time: Duration, now: Instant) -> Duration {
+        let age = self.since.map_or(Duration::MAX, |since| now.saturating_duration_since(since));
+        if age >= BEST_TIME {
+            self.before = self.now.take().filter(|_| age < 2 * BEST_TIME);
+            self.since = Some(now);
+        }
+        let best = self.now.map_or(time, |best| best.min(time));
+        self.now = Some(best);
+        self.before.map_or(best, |before| before.min(best))
+    }
 }
 
 impl Default for Limit {
     fn default() -> Self {
-        let state = State { limit: WRITE_LIMIT, owed: 0, answers: 0, halved: false };
-        Self { places: Semaphore::new(WRITE_LIMIT), state: Mutex::new(state) }
+        let state = State { limit: FIRST_LIMIT, owed: 0, window: Window::default(), best: Best::default() };
+        Self { places: Semaphore::new(FIRST_LIMIT), state: Mutex::new(state) }
     }
 }
 
@@ -39,7 +90,7 @@ impl Default for Limit {
 pub(super) enum Taken {
     /// It answered, whatever it said.
     Well,
-    /// It was too busy, failed, or did not answer.
+    /// It was too busy or did not answer.
     Badly,
 }
 
@@ -55,27 +106,44 @@ impl Limit {
         (state.limit, (state.limit + state.owed).saturating_sub(self.places.available_permits()))
     }
 
-    /// Takes in how a write was taken. A window halves the limit at most once.
-    pub(super) fn note(&self, taken: Taken) {
+    /// Takes in how a write was taken and how long that took. A window halves the limit at most once.
+    pub(super) fn note(&self, taken: Taken, took: Duration, now: Instant) {
         let mut state = locked(&self.state);
-        if taken == Taken::Badly && !state.halved {
-            let next = (state.limit / 2).max(1);
-            state.owed += state.limit - next;
-            state.limit = next;
-            state.halved = true;
+        let begun = *state.window.begun.get_or_insert(now);
+        state.window.times.push(took);
+        if taken == Taken::Badly {
+            state.halve();
         }
-        state.answers += 1;
-        if state.answers < WINDOW {
+        let is_full = state.window.times.len() >= WINDOW;
+        if !is_full && now.saturating_duration_since(begun) < WINDOW_TIME {
             return;
         }
-        if !state.halved && state.limit < WRITE_LIMIT {
-            state.limit += 1;
-            match state.owed.checked_sub(1) {
-                Some(owed) => state.owed = owed,
-                None => self.places.add_permits(1),
+        let most = state.window.most();
+        if most > SLOW {
+            state.halve();
+        } else if is_full && !state.window.halved {
+            let best = state.best.of(most, now);
+            if most <= best * MAX_GROWTH && state.limit < WRITE_LIMIT {
+                state.limit += 1;
+                match state.owed.checked_sub(1) {
+                    Some(owed) => state.owed = owed,
+                    None => self.places.add_permits(1),
+                }
             }
         }
-        (state.answers, state.halved) = (0, false);
+        state.window = Window::default();
+    }
+}
+
+impl State {
+    fn halve(&mut self) {
+        if self.window.halved {
+            return;
+        }
+        let next = (self.limit / 2).max(1);
+        self.owed += self.limit - next;
+        self.limit = next;
+        self.window.halved = true;
     }
 }
 
@@ -106,38 +174,58 @@ mod tests {
         std::iter::from_fn(|| limit.places.try_acquire().ok()).collect::<Vec<_>>().len()
     }
 
+    /// Notes so many answers that took as long as this.
+    fn answers(limit: &Limit, count: usize, taken: Taken, millis: u64, now: Instant) {
+        for _ in 0..count {
+            limit.note(taken, Duration::from_millis(millis), now);
+        }
+    }
+
     #[tokio::test]
     async fn a_busy_server_gets_half_at_once_and_more_again_step_by_step() {
-        let limit = Limit::default();
+        let (limit, now) = (Limit::default(), Instant::now());
+        answers(&limit, 100 * WINDOW, Taken::Well, 20, now);
+        assert_eq!(places(&limit), WRITE_LIMIT);
         let held = limit.place().await;
-        limit.note(Taken::Badly);
-        limit.note(Taken::Badly);
+        answers(&limit, 2, Taken::Badly, 20, now);
         // Half is owed; the place that is held is the first to stay away.
         drop(held);
         for _ in 0..7 {
             drop(limit.place().await);
         }
         assert_eq!(places(&limit), 8);
-        for _ in 2..WINDOW {
-            limit.note(Taken::Well);
-        }
+        answers(&limit, WINDOW - 2, Taken::Well, 20, now);
         assert_eq!(places(&limit), 8, "a window with a failure does not grow");
-        for _ in 0..2 * WINDOW {
-            limit.note(Taken::Well);
-        }
+        answers(&limit, 2 * WINDOW, Taken::Well, 20, now);
         assert_eq!(places(&limit), 10);
-        for _ in 0..100 * WINDOW {
-            limit.note(Taken::Well);
-        }
-        assert_eq!(places(&limit), WRITE_LIMIT);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_gets_slow_is_not_asked_for_more_and_a_very_slow_one_for_less() {
+        let (limit, now) = (Limit::default(), Instant::now());
+        answers(&limit, WINDOW, Taken::Well, 20, now);
+        assert_eq!(limit.level().0, FIRST_LIMIT + 1);
+        answers(&limit, 5 * WINDOW, Taken::Well, 41, now);
+        assert_eq!(limit.level().0, FIRST_LIMIT + 1, "twice as long as in the best window");
+        // One of twenty may be slow.
+        answers(&limit, 1, Taken::Well, 5_000, now);
+        answers(&limit, WINDOW - 1, Taken::Well, 40, now);
+        assert_eq!(limit.level().0, FIRST_LIMIT + 2);
+        // The best time counts no longer than that.
+        let later = now + 2 * BEST_TIME;
+        answers(&limit, WINDOW, Taken::Well, 41, later);
+        assert_eq!(limit.level().0, FIRST_LIMIT + 3);
+        // Few answers are judged when a second is over.
+        answers(&limit, 1, Taken::Well, 2_001, later);
+        assert_eq!(limit.level().0, FIRST_LIMIT + 3);
+        answers(&limit, 1, Taken::Well, 2_001, later + WINDOW_TIME);
+        assert_eq!(limit.level().0, (FIRST_LIMIT + 3) / 2);
     }
 
     #[tokio::test]
     async fn one_write_is_always_allowed() {
-        let limit = Limit::default();
-        for _ in 0..20 * WINDOW {
-            limit.note(Taken::Badly);
-        }
+        let (limit, now) = (Limit::default(), Instant::now());
+        answers(&limit, 20 * WINDOW, Taken::Badly, 20, now);
         for _ in 0..WRITE_LIMIT {
             drop(limit.place().await);
         }

@@ -6,6 +6,7 @@ use std::future::Future;
 
 use http::Method;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::call::{Call, DELETE_DEADLINE, Form, GET_DEADLINE, quoting};
 use super::limit::Taken;
@@ -23,9 +24,11 @@ impl Inner {
     async fn insist<T, F: Future<Output = Result<T, Refusal>>>(&self, send: impl Fn() -> F) -> Result<T, Refusal> {
         let mut tries = 0;
         loop {
+            let sent = Instant::now();
             let answer = send().await;
             let pause = answer.as_ref().err().map(|refusal| (refusal.is_overload(), refusal.pause(tries)));
-            self.writes.note(if matches!(pause, Some((true, _))) { Taken::Badly } else { Taken::Well });
+            let taken = if matches!(pause, Some((true, _))) { Taken::Badly } else { Taken::Well };
+            self.writes.note(taken, sent.elapsed(), Instant::now());
             let Some((_, Some(pause))) = pause else { return answer };
             tokio::time::sleep(pause).await;
             tries += 1;
