@@ -480,13 +480,16 @@ fn template_render(input: &str) {
         "list": [1, "two", {"three": 3}],
         "config": {"a": "x"},
     }));
-    for file in ["a.yaml", "a.txt"] {
-        let first = template::render(file, input, &context);
-        assert_eq!(first, template::render(file, input, &context), "{input}");
-        if let Err(findings) = first {
-            assert!(!findings.is_empty() && findings.iter().all(|finding| finding.line > 0), "{input}: {findings:?}");
+    let file = if input.len().is_multiple_of(2) { "a.yaml" } else { "a.txt" };
+    let first = template::render(file, input, &context);
+    if let Err(findings) = &first {
+        assert!(!findings.is_empty() && findings.iter().all(|finding| finding.line > 0), "{input}: {findings:?}");
+        if findings.iter().any(|finding| finding.id == "T103") {
+            // It took all the time that a file may take.
+            return;
         }
     }
+    assert_eq!(first, template::render(file, input, &context), "{input}");
 }
 
 /// What was read is written so that it reads the same, by both sets of rules.

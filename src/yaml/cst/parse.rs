@@ -255,10 +255,14 @@ impl Growth<'_> {
     /// Takes a key. One with a tag is none that an entry can be told by.
     fn key(&mut self, written: Written, tag: Option<&Tag>) {
         let Written { text, style, mut span, is_hidden: _ } = written;
-        // A key that is not there may be told behind the indentation of the line behind it.
-        let line = line_start(self.source.masked, span.start);
-        if span.is_empty() && self.source.masked.get(line..span.start).is_some_and(|before| before.trim().is_empty()) {
-            span = line..line;
+        if span.is_empty() && !self.in_flow() {
+            // A key that is not there is told where the next thing begins; it stands right behind its question mark.
+            let masked = self.source.masked;
+            let mark = skip_trivia(masked, self.open.last().map_or(0, |open| open.from));
+            let at = mark + usize::from(masked.get(mark..).is_some_and(|rest| rest.starts_with('?')));
+            if skip_trivia(masked, at) >= span.start {
+                span = at..at;
+            }
         }
         if let Some(open) = self.open.last_mut() {
             open.from = open.from.max(span.end);
@@ -413,9 +417,19 @@ impl Growth<'_> {
         {
             self.spoil(parent);
         }
-        let head = if is_plain { colon + 1 } else { span.end };
-        // A key that a question mark begins may have no value, which is then told where the next line begins.
-        let is_alone = !is_plain && self.cst.node(id).is_absent();
+        let absent = Some(self.cst.node(id)).filter(|node| node.is_absent()).map(|node| node.span.start);
+        // Behind a key that a question mark begins the colon may stand on a line of its own.
+        let later = skip_trivia(masked, span.end);
+        let column = |at: usize| at - line_start(masked, at);
+        let is_later = masked.get(later..).is_some_and(|rest| rest.starts_with(':'))
+            && column(later) >= column(self.cst.node(parent).span.start);
+        let head = match absent {
+            _ if is_plain => colon + 1,
+            Some(told) if is_later && told >= later => later + 1,
+            Some(_) | None => span.end,
+        };
+        // Such a key may have no value, which is then told where the next line begins.
+        let is_alone = !is_plain && absent.is_some();
         let end = if is_alone { head } else { self.cst.node(id).span.end.max(head) };
         let own = span.start..end;
         self.add(parent, Child { label: Label::Key(text), value: id, start: span.start, head, own, gap: 0..0 });

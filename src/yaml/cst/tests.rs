@@ -182,3 +182,17 @@ fn a_document_of_comments_has_no_root() {
     assert_eq!(parse("# nothing\n---\n").root(), None);
     assert_eq!(split("# nothing\n---\n").len(), 2);
 }
+#[test]
+fn a_map_with_keys_that_are_no_simple_texts_ends_with_its_last_mark_or_value() {
+    let check = |text: &str, expected: &str| {
+        let cst = parse(text);
+        let node = cst.at(&["a"]).unwrap();
+        assert_eq!((node.kind, cst.slice(&node.span)), (Kind::Opaque, expected), "{text:?}");
+    };
+    check("a:\n ?\n\nb: 1\n", "?");
+    check("a:\n ?  \n", "?");
+    check("a:\n ?\n# x\nb: 1\n", "?");
+    check("a:\n ? c: \n\nb: 1\n", "? c:");
+    check("a:\n ? [c]\n # x\n :\n\nb: 1\n", "? [c]\n # x\n :");
+    check("a:\n ? x\n : |\n  x\n\nb: 1\n", "? x\n : |\n  x");
+}
