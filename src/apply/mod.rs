@@ -221,6 +221,7 @@ async fn call(action: &Action, hands: Hands<'_>) -> Result<Outcome, Refusal> {
                 ownership,
                 mode: Mode::Write,
                 hash: action.hash.clone(),
+                is_partial: action.yields.is_partial(),
             };
             write(action, request, hands).await
         }
@@ -350,10 +351,12 @@ async fn make_room(
 
 /// Makes ours what editors added to an object, so that the apply that follows takes it away.
 async fn take_additions(action: &Action, target: &dyn Target) -> Result<(), Refusal> {
+    let editors = action.yields.editors();
     let mut failed = None;
     for _ in 0..OWNERSHIP_ROUNDS {
         let live = target.metadata(&action.object, &action.api_version).await?;
-        let Some(steps) = live.as_ref().and_then(Object::metadata).and_then(plan::taken_additions) else {
+        let Some(steps) = live.as_ref().and_then(Object::metadata).and_then(|it| plan::taken_additions(it, editors))
+        else {
             return Ok(());
         };
         let (id, api_version) = (action.object.clone(), action.api_version.clone());
@@ -368,7 +371,9 @@ async fn take_additions(action: &Action, target: &dyn Target) -> Result<(), Refu
 /// Takes in the answer to an apply; what editors hold beside us is ours alone from then on. A later write of the object does that where this
 /// one cannot.
 async fn kept(action: &Action, answer: Written, target: &dyn Target, message: String) -> Outcome {
-    let patch = |object: &Object| object.metadata().and_then(|it| plan::sole_ownership(it, action.extras));
+    let patch = |object: &Object| {
+        object.metadata().and_then(|it| plan::sole_ownership(it, action.extras, action.yields.editors()))
+    };
     let mut steps = patch(&answer.object);
     for _ in 0..OWNERSHIP_ROUNDS {
         let Some(found) = steps.take() else { break };
@@ -450,12 +455,17 @@ fn held(action: &Action, reason: &str, message: &str) -> Outcome {
 }
 
 fn written(action: &Action, answer: Written, message: String) -> Outcome {
+    let mut observed = answer.observed;
+    if action.yields.is_partial() {
+        // It never looks as it was left, so that who holds the rest is told as long as that lasts and is missed when it ends.
+        observed.fields.clear();
+    }
     let effect = match (answer.created, answer.unchanged) {
         (true, _) => Effect::Created,
         (false, true) => Effect::Unchanged,
         (false, false) => Effect::Configured,
     };
-    Outcome { observed: Some(answer.observed), ..outcome(action, effect, message) }
+    Outcome { observed: Some(observed), ..outcome(action, effect, message) }
 }
 
 fn short(message: &str) -> String {

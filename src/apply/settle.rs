@@ -55,6 +55,10 @@ pub(super) async fn settle(
             (Ownership::Take, leaves_out, format!("takes fields over from {names}"))
         }
         ConflictVerdict::Yield { leaves_out } => (Ownership::Respect, leaves_out, format!("leaves fields to {names}")),
+        ConflictVerdict::Hold { fields } => {
+            let message = plan::held_by_others(&action.object, &fields);
+            return Ok(held(action, plan::FIELD_CONFLICT, &message));
+        }
         ConflictVerdict::ForeignOwner { tool } => {
             let message = format!("{} belongs to {tool}, which owns fields of it", action.object.short());
             return Ok(held(action, "ForeignOwner", &message));
@@ -62,7 +66,9 @@ pub(super) async fn settle(
     };
     let mut payload = payload;
     without(&mut payload, &leaves_out);
-    let answer = target.apply(&ApplyRequest { ownership, body: payload.to_value(), ..request }).await?;
+    let action = &Action { yields: action.yields.clone().without_some(&leaves_out), ..action.clone() };
+    let (body, is_partial) = (payload.to_value(), action.yields.is_partial());
+    let answer = target.apply(&ApplyRequest { ownership, body, is_partial, ..request }).await?;
     Ok(kept(action, answer, target, short(&note)).await)
 }
 
@@ -70,7 +76,8 @@ pub(super) async fn settle(
 mod tests {
     use super::super::tests::{Keeper, accepted, action, sent};
     use super::*;
-    use crate::plan::Force;
+    use crate::model::ConflictPolicy;
+    use crate::plan::{Force, Verb};
     use crate::target::scripted::Scripted;
 
     fn conflict(manager: &str) -> Result<Written, Refusal> {
@@ -108,6 +115,30 @@ mod tests {
         let flux = "Deployment/a belongs to Flux, which owns fields of it";
         check(Force::No, vec![conflict("kustomize-controller")], (Effect::Blocked, flux), &[Respect]).await;
         check(Force::No, vec![accepted()], (Effect::Configured, ""), &[Respect]).await;
+    }
+
+    #[tokio::test]
+    async fn what_is_left_to_a_program_is_told_as_long_as_it_lasts_and_what_is_held_back_is_not_sent_again() {
+        let answers = || std::sync::Mutex::new([conflict("tuner"), accepted()].into());
+        let with = |policy: ConflictPolicy| {
+            let mut action = action(Force::No);
+            let payload = serde_json::json!({"metadata": {"name": "a"}, "spec": {"replicas": 1}});
+            action.verb = Verb::Apply { payload: Object::from_value(payload).unwrap(), force: Force::No };
+            Action { yields: plan::Yields::default().with_conflicts(policy), ..action }
+        };
+        let target = Scripted { applies: answers(), ..Scripted::default() };
+        let left = sent(&with(ConflictPolicy::Yield), &target, &Keeper::default()).await;
+        assert_eq!((left.effect, left.message.as_str()), (Effect::Configured, "leaves fields to tuner"));
+        assert_eq!(left.observed.unwrap().fields, "");
+        assert_eq!(*target.sent.lock().unwrap(), [Ownership::Respect, Ownership::Respect]);
+        let target = Scripted { applies: answers(), ..Scripted::default() };
+        let held = sent(&with(ConflictPolicy::Block), &target, &Keeper::default()).await;
+        let said = "fields of Deployment/a are held by others: spec.replicas by tuner";
+        assert_eq!(
+            (held.effect, held.reason.as_str(), held.message.as_str()),
+            (Effect::Blocked, "FieldConflict", said)
+        );
+        assert_eq!(*target.sent.lock().unwrap(), [Ownership::Respect]);
     }
 
     #[tokio::test]

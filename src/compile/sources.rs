@@ -8,8 +8,8 @@ use super::record;
 use crate::base::{Schedule, Timestamp};
 use crate::merge::Remembered;
 use crate::model::{
-    AppName, CommitId, Config, DataFate, Diagnostic, FileTree, Generation, GenerationRecord, HealthRule, HealthTest,
-    PackageName, SETTINGS_PATH, SETTINGS_VERSION, Settings, Upstream,
+    AppName, CommitId, Config, DataFate, Diagnostic, FileTree, Generation, GenerationRecord, HandoverRule, HealthRule,
+    HealthTest, PackageName, SETTINGS_PATH, SETTINGS_VERSION, Settings, Upstream,
 };
 use crate::package::{self, Installed, MANIFEST};
 use crate::yaml::{self, Dialect};
@@ -137,6 +137,13 @@ pub fn settings_of(files: &FileTree) -> Result<Settings, Vec<Diagnostic>> {
     }
     let settings: Settings = yaml::read_typed(SETTINGS_PATH, text)?;
     let mut unclear = unclear_rules(&document, &settings.health);
+    unclear.extend(unclear_handovers(&document, &settings));
+    if let Some(number) = settings.editors.named().iter().position(String::is_empty) {
+        let line = document.line_of(&["editors", &number.to_string()]).unwrap_or(document.line);
+        let message = format!("editors.{number}: an empty name would make an editor of every program");
+        let hint = "the beginning of a manager's name, such as my-console";
+        unclear.push(Diagnostic::error("S107", SETTINGS_PATH, line, message).with_hint(hint));
+    }
     if let Err(error) = Schedule::parse(&settings.updates.schedule, &settings.updates.timezone) {
         let lines = ["schedule", "timezone"].map(|key| document.line_of(&["updates", key]));
         let line = lines.into_iter().flatten().next().unwrap_or(document.line);
@@ -167,6 +174,30 @@ fn unclear_rules(document: &yaml::Document, rules: &[HealthRule]) -> Vec<Diagnos
         let message = format!("the rule about the health of {kind:?} cannot be used: {because}");
         let hint = "such as {kind: Gadget, healthy: {path: /status/phase, equals: [Ready]}}";
         found.push(Diagnostic::error("S104", SETTINGS_PATH, line, message).with_hint(hint));
+    }
+    found
+}
+
+/// Returns what keeps rules about fields that others are wanted to change from saying anything.
+fn unclear_handovers(document: &yaml::Document, settings: &Settings) -> Vec<Diagnostic> {
+    let own = settings.apps.iter().map(|(app, own)| (vec!["apps", app, "handover"], &own.handover));
+    let mut found = Vec::new();
+    for (place, rules) in std::iter::once((vec!["handover"], &settings.handover)).chain(own) {
+        for (number, HandoverRule { path, manager, subresource: _ }) in rules.iter().enumerate() {
+            let because = if !path.starts_with('/') {
+                format!("path {path:?} is no JSON pointer")
+            } else if manager.is_empty() {
+                "it names no manager".to_owned()
+            } else {
+                continue;
+            };
+            let number = number.to_string();
+            let place: Vec<&str> = place.iter().copied().chain([number.as_str()]).collect();
+            let line = document.line_of(&place).unwrap_or(document.line);
+            let message = format!("{}: the rule about {path:?} cannot be used: {because}", place.join("."));
+            let hint = "such as {path: /spec/replicas, manager: my-scaler, subresource: scale}";
+            found.push(Diagnostic::error("S106", SETTINGS_PATH, line, message).with_hint(hint));
+        }
     }
     found
 }

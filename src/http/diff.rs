@@ -161,6 +161,7 @@ async fn applied(target: &dyn Target, action: &Action, payload: &Object) -> Resu
         ownership: Ownership::Take,
         mode: Mode::DryRun,
         hash: action.hash.clone(),
+        is_partial: false,
     };
     let after = match target.apply(&request).await {
         Ok(written) => shown(&written.object),

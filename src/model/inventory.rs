@@ -34,7 +34,7 @@ pub struct Record {
     pub uid: String,
     /// Desired hash that was applied last.
     pub hash: String,
-    /// First 16 bytes, in hex, of the digest over our managed fields after our last write.
+    /// First 16 bytes, in hex, of the digest over our managed fields after our last write; empty if that left out fields which others hold.
     pub fields: String,
     /// Time of our managed fields entry after our last write.
     pub time: String,
@@ -47,6 +47,13 @@ pub struct Record {
     /// When the live values were compared last, as RFC 3339; empty if they never were.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub audited: String,
+}
+
+impl Record {
+    /// Returns whether our last write left out fields that others hold, so that the object is never as git says.
+    pub fn is_partial(&self) -> bool {
+        self.state == RecordState::Applied && self.fields.is_empty() && !self.uid.is_empty()
+    }
 }
 
 /// All records of one app.

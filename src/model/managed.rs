@@ -3,6 +3,7 @@
 //! When anyone changes or removes a field that we own, our `Apply` entry shrinks; when someone applies under our name, its time
 //! changes. So (uid, digest, time) tells drift from metadata alone, and what editors hold beside us is what they added. Not here: which leaves were lost (`plan::fields`).
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::base::Encoder;
@@ -47,9 +48,27 @@ pub fn own(managed: Option<&Value>) -> Option<&Value> {
     })
 }
 
-/// Returns whether people edit through a manager.
-pub fn is_editor(manager: &str) -> bool {
-    EDITORS.iter().any(|editor| manager.starts_with(editor))
+/// Managers through which people edit: those that everyone knows, and those that the settings of an instance name.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Editors(Vec<String>);
+
+impl Editors {
+    /// Returns the editors that are known everywhere, and those whose names begin with one of these.
+    pub fn beside(named: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self(named.into_iter().map(Into::into).collect())
+    }
+
+    /// Returns the beginnings of names beside those that are known everywhere.
+    pub fn named(&self) -> &[String] {
+        &self.0
+    }
+
+    /// Returns whether people edit through a manager.
+    pub fn include(&self, manager: &str) -> bool {
+        EDITORS.iter().any(|editor| manager.starts_with(editor))
+            || self.0.iter().any(|editor| manager.starts_with(editor.as_str()))
+    }
 }
 
 /// A field that an editor holds and we do not.
@@ -62,7 +81,7 @@ pub struct Addition<'a> {
 }
 
 /// Returns what editors hold beside our fields, in the order of their entries; nothing where no field is ours.
-pub fn additions(managed: Option<&Value>) -> Vec<Addition<'_>> {
+pub fn additions<'a>(managed: Option<&'a Value>, editors: &Editors) -> Vec<Addition<'a>> {
     let Some(ours) = own(managed).and_then(|entry| entry.get("fieldsV1")).and_then(Value::as_object) else {
         return Vec::new();
     };
@@ -70,7 +89,7 @@ pub fn additions(managed: Option<&Value>) -> Vec<Addition<'_>> {
     for entry in managed.and_then(Value::as_array).into_iter().flatten() {
         let text = |key| entry.get(key).and_then(Value::as_str).unwrap_or("");
         let theirs = entry.get("fieldsV1").and_then(Value::as_object);
-        if let Some(theirs) = theirs.filter(|_| text("subresource").is_empty() && is_editor(text("manager"))) {
+        if let Some(theirs) = theirs.filter(|_| text("subresource").is_empty() && editors.include(text("manager"))) {
             let mut names = Vec::new();
             beside(theirs, Some(ours), (entry, &mut names), &mut found);
         }
@@ -112,7 +131,7 @@ fn beside<'a>(
 mod tests {
     use serde_json::json;
 
-    use super::{OwnEntry, additions};
+    use super::{Editors, OwnEntry, additions};
 
     #[test]
     fn what_an_editor_holds_beside_our_fields_is_an_addition_and_a_new_item_is_one() {
@@ -136,7 +155,8 @@ mod tests {
             entry("kubectl-edit", "Update", theirs),
             entry("keda-operator", "Update", json!({"f:spec": {"f:replicas": {}}})),
         ]);
-        let found: Vec<String> = additions(Some(&managed)).iter().map(|it| it.names.join(" ")).collect();
+        let found: Vec<String> =
+            additions(Some(&managed), &Editors::default()).iter().map(|it| it.names.join(" ")).collect();
         assert_eq!(
             found,
             [
@@ -147,7 +167,7 @@ mod tests {
             ]
         );
         let alone = json!([entry("kubectl-edit", "Update", json!({"f:data": {"f:a": {}}}))]);
-        assert_eq!(additions(Some(&alone)), Vec::new(), "nothing is ours");
+        assert_eq!(additions(Some(&alone), &Editors::default()), Vec::new(), "nothing is ours");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub use field_path::{at, locate, value_at};
 pub use generation::{Generation, GenerationRecord};
 pub use inventory::{Inventory, Record, RecordState};
 pub use leaving::{Finalizer, Leaving};
-pub use managed::{Addition, MANAGER, OwnEntry, additions, is_editor, own};
+pub use managed::{Addition, Editors, MANAGER, OwnEntry, additions, own};
 pub use name::{AppName, InstanceId, InstanceName, NameError, PackageName};
 pub use object::{Object, ObjectId};
 pub use operation::{
@@ -44,10 +44,10 @@ pub use request::{DataFate, Decision, Deploy, Request, Take};
 pub use revision::{Author, CommitId, CommitIdError, Revision};
 pub use secrets::{NewSecret, Purpose, SecretBytes, SecretPayloads, SecretValue, Secrets};
 pub use settings::{
-    AdoptPolicy, AppSettings, AppUpdateSettings, AuditSettings, ClusterSettings, DeletionBudget, DeletionPolicy,
-    DriftPolicy, ExtraPolicy, Grants, HealthRule, HealthTest, IgnoreRule, InstanceBudget, ReconcileSettings,
-    RecoveryMode, RecoverySettings, SETTINGS_PATH, SETTINGS_VERSION, Settings, SharedSecret, StatusSettings,
-    Suspension, TlsSettings, UpdatePolicy, UpdateSettings, Upstream,
+    AdoptPolicy, AppSettings, AppUpdateSettings, AuditSettings, ClusterSettings, ConflictPolicy, DeletionBudget,
+    DeletionPolicy, DriftPolicy, ExtraPolicy, Grants, HandoverRule, HealthRule, HealthTest, IgnoreRule, InstanceBudget,
+    ReconcileSettings, RecoveryMode, RecoverySettings, SETTINGS_PATH, SETTINGS_VERSION, Settings, SharedSecret,
+    StatusSettings, Suspension, TlsSettings, UpdatePolicy, UpdateSettings, Upstream,
 };
 pub use subdirectory::{MAX_SUBDIRECTORY_DEPTH, Subdirectory, SubdirectoryError};
 pub use tree::{File, FileMode, FileTree};

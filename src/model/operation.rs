@@ -174,7 +174,7 @@ pub struct Observed {
     pub resource_version: String,
     /// Generation of its spec.
     pub generation: i64,
-    /// First 16 bytes, in hex, of the digest over our managed fields.
+    /// First 16 bytes, in hex, of the digest over our managed fields; empty if fields were left out that others hold.
     pub fields: String,
     /// Time of our managed fields entry as the server wrote it.
     pub time: String,

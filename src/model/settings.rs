@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::InstanceId;
+use super::{Editors, InstanceId};
 use crate::base::duration;
 
 /// Path of the file in an instance repository.
@@ -39,6 +39,15 @@ pub struct Settings {
     /// What to do about what people add to objects in the cluster unless an app says otherwise.
     #[serde(default)]
     pub extra: ExtraPolicy,
+    /// What to do where others hold fields of ours unless an app says otherwise.
+    #[serde(default)]
+    pub conflicts: ConflictPolicy,
+    /// Beginnings of the names of managers through which people edit, beside those that are built in.
+    #[serde(default)]
+    pub editors: Editors,
+    /// Fields that are wanted to be changed by others, beside those that are built in.
+    #[serde(default)]
+    pub handover: Vec<HandoverRule>,
     /// The slow comparison of live objects, value by value.
     #[serde(default)]
     pub audit: AuditSettings,
@@ -140,6 +149,31 @@ pub enum ExtraPolicy {
     Keep,
     /// Take them away at once.
     Remove,
+}
+
+/// What to do where another manager than a person's holds a field that git says, and no rule gives it the field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConflictPolicy {
+    /// Take the field over and say from whom.
+    #[default]
+    Force,
+    /// Leave it to who holds it, and tell it as drift.
+    Yield,
+    /// Hold the object back until a person decides.
+    Block,
+}
+
+/// A field that a controller is wanted to change.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HandoverRule {
+    /// JSON pointer, as in an ignore rule.
+    pub path: String,
+    /// Field manager; `*` stands for any text.
+    pub manager: String,
+    /// Subresource that it writes through, such as `scale`; any if empty.
+    pub subresource: String,
 }
 
 /// What to do about a live object that nobody owns and git wants.
@@ -285,6 +319,10 @@ pub struct AppSettings {
     pub drift: Option<DriftPolicy>,
     /// What to do about what people add to its objects.
     pub extra: Option<ExtraPolicy>,
+    /// What to do where others hold fields of its objects.
+    pub conflicts: Option<ConflictPolicy>,
+    /// Fields of its objects that others are wanted to change, beside those that the instance names.
+    pub handover: Vec<HandoverRule>,
     /// Whether nothing of it is written for now.
     pub suspend: Option<Suspension>,
     /// How long its objects may be on their way.
@@ -463,6 +501,17 @@ impl Settings {
     /// Returns what to do about what people add to an app's objects.
     pub fn extra_of(&self, app: &str) -> ExtraPolicy {
         self.apps.get(app).and_then(|settings| settings.extra).unwrap_or(self.extra)
+    }
+
+    /// Returns what to do where others hold fields of an app's objects.
+    pub fn conflicts_of(&self, app: &str) -> ConflictPolicy {
+        self.apps.get(app).and_then(|settings| settings.conflicts).unwrap_or(self.conflicts)
+    }
+
+    /// Returns the rules about fields of an app's objects that others are wanted to change.
+    pub fn handover_of(&self, app: &str) -> Vec<HandoverRule> {
+        let own = self.apps.get(app).map(|settings| settings.handover.as_slice()).unwrap_or_default();
+        self.handover.iter().chain(own).cloned().collect()
     }
 
     /// Returns whether and why nothing of an app is written for now.

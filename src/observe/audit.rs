@@ -63,6 +63,7 @@ pub(super) fn trial(payloads: &SecretPayloads, (id, probe): (&ObjectId, &Probe))
         ownership: Ownership::Take,
         mode: Mode::DryRun,
         hash: String::new(),
+        is_partial: false,
     }
 }
 

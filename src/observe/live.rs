@@ -71,8 +71,22 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
     if target.count(snapshot.app.as_str()) > known {
         find(snapshot, target).await?;
     }
+    fill_holders(snapshot, target).await?;
     fill_values(snapshot, target).await;
     fill_templates(snapshot, target).await;
+    Ok(())
+}
+
+/// Asks who holds what of objects that were written with fields left out, where the watch brought them before that was known.
+async fn fill_holders(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
+    for record in snapshot.inventory.records().filter(|record| record.is_partial()) {
+        let Some(live) = snapshot.live.get_mut(&record.id).filter(|live| live.managed.is_none()) else { continue };
+        if let Seen::Answer(Some(object)) = seen(target.metadata(&record.id, &record.api_version).await)?
+            && text(&object, "uid") == live.uid
+        {
+            live.managed = managed(&object);
+        }
+    }
     Ok(())
 }
 
@@ -280,7 +294,7 @@ async fn ending(snapshot: &Snapshot, target: &dyn Target, object: &Object) -> Re
         since,
         uid: text(object, "uid"),
         finalizers: namespace::finalizers(object),
-        by_hand: namespace::by_hand(object),
+        by_hand: namespace::by_hand(object, &snapshot.policy.editors),
         rest: None,
     };
     if namespace::due(since, snapshot.policy.recovery) > snapshot.now {

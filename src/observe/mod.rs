@@ -244,6 +244,9 @@ pub fn policy_of(settings: &Settings, app: &AppName) -> Policy {
         extra: settings.extra_of(app.as_str()),
         suspend: settings.suspension_of(app.as_str()),
         ignore: settings.ignore_of(app.as_str()),
+        editors: settings.editors.clone(),
+        handover: settings.handover_of(app.as_str()),
+        conflicts: settings.conflicts_of(app.as_str()),
         health: settings.health.clone(),
         health_timeout: settings.health_timeout_of(app.as_str()),
         adopt: settings.adopt,
@@ -262,7 +265,7 @@ async fn look(snapshot: &mut Snapshot, held: &[HeldVolume], target: &dyn Target)
         let own = OwnEntry { fields: record.fields.clone(), time: record.time.clone() };
         target.expect(&record.id, &record.uid, &own);
     }
-    target.judge_by(&snapshot.policy.health);
+    target.judge_by(&snapshot.policy.health, &snapshot.policy.editors);
     if let Err(refusal) = target.watch(&kinds(snapshot)).await
         && target.reachability() != Reachability::Reachable
     {

@@ -200,6 +200,8 @@ fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Comm
         state.needs_you.clone_from(&held.message);
         if held.reason == "RecreateNeedsApproval" {
             state.hint = format!("wild app deploy {} --recreate {}", state.name, held.object.short());
+        } else if held.reason == plan::FIELD_CONFLICT {
+            state.hint = format!("wild drift revert {}", state.name);
         }
     } else if !plan.later.is_empty() {
         "waiting".clone_into(&mut state.intent);

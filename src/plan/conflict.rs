@@ -3,8 +3,8 @@
 //! Not here: the request (`apply`).
 
 use super::owner;
-use super::yields::Yields;
-use crate::model::Object;
+use super::yields::{self, Yields};
+use crate::model::{ConflictPolicy, Object};
 
 /// What to do about a conflict.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +19,11 @@ pub enum ConflictVerdict {
         /// The fields, by their keys.
         leaves_out: Vec<Vec<String>>,
     },
+    /// Leave the object until a person decides.
+    Hold {
+        /// The fields, each with the manager that holds it.
+        fields: Vec<(String, String)>,
+    },
     /// Leave the object: another tool believes that it owns it, and both would write for ever.
     ForeignOwner {
         /// The tool's name.
@@ -31,8 +36,24 @@ pub fn conflict_verdict(payload: &Object, yields: &Yields, fields: &[(&str, &str
     if let Some(tool) = fields.iter().find_map(|(_, manager)| owner::tool_of_manager(manager)) {
         return ConflictVerdict::ForeignOwner { tool: tool.to_owned() };
     }
-    let leaves_out: Vec<Vec<String>> =
-        fields.iter().filter_map(|(field, manager)| yields.leaves(payload, field, manager)).collect();
+    let (mut leaves_out, mut held) = (Vec::new(), Vec::new());
+    for (field, manager) in fields {
+        if let Some(keys) = yields.leaves(payload, field, manager) {
+            leaves_out.push(keys);
+            continue;
+        }
+        let keys = yields::keys_of(&payload.to_value(), field);
+        if yields.is_contested(keys.as_deref().unwrap_or_default(), manager) {
+            // What cannot be found in the payload cannot be left out of it.
+            match keys.filter(|_| yields.conflicts() == ConflictPolicy::Yield) {
+                Some(keys) => leaves_out.push(keys),
+                None => held.push(((*field).to_owned(), (*manager).to_owned())),
+            }
+        }
+    }
+    if !held.is_empty() {
+        return ConflictVerdict::Hold { fields: held };
+    }
     if leaves_out.len() == fields.len() {
         ConflictVerdict::Yield { leaves_out }
     } else {
@@ -48,10 +69,30 @@ mod tests {
     use crate::base::Timestamp;
 
     #[test]
+    fn what_a_program_holds_is_left_to_it_or_holds_the_object_back_where_the_settings_say_so() {
+        let web = json!({"kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 2, "paused": false}});
+        let web = Object::from_value(web).unwrap();
+        let check = |policy: ConflictPolicy, fields: &[(&str, &str)], expected: ConflictVerdict| {
+            let yields = Yields::by(&web, &[], Timestamp(0)).with_conflicts(policy);
+            assert_eq!(conflict_verdict(&web, &yields, fields), expected);
+        };
+        let (person, program) = ((".spec.paused", "kubectl-edit"), (".spec.replicas", "tuner"));
+        let leaves_out = vec![vec!["spec".to_owned(), "replicas".to_owned()]];
+        check(ConflictPolicy::Force, &[program], ConflictVerdict::TakeOver { leaves_out: Vec::new() });
+        check(ConflictPolicy::Yield, &[program], ConflictVerdict::Yield { leaves_out: leaves_out.clone() });
+        check(ConflictPolicy::Yield, &[program, person], ConflictVerdict::TakeOver { leaves_out });
+        let fields = vec![(".spec.replicas".to_owned(), "tuner".to_owned())];
+        check(ConflictPolicy::Block, &[program, person], ConflictVerdict::Hold { fields });
+        let fields = vec![(".spec.other".to_owned(), "tuner".to_owned())];
+        check(ConflictPolicy::Yield, &[(".spec.other", "tuner")], ConflictVerdict::Hold { fields });
+        check(ConflictPolicy::Block, &[person], ConflictVerdict::TakeOver { leaves_out: Vec::new() });
+    }
+
+    #[test]
     fn fields_are_taken_from_people_left_to_autoscalers_and_not_touched_in_what_tools_own() {
         let web = json!({"kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 2, "paused": false}});
         let web = Object::from_value(web).unwrap();
-        let yields = Yields::of(&web, &[], Timestamp(0));
+        let yields = Yields::by(&web, &[], Timestamp(0));
         let replicas = vec![vec!["spec".to_owned(), "replicas".to_owned()]];
         let check = |fields: &[(&str, &str)], expected: ConflictVerdict| {
             assert_eq!(conflict_verdict(&web, &yields, fields), expected);

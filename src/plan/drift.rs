@@ -62,6 +62,8 @@ pub(super) fn differences(record: &Record, live: Option<&Live>, payload: &Object
             }
             differences
         }
+        // Who holds what we left out could not be asked, so nothing is taken from anybody.
+        None if record.is_partial() => Vec::new(),
         None => vec![Difference::whole(DriftKind::Changed)],
     }
 }
@@ -83,7 +85,7 @@ pub(super) fn explained(lost: &[LostLeaf], time: &str) -> Vec<Difference> {
     }
     let mut groups: BTreeMap<(u8, Holder), Difference> = BTreeMap::new();
     for leaf in lost {
-        let (order, kind) = match (is_mark(leaf), &leaf.holder) {
+        let (order, kind) = match (is_mark(&leaf.keys), &leaf.holder) {
             (true, _) => (2, DriftKind::Bookkeeping),
             (false, Some(_)) => (0, DriftKind::Changed),
             (false, None) => (1, DriftKind::Removed),
@@ -153,8 +155,9 @@ fn is_older(record: &Record, live: &Live) -> bool {
     live.generation < record.generation || (!live.time.is_empty() && live.time < record.time)
 }
 
-fn is_mark(leaf: &LostLeaf) -> bool {
-    match leaf.keys.as_slice() {
+/// Returns whether a field is a mark of ours.
+pub(super) fn is_mark(keys: &[String]) -> bool {
+    match keys {
         [top, section, key] => top == "metadata" && ENGINE_MARKS.contains(&(section.as_str(), key.as_str())),
         _ => false,
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::action::Extras;
 use super::fields;
 use super::marks::MANAGER;
-use crate::model::{additions, is_editor};
+use crate::model::{Editors, additions};
 
 /// Beginning of the names under which editors go on to hold what they held before an object was taken over.
 const ADOPTED: &str = "adopted-";
@@ -20,17 +20,17 @@ const MAX_DEPTH: usize = 128;
 
 /// Returns the steps of a JSON patch that leave to us alone what editors hold of our fields; nothing if they hold none. Where an object is
 /// taken over, the rest of what they hold becomes something that was there before.
-pub fn sole_ownership(metadata: &Map<String, Value>, extras: Extras) -> Option<Value> {
+pub fn sole_ownership(metadata: &Map<String, Value>, extras: Extras, editors: &Editors) -> Option<Value> {
     let managed = metadata.get("managedFields")?;
     let ours = fields::applied_entry(managed, MANAGER)?.get("fieldsV1")?.as_object()?;
     let mut entries = managed.as_array()?.clone();
     let mut is_changed = false;
-    for entry in entries.iter_mut().filter(|entry| is_of_editor(entry)) {
+    for entry in entries.iter_mut().filter(|entry| is_of_editor(entry, editors)) {
         if let Some(theirs) = entry.get_mut("fieldsV1").and_then(Value::as_object_mut) {
             is_changed |= subtract(theirs, ours, 0);
         }
         let manager = entry.get("manager").and_then(Value::as_str).unwrap_or("");
-        if extras == Extras::Keep && is_editor(manager) {
+        if extras == Extras::Keep && editors.include(manager) {
             entry["manager"] = json!(format!("{ADOPTED}{manager}"));
             is_changed = true;
         }
@@ -49,9 +49,9 @@ pub fn sole_ownership(metadata: &Map<String, Value>, extras: Extras) -> Option<V
 }
 
 /// Returns the steps of a JSON patch that make ours what editors added, so that our next apply takes it away; nothing if they added nothing.
-pub fn taken_additions(metadata: &Map<String, Value>) -> Option<Value> {
+pub fn taken_additions(metadata: &Map<String, Value>, editors: &Editors) -> Option<Value> {
     let managed = metadata.get("managedFields")?;
-    let added = additions(Some(managed));
+    let added = additions(Some(managed), editors);
     let position =
         managed.as_array()?.iter().position(|entry| Some(entry) == fields::applied_entry(managed, MANAGER))?;
     let mut entries = managed.as_array()?.clone();
@@ -60,7 +60,7 @@ pub fn taken_additions(metadata: &Map<String, Value>) -> Option<Value> {
         take(ours, addition.entry.get("fieldsV1")?.as_object()?, &addition.names);
     }
     let ours = ours.clone();
-    for entry in entries.iter_mut().filter(|entry| is_of_editor(entry)) {
+    for entry in entries.iter_mut().filter(|entry| is_of_editor(entry, editors)) {
         if let Some(theirs) = entry.get_mut("fieldsV1").and_then(Value::as_object_mut) {
             subtract(theirs, &ours, 0);
         }
@@ -97,12 +97,12 @@ pub(super) fn same(metadata: &Map<String, Value>) -> Option<Vec<Value>> {
 }
 
 /// An update under our name is a patch that clears the way for an apply (`merged`), or an impostor's.
-fn is_of_editor(entry: &Value) -> bool {
+fn is_of_editor(entry: &Value, editors: &Editors) -> bool {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or("");
     let is_ours = text("manager") == MANAGER;
     let is_update = text("operation") == "Update";
     let manager = text("manager");
-    let is_editor = is_editor(manager) || manager.starts_with(ADOPTED);
+    let is_editor = editors.include(manager) || manager.starts_with(ADOPTED);
     text("subresource").is_empty() && ((is_ours && is_update) || (!is_ours && is_editor))
 }
 
@@ -142,7 +142,7 @@ mod tests {
     /// Returns the entries as the patch leaves them.
     fn left(entries: &[Value]) -> Option<Vec<Value>> {
         let metadata = json!({"uid": "u", "resourceVersion": "5", "managedFields": entries});
-        let steps = sole_ownership(metadata.as_object().unwrap(), Extras::Leave)?;
+        let steps = sole_ownership(metadata.as_object().unwrap(), Extras::Leave, &Editors::default())?;
         assert_eq!(steps[0], json!({"op": "test", "path": "/metadata/uid", "value": "u"}));
         assert_eq!(steps[1], json!({"op": "test", "path": "/metadata/resourceVersion", "value": "5"}));
         Some(steps[2]["value"].as_array().unwrap().clone())
@@ -191,10 +191,10 @@ mod tests {
         let entries =
             [ours.clone(), entry("kubectl-create", "Update", json!({"f:data": {".": {}, "f:a": {}, "f:b": {}}}))];
         let metadata = json!({"uid": "u", "resourceVersion": "5", "managedFields": entries});
-        let steps = sole_ownership(metadata.as_object().unwrap(), Extras::Keep).unwrap();
+        let steps = sole_ownership(metadata.as_object().unwrap(), Extras::Keep, &Editors::default()).unwrap();
         let kept = entry("adopted-kubectl-create", "Update", json!({"f:data": {".": {}, "f:b": {}}}));
         assert_eq!(steps[2]["value"], json!([ours.clone(), kept]));
-        assert_eq!(additions(Some(&steps[2]["value"])), Vec::new());
+        assert_eq!(additions(Some(&steps[2]["value"]), &Editors::default()), Vec::new());
         // A field that git gets later is ours alone all the same.
         let later = entry("wild", "Apply", json!({"f:data": {"f:a": {}, "f:b": {}}}));
         let left = left(&[later.clone(), kept]).unwrap();
@@ -208,13 +208,13 @@ mod tests {
         let limits = json!({".": {}, "f:limits": {".": {}, "f:cpu": {}}});
         let theirs = json!({"f:spec": {"f:env": {"k:{\"name\":\"B\"}": item}, "f:resources": limits}});
         let metadata = json!({"uid": "u", "resourceVersion": "5", "managedFields": [ours, entry("kubectl-edit", "Update", theirs)]});
-        let steps = taken_additions(metadata.as_object().unwrap()).unwrap();
+        let steps = taken_additions(metadata.as_object().unwrap(), &Editors::default()).unwrap();
         let all = json!({"f:spec": {
             "f:env": {"k:{\"name\":\"A\"}": item, "k:{\"name\":\"B\"}": item}, "f:resources": limits,
         }});
         assert_eq!(steps[2]["value"], json!([entry("wild", "Apply", all)]));
         let metadata = json!({"uid": "u", "resourceVersion": "5", "managedFields": steps[2]["value"]});
-        assert_eq!(taken_additions(metadata.as_object().unwrap()), None);
+        assert_eq!(taken_additions(metadata.as_object().unwrap(), &Editors::default()), None);
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
         ];
         let metadata =
             json!({"uid": "u", "resourceVersion": "5", "managedFields": entries, "annotations": {LAST_APPLIED: "{}"}});
-        let steps = sole_ownership(metadata.as_object().unwrap(), Extras::Leave).unwrap();
+        let steps = sole_ownership(metadata.as_object().unwrap(), Extras::Leave, &Editors::default()).unwrap();
         let path = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
         assert_eq!(steps[3], json!({"op": "remove", "path": path}));
     }

@@ -15,7 +15,7 @@ use super::snapshot::{Live, Snapshot};
 use super::wanted::Wanted;
 use super::write::{Brings, Decision, Write};
 use super::{fight, hold};
-use crate::model::{DriftPolicy, ExtraPolicy, Object, additions};
+use crate::model::{DriftPolicy, Editors, ExtraPolicy, Object, additions};
 
 /// Adds to what was decided about an object what becomes of the additions to it.
 pub(super) fn judge(
@@ -46,7 +46,7 @@ pub(super) fn judge(
 /// Returns the additions that no rule leaves to who made them, by who that was.
 fn found(live: &Live, wanted: &Wanted) -> Vec<Difference> {
     let Some(managed) = &live.managed else { return Vec::new() };
-    let (_, left) = wanted.yields.split(leaves(&wanted.payload, managed));
+    let (_, left) = wanted.yields.split(leaves(&wanted.payload, managed, wanted.yields.editors()));
     let mut groups: BTreeMap<Holder, Difference> = BTreeMap::new();
     for leaf in left {
         let holder = leaf.holder.clone().unwrap_or_default();
@@ -63,9 +63,9 @@ fn found(live: &Live, wanted: &Wanted) -> Vec<Difference> {
 }
 
 /// Returns what people added. What git has as well was taken from us, which is told as such.
-pub(super) fn leaves(payload: &Object, managed: &Value) -> Vec<LostLeaf> {
+pub(super) fn leaves(payload: &Object, managed: &Value, editors: &Editors) -> Vec<LostLeaf> {
     let lost = fields::lost_leaves(payload, managed, MANAGER);
-    let mut leaves: Vec<LostLeaf> = additions(Some(managed)).iter().map(fields::leaf_of).collect();
+    let mut leaves: Vec<LostLeaf> = additions(Some(managed), editors).iter().map(fields::leaf_of).collect();
     leaves.retain(|leaf| lost.iter().all(|lost| !leaf.keys.starts_with(&lost.keys)));
     leaves
 }

@@ -273,7 +273,8 @@ fn note_held(snapshot: &Snapshot, wanted: &Wanted, differs: bool, plan: &mut Pla
 
 /// Tells which fields are left to others, and looks again when a rule ends.
 fn note_yielded(snapshot: &Snapshot, wanted: &Wanted, plan: &mut Plan) {
-    for yielded in yields::of_live(snapshot.live.get(&wanted.id), &wanted.payload, &wanted.yields) {
+    let all = yields::of_live(snapshot.live.get(&wanted.id), &wanted.payload, &wanted.yields);
+    for yielded in all.into_iter().filter(|yielded| yielded.contested.is_none()) {
         plan.notes.push(format!("{} {}", wanted.id.short(), yielded.note));
         plan.wake_at = match (plan.wake_at, yielded.until) {
             (Some(one), Some(other)) => Some(one.min(other)),

@@ -15,7 +15,7 @@ use super::recreate::Recreate;
 use super::snapshot::{DesiredObject, Ending, NamespaceState, Snapshot};
 use super::yields::Yields;
 use crate::base::Timestamp;
-use crate::model::{Object, ObjectId, RecoveryMode, RecoverySettings, is_editor};
+use crate::model::{Editors, Object, ObjectId, RecoveryMode, RecoverySettings};
 
 /// Key for the hash of a derived Namespace: its whole content is its public name, so there is nothing to hide.
 const PUBLIC_KEY: [u8; 32] = [0; 32];
@@ -44,12 +44,12 @@ pub fn due(since: Timestamp, recovery: RecoverySettings) -> Timestamp {
 }
 
 /// Returns the finalizers of a namespace that a person put there by hand: an editor holds them.
-pub fn by_hand(namespace: &Object) -> Vec<String> {
+pub fn by_hand(namespace: &Object, editors: &Editors) -> Vec<String> {
     let entries = namespace.at(&["metadata", "managedFields"]).and_then(Value::as_array).into_iter().flatten();
     let held: Vec<&Map<String, Value>> = entries
         .filter(|entry| {
             let manager = entry.get("manager").and_then(Value::as_str).unwrap_or("");
-            is_editor(manager)
+            editors.include(manager)
         })
         .filter_map(|entry| entry.pointer("/fieldsV1/f:metadata/f:finalizers")?.as_object())
         .collect();
@@ -134,7 +134,7 @@ mod tests {
     use serde_json::json;
 
     use super::by_hand;
-    use crate::model::Object;
+    use crate::model::{Editors, Object};
 
     #[test]
     fn a_finalizer_is_of_a_person_if_an_editor_holds_it() {
@@ -150,6 +150,8 @@ mod tests {
                 "managedFields": [entry("kubectl-edit", &["a.b/c"]), entry("operator", &["d.e/f"])],
             },
         }));
-        assert_eq!(by_hand(&namespace.unwrap()), ["a.b/c"]);
+        let namespace = namespace.unwrap();
+        assert_eq!(by_hand(&namespace, &Editors::default()), ["a.b/c"]);
+        assert_eq!(by_hand(&namespace, &Editors::beside(["oper"])), ["a.b/c", "d.e/f"]);
     }
 }

@@ -14,9 +14,9 @@ use super::volume::{ClaimedVolume, Held};
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
-    AdoptPolicy, AppName, CommitId, DeletionBudget, Diagnostic, DriftPolicy, ExtraPolicy, Grants, HealthRule,
-    IgnoreRule, InstanceBudget, InstanceId, Inventory, Leaving, Object, ObjectId, PackageName, Prune, Record,
-    RecoverySettings, SharedSecret, Suspension,
+    AdoptPolicy, AppName, CommitId, ConflictPolicy, DeletionBudget, Diagnostic, DriftPolicy, Editors, ExtraPolicy,
+    Grants, HandoverRule, HealthRule, IgnoreRule, InstanceBudget, InstanceId, Inventory, Leaving, Object, ObjectId,
+    PackageName, Prune, Record, RecoverySettings, SharedSecret, Suspension,
 };
 
 /// The planner's input for one app on one target.
@@ -339,6 +339,12 @@ pub struct Policy {
     pub suspend: Option<Suspension>,
     /// About fields that are left to others.
     pub ignore: Vec<IgnoreRule>,
+    /// About fields that others are wanted to change.
+    pub handover: Vec<HandoverRule>,
+    /// Through which managers people edit.
+    pub editors: Editors,
+    /// About other fields of ours that others hold.
+    pub conflicts: ConflictPolicy,
     /// About the health of kinds.
     pub health: Vec<HealthRule>,
     /// How long an object may be on its way; without end if zero.

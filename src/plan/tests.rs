@@ -1,5 +1,6 @@
 //! Pure. Every rule of the planner as a sentence: a snapshot, and the text that a person would read.
 
+mod contested;
 mod deletion;
 mod drift;
 mod extra;

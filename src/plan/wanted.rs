@@ -60,7 +60,7 @@ impl Wanted {
         let note = desired.object.at(&["status"]).map(|_| format!("{} has a status, which is left out", id.short()));
         let wave = if id.kind == "Namespace" { NAMESPACE_WAVE } else { place(&desired.object) };
         let stage = kind::stage(&id.group, &id.kind);
-        let yields = Yields::of(&desired.object, &snapshot.policy.ignore, snapshot.now);
+        let yields = Yields::of(&desired.object, snapshot);
         let (hash, refused) = (desired.hash.clone(), refusal::refused(desired));
         bound_run(&mut payload, &id);
         Self { id, payload, hash, source, wave, stage, yields, refused, note }

@@ -5,6 +5,7 @@
 
 use super::action::{Blocked, DriftItem, Extras, Force, Verdict, WakeOn};
 use super::consent;
+use super::contest;
 use super::drift;
 use super::extra;
 use super::fight;
@@ -15,7 +16,7 @@ use super::snapshot::{Freshness, Live, Snapshot};
 use super::wanted::Wanted;
 use super::yields;
 use crate::base::Timestamp;
-use crate::model::{Record, RecordState};
+use crate::model::{ConflictPolicy, Record, RecordState};
 
 /// What is done about one wanted object.
 #[derive(Clone, PartialEq, Debug)]
@@ -90,7 +91,10 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
     match snapshot.inventory.get(id) {
         None => consent::decide(snapshot, wanted),
         Some(record) => match record.state {
-            RecordState::Applied => extra::judge(snapshot, wanted, applied(snapshot, wanted, record, live)),
+            RecordState::Applied => {
+                let decided = contest::judge(snapshot, wanted, applied(snapshot, wanted, record, live));
+                extra::judge(snapshot, wanted, decided)
+            }
             RecordState::Intended if live.is_none() => consent::decide(snapshot, wanted),
             RecordState::Intended => (again(snapshot, wanted, "its first write was not confirmed"), Vec::new()),
             RecordState::Deleting => (again(snapshot, wanted, "it is wanted again"), Vec::new()),
@@ -122,7 +126,10 @@ fn applied(snapshot: &Snapshot, wanted: &Wanted, record: &Record, live: Option<&
     }
     if changed {
         // A new revision writes the whole object and so ends its drift.
-        let force = if live.is_some() { Force::Yes } else { Force::No };
+        // Without a word about who holds what, and where others may keep what git did not say before, the server has to name them.
+        let is_known = live.is_some_and(|live| live.managed.is_some());
+        let takes = is_known && wanted.yields.conflicts() == ConflictPolicy::Force;
+        let force = if takes { Force::Yes } else { Force::No };
         return (news(snapshot, wanted, uid, force), Vec::new());
     }
     if live.is_none() && wanted.is_job() {

@@ -5,11 +5,12 @@
 
 use serde_json::Value;
 
+use super::drift;
 use super::fields::{self, LostLeaf};
 use super::marks::MANAGER;
-use super::snapshot::Live;
+use super::snapshot::{Live, Snapshot};
 use crate::base::Timestamp;
-use crate::model::{IgnoreRule, Object, ObjectId};
+use crate::model::{ConflictPolicy, Editors, IgnoreRule, Object, ObjectId};
 
 /// Annotation by which an author leaves fields of one object to others: JSON pointers, separated by blanks or commas.
 const IGNORE: &str = "rewild.dev/ignore";
@@ -40,6 +41,12 @@ const INJECTORS: [&str; 2] = ["cert-manager-cainjector", "service-ca-operator"];
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Yields {
     rules: Vec<Rule>,
+    /// What becomes of fields that others hold and no rule is about.
+    conflicts: ConflictPolicy,
+    /// Through which managers people edit, to whom nothing is left.
+    editors: Editors,
+    /// Whether what is sent lacks fields that others hold.
+    is_partial: bool,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -63,11 +70,35 @@ pub(super) struct Yielded {
     pub(super) note: String,
     /// When the rule ends.
     pub(super) until: Option<Timestamp>,
+    /// The field itself, if no rule is about it and the settings let who holds it keep it.
+    pub(super) contested: Option<LostLeaf>,
 }
 
 impl Yields {
     /// Returns the rules for an object: the fixed ones, those of the settings, those of its own annotation.
-    pub(super) fn of(object: &Object, rules: &[IgnoreRule], now: Timestamp) -> Self {
+    pub(super) fn of(object: &Object, snapshot: &Snapshot) -> Self {
+        let policy = &snapshot.policy;
+        let handover = policy.handover.iter().map(|rule| Rule {
+            path: steps(&rule.path),
+            managers: vec![rule.manager.clone()],
+            subresource: rule.subresource.clone(),
+            until: None,
+            why: "left to it".to_owned(),
+        });
+        let mut yields = Self::by(object, &policy.ignore, snapshot.now);
+        yields.rules.extend(handover.filter(|rule| !rule.path.is_empty()));
+        // A person who asks for the committed values means also these.
+        let conflicts = if snapshot.ask.correct { ConflictPolicy::Force } else { policy.conflicts };
+        Self { editors: policy.editors.clone(), ..yields.with_conflicts(conflicts) }
+    }
+
+    /// Returns through which managers people edit.
+    pub fn editors(&self) -> &Editors {
+        &self.editors
+    }
+
+    /// Returns the rules for an object without what the settings say about other fields.
+    pub(super) fn by(object: &Object, rules: &[IgnoreRule], now: Timestamp) -> Self {
         let id = object.id();
         let fixed = HANDOVER.iter().filter(|(kinds, ..)| kinds.contains(&id.kind.as_str())).map(
             |(_, path, managers, subresource)| Rule {
@@ -98,7 +129,7 @@ impl Yields {
             why: "ignored".to_owned(),
         });
         let rules = fixed.chain(written).chain(own).filter(|rule| rule.until.is_none_or(|until| until > now));
-        Self { rules: rules.filter(|rule| !rule.path.is_empty()).collect() }
+        Self { rules: rules.filter(|rule| !rule.path.is_empty()).collect(), ..Self::default() }
     }
 
     /// Splits lost fields into those that are left to who holds them, and the others.
@@ -110,10 +141,43 @@ impl Yields {
             let subresource = leaf.holder.as_ref().map_or("", |holder| holder.subresource.as_str());
             match self.rules.iter().find(|rule| rule.covers(&leaf.keys, manager, Some(subresource))) {
                 Some(rule) => yielded.push(rule.yielded(&leaf)),
+                None if self.is_contested(&leaf.keys, manager) => yielded.push(Yielded {
+                    keys: leaf.keys.clone(),
+                    note: String::new(),
+                    until: None,
+                    contested: Some(leaf),
+                }),
                 None => others.push(leaf),
             }
         }
         (yielded, others)
+    }
+
+    /// Returns these rules under another policy about other fields.
+    pub fn with_conflicts(self, conflicts: ConflictPolicy) -> Self {
+        Self { conflicts, ..self }
+    }
+
+    /// Returns what becomes of fields that others hold and no rule is about.
+    pub(super) fn conflicts(&self) -> ConflictPolicy {
+        self.conflicts
+    }
+
+    /// Returns whether the settings let a manager keep what it holds of ours, though no rule gives it that.
+    pub(super) fn is_contested(&self, keys: &[String], manager: &str) -> bool {
+        let is_program = !manager.is_empty() && manager != MANAGER && !self.editors.include(manager);
+        // Our own marks are nobody's choice, and other rules stand on them.
+        self.conflicts != ConflictPolicy::Force && is_program && !drift::is_mark(keys)
+    }
+
+    /// Returns these rules with the word that what is sent lacks these fields, if any.
+    pub fn without_some(self, leaves_out: &[Vec<String>]) -> Self {
+        Self { is_partial: self.is_partial || !leaves_out.is_empty(), ..self }
+    }
+
+    /// Returns whether what is sent lacks fields that others hold, so that it never looks as git says.
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
     }
 
     /// Returns whether a rule leaves a field to anybody, whoever holds it.
@@ -145,7 +209,7 @@ impl Rule {
             None => " was removed".to_owned(),
         };
         let note = format!("{}{holder} and is {}", leaf.path, self.why);
-        Yielded { keys: leaf.keys.clone(), note, until: self.until }
+        Yielded { keys: leaf.keys.clone(), note, until: self.until, contested: None }
     }
 }
 
@@ -217,7 +281,7 @@ fn step_fits(step: &str, key: &str) -> bool {
 
 /// Reads a field as a server writes it in a conflict, such as `.spec.template.spec.containers[name="web"].image`. Keys may hold dots, so
 /// the object says where one ends.
-fn keys_of(object: &Value, field: &str) -> Option<Vec<String>> {
+pub(super) fn keys_of(object: &Value, field: &str) -> Option<Vec<String>> {
     let mut keys = Vec::new();
     let (mut value, mut rest) = (object, field);
     while !rest.is_empty() {
@@ -298,7 +362,7 @@ mod tests {
 
     fn check(rules: &[IgnoreRule], leaf: LostLeaf, expected: bool) {
         let now = Timestamp::parse("2026-11-21T12:00:00Z").unwrap();
-        let (yielded, others) = Yields::of(&web(), rules, now).split(vec![leaf.clone()]);
+        let (yielded, others) = Yields::by(&web(), rules, now).split(vec![leaf.clone()]);
         assert_eq!((yielded.len(), others.len()), if expected { (1, 0) } else { (0, 1) }, "{leaf:?}");
     }
 
@@ -339,7 +403,7 @@ mod tests {
         let mut object = web();
         object.set_annotation("rewild.dev/ignore", "/spec/replicas, /spec/paused");
         let (yielded, _) =
-            Yields::of(&object, &[], Timestamp(0)).split(vec![lost(&["spec", "replicas"], "kubectl", "scale")]);
+            Yields::by(&object, &[], Timestamp(0)).split(vec![lost(&["spec", "replicas"], "kubectl", "scale")]);
         assert_eq!(yielded[0].note, "spec.replicas is held by kubectl and is ignored");
     }
 

@@ -25,7 +25,7 @@ pub use told::Guard;
 
 use crate::base::Timestamp;
 use crate::health::Health;
-use crate::model::{HealthRule, Leaving, Object, ObjectId, Observed, OwnEntry, Prune, SecretValue};
+use crate::model::{Editors, HealthRule, Leaving, Object, ObjectId, Observed, OwnEntry, Prune, SecretValue};
 
 /// A boxed answer, so that targets can be told apart at run time.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
@@ -69,6 +69,8 @@ pub struct ApplyRequest {
     pub mode: Mode,
     /// Desired hash, noted in the answer.
     pub hash: String,
+    /// Whether the body lacks fields that others hold; then the watch goes on to tell who holds what.
+    pub is_partial: bool,
 }
 
 /// Whether an apply takes over fields of other managers.
@@ -356,8 +358,9 @@ pub trait Target: Send + Sync {
     fn declares_status<'a>(&'a self, kind: &'a Kind) -> Answer<'a, bool>;
     /// Opens the log of a container.
     fn log<'a>(&'a self, request: &'a LogRequest) -> Answer<'a, LogLines>;
-    /// Takes the instance's own rules about health. Kinds that another rule than before is about are listed anew.
-    fn judge_by(&self, rules: &[HealthRule]);
+    /// Takes the instance's own rules about health and through which managers people edit. Kinds that another rule than before is about are
+    /// listed anew, and all of them where people edit through others than before.
+    fn judge_by(&self, rules: &[HealthRule], editors: &Editors);
     /// Opens the watches of kinds and returns when their first lists are in, or at a deadline.
     fn watch<'a>(&'a self, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()>;
     /// Follows the Secrets that an app has copies of, and no others for it; returns when it is known of all whether they are there, or at a

@@ -11,7 +11,7 @@ use super::{
     PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest,
     WatchState, Written,
 };
-use crate::model::{HealthRule, Object, ObjectId, OwnEntry};
+use crate::model::{Editors, HealthRule, Object, ObjectId, OwnEntry};
 
 /// The target.
 #[derive(Default)]
@@ -121,7 +121,7 @@ impl Target for Scripted {
         ready(Ok(Box::pin(futures::stream::iter(lines))))
     }
 
-    fn judge_by(&self, _rules: &[HealthRule]) {}
+    fn judge_by(&self, _rules: &[HealthRule], _editors: &Editors) {}
 
     fn watch<'a>(&'a self, _kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
         ready(self.watching.clone().map_or(Ok(()), Err))

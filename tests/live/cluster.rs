@@ -62,7 +62,15 @@ impl Ground {
             "data": data,
         });
         let (ownership, mode) = (Ownership::Respect, Mode::Write);
-        ApplyRequest { id, api_version: "v1".to_owned(), body, ownership, mode, hash: "h".to_owned() }
+        ApplyRequest {
+            id,
+            api_version: "v1".to_owned(),
+            body,
+            ownership,
+            mode,
+            hash: "h".to_owned(),
+            is_partial: false,
+        }
     }
 
     fn deletion(&self, app: &str, uid: &str) -> DeleteRequest {

@@ -245,4 +245,13 @@ fn settings_that_do_not_read_are_refused_with_their_line() {
     check(&format!("{head}updates:\n  policy: all\n  schedule: nightly\n"), &format!(".wild/config.yaml:5: {nightly}"));
     let nowhere = "S105: updates: schedule \"17 4 * * *\" in time zone \"Nowhere/Town\": the time zone is not known";
     check(&format!("{head}updates:\n  timezone: Nowhere/Town\n"), &format!(".wild/config.yaml:4: {nowhere}"));
+    let pointer = "S106: handover.0: the rule about \"spec\" cannot be used: path \"spec\" is no JSON pointer";
+    check(&format!("{head}handover:\n- {{path: spec, manager: a}}\n"), &format!(".wild/config.yaml:4: {pointer}"));
+    let nobody = "S106: apps.blog.handover.0: the rule about \"/spec/replicas\" cannot be used: it names no manager";
+    let text = format!("{head}apps:\n  blog:\n    handover:\n    - {{path: /spec/replicas}}\n");
+    check(&text, &format!(".wild/config.yaml:6: {nobody}"));
+    let everybody = "S107: editors.1: an empty name would make an editor of every program";
+    check(&format!("{head}editors:\n- a\n- \"\"\n"), &format!(".wild/config.yaml:5: {everybody}"));
+    let word = "Y130: conflicts: unknown variant `ask`, expected one of `force`, `yield`, `block`";
+    check(&format!("{head}conflicts: ask\n"), &format!(".wild/config.yaml:3:12: {word}"));
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::check;
 use super::world::{World, config, deployment, managed};
-use crate::model::{DriftPolicy, ExtraPolicy, IgnoreRule};
+use crate::model::{DriftPolicy, Editors, ExtraPolicy, IgnoreRule};
 use crate::plan::wanted::Wanted;
 use crate::plan::{Extras, Force, Verb, plan};
 
@@ -49,6 +49,17 @@ fn an_addition_is_told_and_left() {
     let item = plan(&only_label.snapshot).drift.remove(0);
     assert_eq!((item.paths.as_slice(), item.harmless), (&["metadata.labels.mine".to_owned()][..], true));
     assert!(!plan(&web().snapshot).drift[0].harmless);
+}
+
+#[test]
+fn people_add_through_the_editors_that_the_settings_name_too() {
+    let by_console = web().live("Deployment/web", |live| {
+        let entries = live.managed.as_mut().unwrap().as_array_mut().unwrap();
+        entries.last_mut().unwrap()["manager"] = json!("console-7");
+    });
+    check(&by_console, &["= 2 unchanged"]);
+    let named = by_console.with(|snapshot| snapshot.policy.editors = Editors::beside(["console"]));
+    check(&named, &[&format!("{}, left as it is", ADDED.replace("kubectl-edit", "console-7")), "= 2 unchanged"]);
 }
 
 #[test]

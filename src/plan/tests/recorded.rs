@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::model::{Object, OwnEntry};
+use crate::model::{Editors, Object, OwnEntry};
 use crate::plan::extra;
 use crate::plan::fields::lost_leaves;
 
@@ -129,7 +129,8 @@ fn recorded() -> BTreeMap<String, Edit> {
         let kind = case["object"].as_str().unwrap().to_owned();
         let payload = Object::from_value(recorded["payloads"][&kind].clone()).unwrap();
         let lost = lost_leaves(&payload, &case["managedFields"], "wild").into_iter().map(display).collect();
-        let added = extra::leaves(&payload, &case["managedFields"]).into_iter().map(display).collect();
+        let added =
+            extra::leaves(&payload, &case["managedFields"], &Editors::default()).into_iter().map(display).collect();
         Edit { kind, lost, added, own: OwnEntry::of(Some(&case["managedFields"])) }
     };
     recorded["cases"].as_object().unwrap().iter().map(|(name, case)| (name.clone(), edit(case))).collect()

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
-    AdoptPolicy, AppName, CommitId, DeletionBudget, DriftPolicy, ExtraPolicy, Grants, InstanceBudget, InstanceId,
-    Inventory, Object, ObjectId, OwnEntry, Prune, Record, RecordState, RecoveryMode, RecoverySettings,
+    AdoptPolicy, AppName, CommitId, ConflictPolicy, DeletionBudget, DriftPolicy, Editors, ExtraPolicy, Grants,
+    InstanceBudget, InstanceId, Inventory, Object, ObjectId, OwnEntry, Prune, Record, RecordState, RecoveryMode,
+    RecoverySettings,
 };
 use crate::plan::wanted::Wanted;
 use crate::plan::{
@@ -192,6 +193,9 @@ impl World {
                     drift: DriftPolicy::Correct,
                     extra: ExtraPolicy::Report,
                     ignore: Vec::new(),
+                    handover: Vec::new(),
+                    editors: Editors::default(),
+                    conflicts: ConflictPolicy::Force,
                     health: Vec::new(),
                     suspend: None,
                     adopt: AdoptPolicy::Ask,
@@ -210,11 +214,10 @@ impl World {
         for kind in ["Namespace", "ConfigMap", "Secret", "PersistentVolumeClaim", "Service"] {
             world = world.watch("", kind, Freshness::Fresh);
         }
-        world
-            .watch("apps", "Deployment", Freshness::Fresh)
-            .watch("batch", "Job", Freshness::Fresh)
-            .watch("widgets.example", "Widget", Freshness::Fresh)
-            .watch("apiextensions.k8s.io", "CustomResourceDefinition", Freshness::Fresh)
+        let kinds =
+            [("batch", "Job"), ("widgets.example", "Widget"), ("apiextensions.k8s.io", "CustomResourceDefinition")];
+        let world = world.watch("apps", "Deployment", Freshness::Fresh);
+        kinds.into_iter().fold(world, |world, (group, kind)| world.watch(group, kind, Freshness::Fresh))
     }
 
     /// Returns the app with these objects wanted and applied, in a namespace that we made.

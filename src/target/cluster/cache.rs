@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::source::Followed;
 use crate::base::Timestamp;
 use crate::health::{self, HealthState};
-use crate::model::{HealthRule, Leaving, Object, ObjectId, OwnEntry, Prune, additions};
+use crate::model::{Editors, HealthRule, Leaving, Object, ObjectId, OwnEntry, Prune, additions};
 use crate::target::{Kind, LiveObject, TargetEvent, WatchState, Written};
 
 /// How long without event or bookmark until a watch counts as stale. The server sends a bookmark each minute.
@@ -28,6 +28,8 @@ pub(super) struct Cache {
     flights: BTreeMap<ObjectId, Flight>,
     /// The instance's own rules about health.
     rules: Arc<[HealthRule]>,
+    /// Through which managers people edit.
+    editors: Editors,
     /// By app, how often anything was seen that may change what follows from its objects.
     seen: BTreeMap<String, u64>,
     /// By app, how many objects with its mark are there.
@@ -54,7 +56,18 @@ struct Watched {
 /// What our last write of an object left.
 struct Expected {
     uid: String,
+    /// Our entry; without fields where it is not known how the write left it.
     own: OwnEntry,
+    sent: Sent,
+}
+
+/// How much of an object our last write of it sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sent {
+    /// All that git says.
+    Whole,
+    /// Some of it: others hold the rest. Who does is kept, and a change of it is news.
+    Part,
 }
 
 /// A write whose echo has not arrived.
@@ -84,19 +97,21 @@ impl Cache {
         watched.api_version.rsplit('/').next().map(str::to_owned)
     }
 
-    /// Takes the instance's own rules about health and returns whether they are others than before. What is known of a kind that is judged
-    /// otherwise now is doubted until its next list.
-    pub(super) fn judge_by(&mut self, rules: &[HealthRule]) -> bool {
-        if *self.rules == *rules {
+    /// Takes the instance's own rules about health and through which managers people edit; returns whether either is another than before.
+    /// What is known of a kind that is judged otherwise now is doubted until its next list.
+    pub(super) fn judge_by(&mut self, rules: &[HealthRule], editors: &Editors) -> bool {
+        let has_others = self.editors != *editors;
+        if *self.rules == *rules && !has_others {
             return false;
         }
         for ((group, kind), watched) in &mut self.kinds {
-            if health::rule_of(&self.rules, group, kind) != health::rule_of(rules, group, kind) {
+            if has_others || health::rule_of(&self.rules, group, kind) != health::rule_of(rules, group, kind) {
                 watched.synced = false;
                 watched.judged += 1;
             }
         }
         self.rules = rules.into();
+        self.editors = editors.clone();
         true
     }
 
@@ -212,14 +227,14 @@ impl Cache {
     }
 
     /// Notes the answer to a write, or that there is none, and returns whether anything seen meanwhile is news.
-    pub(super) fn end_write(&mut self, id: &ObjectId, written: Option<&Written>) -> bool {
+    pub(super) fn end_write(&mut self, id: &ObjectId, written: Option<&Written>, sent: Sent) -> bool {
         let Some(mut flight) = self.flights.remove(id) else { return false };
         flight.writes = flight.writes.saturating_sub(1);
         let before = self.watched(&id.group, &id.kind).and_then(|watched| watched.objects.get(id).cloned());
         if let Some(written) = written {
             let observed = &written.observed;
             let own = OwnEntry { fields: observed.fields.clone(), time: observed.time.clone() };
-            self.expected.insert(id.clone(), Expected { uid: observed.uid.clone(), own });
+            self.expected.insert(id.clone(), Expected { uid: observed.uid.clone(), own, sent });
             let echoed = flight.seen.contains(&observed.resource_version)
                 || before.as_ref().is_some_and(|live| live.resource_version == observed.resource_version);
             if !echoed {
@@ -259,9 +274,20 @@ impl Cache {
         self.seen.get(app).copied().unwrap_or(0)
     }
 
-    /// Notes what our last write of an object left.
+    /// Notes what our last write of an object left; no fields if it left some out.
     pub(super) fn expect(&mut self, id: &ObjectId, uid: &str, own: &OwnEntry) {
-        self.expected.insert(id.clone(), Expected { uid: uid.to_owned(), own: own.clone() });
+        let sent = if own.fields.is_empty() { Sent::Part } else { Sent::Whole };
+        self.expected.insert(id.clone(), Expected { uid: uid.to_owned(), own: own.clone(), sent });
+    }
+
+    /// Takes in who holds what of an object that was read, if that is to be known and the watch brought it before that was so.
+    pub(super) fn learn(&mut self, id: &ObjectId, object: &Object) {
+        let is_wanted = self.expected.get(id).is_some_and(|expected| expected.sent == Sent::Part);
+        let version = object.at(&["metadata", "resourceVersion"]).and_then(serde_json::Value::as_str);
+        let known = self.watched(&id.group, &id.kind).and_then(|watched| watched.objects.get_mut(id));
+        if let Some(live) = known.filter(|live| is_wanted && version == Some(live.resource_version.as_str())) {
+            live.managed = managed(object);
+        }
     }
 
     /// Forgets what was expected of an object.
@@ -275,12 +301,13 @@ impl Cache {
     }
 
     fn store(&mut self, id: &ObjectId, live: Option<LiveObject>) {
-        let expected = self.expected.get(id).map(|expected| expected.own.clone());
-        let Some(watched) = self.kinds.get_mut(&(id.group.clone(), id.kind.clone())) else { return };
-        let live = live.map(|live| match expected.is_none_or(|own| own == live.own) && added(&live).is_empty() {
-            true => LiveObject { managed: None, ..live },
-            false => live,
+        let expected = self.expected.get(id);
+        let live = live.map(|live| {
+            let is_as_left = expected.is_none_or(|expected| expected.sent == Sent::Whole && expected.own == live.own);
+            let managed = live.managed.clone().filter(|_| !is_as_left || !added(&live, &self.editors).is_empty());
+            LiveObject { managed, ..live }
         });
+        let Some(watched) = self.kinds.get_mut(&(id.group.clone(), id.kind.clone())) else { return };
         let app = live.as_ref().map(|live| live.app.clone());
         let before = match live {
             None => watched.objects.remove(id),
@@ -312,8 +339,18 @@ impl Cache {
         let live = self.live(id);
         let app = live.as_ref().or(before).map(|live| live.app.clone()).unwrap_or_default();
         let differs = self.expected.get(id).is_some_and(|expected| {
-            live.as_ref().is_none_or(|live| live.uid != expected.uid || live.own != expected.own)
+            live.as_ref().is_none_or(|live| {
+                let holders = |live: &LiveObject| (live.own.clone(), live.managed.clone());
+                let is_as_before = || before.map(holders) == Some(holders(live));
+                let is_as_left = match (expected.sent, expected.own.fields.is_empty()) {
+                    (Sent::Whole, _) => live.own == expected.own,
+                    (Sent::Part, false) => live.own == expected.own && is_as_before(),
+                    (Sent::Part, true) => is_as_before(),
+                };
+                live.uid != expected.uid || !is_as_left
+            })
         });
+        let added = |live| added(live, &self.editors);
         let differs = differs || live.as_ref().map_or_else(Vec::new, added) != before.map_or_else(Vec::new, added);
         let gone = live.is_none() && before.is_some();
         let health = live.as_ref().map(|live| (&live.health, live.terminating, live.unspoken));
@@ -329,8 +366,8 @@ impl Cache {
 }
 
 /// Returns the names of what editors added to an object.
-fn added(live: &LiveObject) -> Vec<Vec<&str>> {
-    additions(live.managed.as_ref()).into_iter().map(|addition| addition.names).collect()
+fn added<'a>(live: &'a LiveObject, editors: &Editors) -> Vec<Vec<&'a str>> {
+    additions(live.managed.as_ref(), editors).into_iter().map(|addition| addition.names).collect()
 }
 
 /// Takes out of an object what is kept of it.
@@ -348,7 +385,7 @@ pub(super) fn decode(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Li
         leaving: Leaving::of(object),
         changed: managed.filter(|_| is_on_its_way).and_then(changed),
         health,
-        managed: managed.cloned(),
+        managed: self::managed(object),
         unspoken: health::is_unspoken(object, rules),
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
         baseline: object.annotation("rewild.dev/config-baseline").unwrap_or("").to_owned(),
@@ -363,6 +400,13 @@ pub(super) fn decode(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Li
     }
 }
 
+/// Returns who holds what of an object, without what controllers say of its state: that changes all the time and is no field of ours.
+fn managed(object: &Object) -> Option<serde_json::Value> {
+    let entries = object.at(&["metadata", "managedFields"])?.as_array()?;
+    let is_status = |entry: &serde_json::Value| entry.get("subresource").is_some_and(|name| name == "status");
+    Some(entries.iter().filter(|entry| !is_status(entry)).cloned().collect())
+}
+
 /// Returns the newest time of all entries of `managedFields`.
 fn changed(managed: &serde_json::Value) -> Option<Timestamp> {
     let times = managed.as_array()?.iter().filter_map(|entry| Timestamp::parse(entry.get("time")?.as_str()?).ok());
@@ -373,8 +417,8 @@ fn changed(managed: &serde_json::Value) -> Option<Timestamp> {
 mod tests {
     use serde_json::json;
 
-    use super::{BTreeSet, Cache, Kind, WatchState, decode};
-    use crate::model::{HealthRule, Object, ObjectId, Observed, OwnEntry};
+    use super::{BTreeSet, Cache, Kind, Sent, WatchState, decode};
+    use crate::model::{Editors, HealthRule, Object, ObjectId, Observed, OwnEntry};
     use crate::target::{LiveObject, TargetEvent, Written};
 
     fn id() -> ObjectId {
@@ -438,16 +482,58 @@ mod tests {
     fn the_echo_of_an_own_write_is_no_news() {
         let mut cache = cache();
         cache.begin_write(&id());
-        assert!(!cache.end_write(&id(), Some(&written("5", "f:data"))));
+        assert!(!cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole));
         assert!(!cache.event(&id(), live("5", "f:data")));
         assert!(cache.news.is_empty());
+    }
+
+    /// Returns an object of which another holds a field, and a controller its state.
+    fn shared(version: &str, holder: &str) -> Object {
+        let mut object = object(version, "f:data").to_value();
+        let entry = |manager: &str, subresource: &str| json!({"manager": manager, "operation": "Update", "subresource": subresource, "time": version, "fieldsV1": {"f:a": {}}});
+        let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
+        entries.push(entry("controller", "status"));
+        if !holder.is_empty() {
+            entries.push(json!({"manager": holder, "operation": "Update", "fieldsV1": {"f:spec": {}}}));
+        }
+        Object::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn who_holds_what_a_write_left_out_is_kept_and_a_change_of_it_is_news() {
+        let event = |cache: &mut Cache, version: &str, holder: &str| {
+            cache.event(&id(), Some(decode(&id(), &shared(version, holder), &[])))
+        };
+        let holders = |cache: &Cache| {
+            let managed = cache.live(&id()).unwrap().managed;
+            managed.map(|managed| managed.as_array().unwrap().len())
+        };
+        // A write that was sent whole keeps nothing; one that was not, and the record of one, do.
+        for (sent, is_partial) in [(Sent::Whole, false), (Sent::Part, true)] {
+            let mut cache = cache();
+            cache.begin_write(&id());
+            let written = Written { object: shared("5", "tuner"), ..written("5", "f:data") };
+            cache.end_write(&id(), Some(&written), sent);
+            assert!(!event(&mut cache, "5", "tuner") && !event(&mut cache, "6", "tuner"), "{is_partial}");
+            assert_eq!(holders(&cache), is_partial.then_some(2));
+            assert_eq!(event(&mut cache, "7", ""), is_partial);
+        }
+        let mut cache = cache();
+        event(&mut cache, "5", "tuner");
+        cache.expect(&id(), "u", &OwnEntry { fields: String::new(), time: "t".into() });
+        assert_eq!(holders(&cache), None);
+        cache.learn(&id(), &shared("4", "tuner"));
+        assert_eq!(holders(&cache), None, "it is of another version");
+        cache.learn(&id(), &shared("5", "tuner"));
+        assert_eq!(holders(&cache), Some(2));
+        assert!(!event(&mut cache, "6", "tuner") && event(&mut cache, "7", "scaler"));
     }
 
     #[test]
     fn an_older_event_that_our_answer_overtook_is_no_news() {
         let mut cache = cache();
         cache.begin_write(&id());
-        cache.end_write(&id(), Some(&written("5", "f:data")));
+        cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole);
         assert!(!cache.event(&id(), live("4", "f:other")));
         assert!(!cache.event(&id(), live("5", "f:data")));
         assert!(cache.news.is_empty());
@@ -461,7 +547,7 @@ mod tests {
         cache.begin_write(&id());
         assert!(!cache.event(&id(), live("5", "f:data")));
         assert!(!cache.event(&id(), live("6", "f:other")));
-        assert!(cache.end_write(&id(), Some(&written("5", "f:data"))));
+        assert!(cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole));
         assert_eq!(cache.news.pop_first(), Some(drift()));
     }
 
@@ -469,7 +555,7 @@ mod tests {
     fn a_deletion_is_news_and_so_is_an_object_that_a_new_list_lacks() {
         let mut cache = cache();
         cache.begin_write(&id());
-        cache.end_write(&id(), Some(&written("5", "f:data")));
+        cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole);
         assert!(cache.event(&id(), None));
         cache.news.clear();
         cache.event(&id(), live("5", "f:data"));
@@ -504,12 +590,13 @@ mod tests {
             cache.synced("", kind, &BTreeSet::new());
         }
         let rule = HealthRule { kind: "Service".to_owned(), ..HealthRule::default() };
-        assert!(cache.judge_by(std::slice::from_ref(&rule)));
+        assert!(cache.judge_by(std::slice::from_ref(&rule), &Editors::default()));
         assert!(!cache.settled("", "Service") && cache.settled("", "ConfigMap"));
         assert_eq!((cache.judged("", "Service"), cache.judged("", "ConfigMap")), (1, 0));
         cache.synced("", "Service", &BTreeSet::new());
-        assert!(!cache.judge_by(&[rule]) && cache.settled("", "Service"));
-        assert!(cache.judge_by(&[]) && !cache.settled("", "Service"));
+        assert!(!cache.judge_by(&[rule], &Editors::default()) && cache.settled("", "Service"));
+        assert!(cache.judge_by(&[], &Editors::default()) && !cache.settled("", "Service"));
+        assert!(cache.judge_by(&[], &Editors::beside(["tuner"])) && !cache.settled("", "ConfigMap"));
     }
 
     #[test]

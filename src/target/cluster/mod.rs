@@ -35,7 +35,7 @@ use super::{
     Reachability, Refusal, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest, WatchState, Written,
 };
 use crate::base::Timestamp;
-use crate::model::{HealthRule, InstanceId, Object, ObjectId, OwnEntry};
+use crate::model::{Editors, HealthRule, InstanceId, Object, ObjectId, OwnEntry};
 pub use access::Access;
 use cache::Cache;
 use limit::Limit;
@@ -194,7 +194,13 @@ impl Target for Cluster {
 
     fn metadata<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>> {
         self.inner.counts.read("metadata");
-        Box::pin(self.inner.read(id, api_version, call::Form::Metadata))
+        Box::pin(async move {
+            let read = self.inner.read(id, api_version, call::Form::Metadata).await?;
+            if let Some(object) = &read {
+                self.inner.cache().learn(id, object);
+            }
+            Ok(read)
+        })
     }
 
     fn contents<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>> {
@@ -215,8 +221,8 @@ impl Target for Cluster {
         Box::pin(self.inner.log(request))
     }
 
-    fn judge_by(&self, rules: &[HealthRule]) {
-        if self.inner.cache().judge_by(rules) {
+    fn judge_by(&self, rules: &[HealthRule], editors: &Editors) {
+        if self.inner.cache().judge_by(rules, editors) {
             self.inner.judged_anew.notify_waiters();
         }
     }

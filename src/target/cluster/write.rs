@@ -8,6 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::cache::Sent;
 use super::call::{Call, DELETE_DEADLINE, Form, GET_DEADLINE, quoting};
 use super::limit::Taken;
 use super::{Inner, Kind};
@@ -37,7 +38,7 @@ impl Inner {
 
     /// Sends one server-side apply; after a lost answer once more, because the same apply twice is one.
     pub(super) async fn apply(&self, request: &ApplyRequest) -> Result<Written, Refusal> {
-        let ApplyRequest { id, api_version, body, ownership, mode, hash } = request;
+        let ApplyRequest { id, api_version, body, ownership, mode, hash, is_partial } = request;
         let mut path = self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await?;
         path.push_str("?fieldManager=");
         path.push_str(MANAGER);
@@ -64,7 +65,8 @@ impl Inner {
             written.unchanged = before.is_some_and(|version| version == written.observed.resource_version);
         }
         if *mode == Mode::Write {
-            let news = self.cache().end_write(id, written.as_ref().ok());
+            let news =
+                self.cache().end_write(id, written.as_ref().ok(), if *is_partial { Sent::Part } else { Sent::Whole });
             if news {
                 self.news.notify_one();
             }

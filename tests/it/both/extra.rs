@@ -14,7 +14,8 @@ async fn add<C: Ground>(plain: &Plain<'_, C>) {
     let restart = json!({"spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "2026-11-22T10:00:00Z"}}}}});
     world.patch_as("kubectl-rollout", &plain.path("apps/v1", "deployments", "web"), restart).await;
     let maps = plain.path("v1", "configmaps", "files");
-    world.patch_as("k9s", &maps, json!({"metadata": {"labels": {"mine": "yes"}}, "data": {"mine": "1"}})).await;
+    world.patch_as("k9s", &maps, json!({"metadata": {"labels": {"mine": "yes"}}})).await;
+    world.patch_as("console-7", &maps, json!({"data": {"mine": "1"}})).await;
     world.patch_as("tuner", &maps, json!({"data": {"tuned": "1"}})).await;
 }
 

@@ -6,6 +6,7 @@
 mod anew;
 mod away;
 mod budget;
+mod contested;
 mod depends;
 mod ended;
 mod extra;
@@ -28,6 +29,7 @@ use crate::world::{Ground, World, app};
 
 /// What the settings of an instance must say for these checks, beside what every world has.
 const SETTINGS: &str = "recovery: {after: 1s}
+editors: [console]
 ignore:
 - {kind: ConfigMap, name: shared, paths: [/data/theirs], managers: [tuner]}
 tls: {shared: [cert-manager/both-tls]}
@@ -36,6 +38,8 @@ health:
 apps:
   anew: {grants: {kinds: [PriorityClass, IngressClass, RuntimeClass, StorageClass]}}
   takenaway: {extra: remove}
+  yielding: {conflicts: yield, handover: [{path: /data/tuned, manager: tuner}]}
+  blocking: {conflicts: block}
   given: {grants: {kinds: [ValidatingWebhookConfiguration]}}
   letgo: {grants: {kinds: [Namespace]}}
   definitions: {grants: {kinds: [CustomResourceDefinition]}}
@@ -56,7 +60,7 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
 
 /// Runs the checks of single apps; one that fails lets the others end.
 async fn check_side_by_side<C: Ground>(world: &World<C>) {
-    let checks: [(&str, Check<'_>); 25] = [
+    let checks: [(&str, Check<'_>); 27] = [
         ("made anew", anew::what_holds_nothing_is_made_anew_by_itself(world).boxed_local()),
         ("asked", anew::what_runs_is_made_anew_only_when_a_person_says_so(world).boxed_local()),
         ("never", anew::what_holds_data_and_what_its_author_keeps_is_never_made_anew(world).boxed_local()),
@@ -68,6 +72,8 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("depends", depends::an_object_waits_for_what_it_depends_on_and_goes_before_it(world).boxed_local()),
         ("added", extra::what_people_add_is_told_and_left(world).boxed_local()),
         ("taken away", extra::what_people_add_is_taken_away(world).boxed_local()),
+        ("yielding", contested::what_a_program_holds_stays_with_it_and_is_told(world).boxed_local()),
+        ("blocking", contested::what_a_program_holds_holds_the_object_back(world).boxed_local()),
         ("given", given::what_others_may_hold_stays_with_them(world).boxed_local()),
         ("reported", given::what_is_held_or_only_reported_is_left_alone_and_told(world).boxed_local()),
         ("health", health::an_app_is_as_well_as_its_objects(world).boxed_local()),
