@@ -41,10 +41,19 @@ pub(super) struct Evaluator<'a> {
     pub(super) output: String,
     pub(super) reads: BTreeSet<String>,
     pub(super) findings: Vec<Diagnostic>,
+    /// The failures that the findings were made of.
+    pub(super) met: Vec<Met>,
     pub(super) warnings: Vec<Diagnostic>,
+    /// Whether what is written may hold marks of a `printf` that was used wrongly.
+    pub(super) may_hold_marks: bool,
+    /// The actions that were warned of because of such marks.
+    pub(super) marked: Vec<Span>,
     /// What stands in place of the texts that actions write, where it is not they themselves.
     pub(super) replace: Option<Replace<'a>>,
 }
+
+/// A failure, the action that it came from, and the template that was running.
+pub(super) type Met = (Failure, Span, Option<String>);
 
 /// How a block ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,13 +102,20 @@ impl Evaluator<'_> {
     /// Keeps a failure as a finding; an error means that the file ends here.
     fn note(&mut self, failure: Failure, span: Span) -> Result<(), Stopped> {
         let fatal = failure.fatal;
-        let mut finding = self.source.finding(failure, span);
-        if let Some(name) = self.calls.last() {
-            finding.message.push_str(&format!(", in template {name:?}"));
-        }
-        // A loop meets the same failure again and again.
-        if !self.findings.contains(&finding) {
+        let met = (failure, span, self.calls.last().cloned());
+        // A loop meets the same failure again and again, and to say where it stands may take a walk through the whole file.
+        if !self.met.contains(&met) {
+            let limit = self.budget.scan(met.0.at.unwrap_or(span.start)).err();
+            let fatal = fatal || limit.is_some();
+            let mut finding = self.source.finding(limit.unwrap_or_else(|| met.0.clone()), span);
+            if let Some(name) = &met.2 {
+                finding.message.push_str(&format!(", in template {name:?}"));
+            }
             self.findings.push(finding);
+            self.met.push(met);
+            if fatal {
+                return Err(Stopped);
+            }
         }
         if fatal || self.findings.len() >= MAX_FINDINGS { Err(Stopped) } else { Ok(()) }
     }
@@ -139,16 +155,13 @@ impl Evaluator<'_> {
     /// Warns if what an action wrote into a YAML file holds a mark with which `printf` says that it was used wrongly.
     fn look_for_marks(&mut self, begin: usize, span: Span) {
         let written = self.output.get(begin..).unwrap_or("");
-        if self.format == Format::Plain || !written.contains("%!") || !self.source.text.contains("printf") {
-            return;
-        }
-        if has_mark(written) && self.warnings.len() < MAX_FINDINGS {
+        let may_warn = self.may_hold_marks && self.warnings.len() < MAX_FINDINGS && !self.marked.contains(&span);
+        if may_warn && has_mark(written) {
             let failure = Failure::new("T230", "printf does not fit its arguments, and says so in the text")
                 .hint("one verb such as %s or %d for each argument, of its type");
             let finding = Diagnostic { severity: Severity::Warning, ..self.source.finding(failure, span) };
-            if !self.warnings.contains(&finding) {
-                self.warnings.push(finding);
-            }
+            self.warnings.push(finding);
+            self.marked.push(span);
         }
     }
 

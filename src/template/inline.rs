@@ -104,6 +104,7 @@ impl Evaluator<'_> {
         let variables = std::mem::replace(&mut self.variables, vec![("$".to_owned(), context.clone())]);
         let output = std::mem::take(&mut self.output);
         let findings = std::mem::take(&mut self.findings);
+        let met = std::mem::take(&mut self.met);
         // What is printed inside goes on as a value and is written later, if at all.
         let replace = self.replace.take();
         let went_on = run(self);
@@ -111,6 +112,7 @@ impl Evaluator<'_> {
         self.replace = replace;
         let printed = std::mem::replace(&mut self.output, output);
         let failed = std::mem::replace(&mut self.findings, findings);
+        self.met = met;
         match failed.into_iter().next() {
             None => Ok(Value::text(printed)),
             Some(finding) => {

@@ -123,7 +123,10 @@ fn render_within<'a>(
         output: String::new(),
         reads: BTreeSet::new(),
         findings: Vec::new(),
+        met: Vec::new(),
         warnings: Vec::new(),
+        may_hold_marks: format_of(file) == Format::Structured && text.contains("printf"),
+        marked: Vec::new(),
         replace,
     };
     evaluator.run(&tree);

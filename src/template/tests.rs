@@ -315,6 +315,21 @@ fn a_template_cannot_run_on_without_end() {
 }
 
 #[test]
+fn a_failure_that_a_loop_meets_again_is_looked_for_once_and_looking_for_it_takes_steps() {
+    let head =
+        format!("# {}\n{{{{ define \"x\" }}}}{{{{ range \"x\" }}}}{{{{ end }}}}{{{{ end }}}}", "a".repeat(64 * 1024));
+    let ids = |template: &str| {
+        let (budget, context) = (Budget::with_fuel(20_000), Context::new(json!({})));
+        let findings = render_within(budget, "case", &format!("{head}{template}"), &context, None).unwrap_err();
+        findings.into_iter().map(|finding| finding.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("{{ range 1000 }}{{ range \"x\" }}{{ end }}{{ end }}"), ["T206"]);
+    // Each call that is a value fails for itself.
+    assert_eq!(ids("{{ tmpl.Exec \"x\" }}"), ["T208"]);
+    assert_eq!(ids("{{ range 1000 }}{{ tmpl.Exec \"x\" }}{{ end }}"), ["T103", "T208"]);
+}
+
+#[test]
 fn a_long_chain_of_else_is_no_nesting() {
     let chain: String = (0..500).map(|n| format!("{{{{ else if eq .n {n} }}}}{n}")).collect();
     assert_eq!(rendered(&format!("{{{{ if false }}}}{chain}{{{{ end }}}}"), &json!({"n": 499})), Ok("499".to_owned()));
