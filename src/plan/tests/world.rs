@@ -214,10 +214,15 @@ impl World {
         for kind in ["Namespace", "ConfigMap", "Secret", "PersistentVolumeClaim", "Service"] {
             world = world.watch("", kind, Freshness::Fresh);
         }
-        let kinds =
-            [("batch", "Job"), ("widgets.example", "Widget"), ("apiextensions.k8s.io", "CustomResourceDefinition")];
-        let world = world.watch("apps", "Deployment", Freshness::Fresh);
-        kinds.into_iter().fold(world, |world, (group, kind)| world.watch(group, kind, Freshness::Fresh))
+        world.watch_others()
+    }
+
+    /// Opens the watches of the kinds of other groups that tests speak of.
+    fn watch_others(self) -> Self {
+        self.watch("apps", "Deployment", Freshness::Fresh)
+            .watch("batch", "Job", Freshness::Fresh)
+            .watch("widgets.example", "Widget", Freshness::Fresh)
+            .watch("apiextensions.k8s.io", "CustomResourceDefinition", Freshness::Fresh)
     }
 
     /// Returns the app with these objects wanted and applied, in a namespace that we made.
