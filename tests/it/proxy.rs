@@ -17,6 +17,8 @@ use tokio::task::JoinHandle;
 
 /// Largest body of a request.
 const MAX_BODY: usize = 4 * 1024 * 1024;
+/// Nesting that no parser follows.
+const DEPTH: usize = 1_000;
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +67,8 @@ pub(crate) enum Frames {
     Stale,
     /// Half of a frame comes, and the watch ends.
     Cut,
+    /// Each object is nested deeper than a parser follows.
+    Deep,
 }
 
 #[derive(Default)]
@@ -316,6 +320,12 @@ impl Watch {
             Frames::Cut => {
                 self.ended = true;
                 vec![line.slice(..line.len() / 2)]
+            }
+            Frames::Deep => {
+                let text = String::from_utf8(line.to_vec()).unwrap();
+                let deep = format!("\"object\":{{\"deep\":{}{},", "[".repeat(DEPTH), "]".repeat(DEPTH));
+                assert!(text.contains("\"object\":{"), "{text}");
+                vec![text.replacen("\"object\":{", &deep, 1).into()]
             }
             Frames::Again | Frames::Bookmarks | Frames::Without(_) => return self.out.push_back(line),
         };

@@ -55,8 +55,8 @@ pub(crate) const ROWS: [Row; 17] = [
     at_start(To::All, Fault::Reset, 6),
 ];
 
-/// F26 and F29 to F32: what a watch does not tell, tells late, or tells twice.
-pub(crate) const FRAMES: [Frames; 8] = [
+/// F26 and F29 to F32: what a watch does not tell, tells late, tells twice, or tells so that hardly anyone reads it.
+pub(crate) const FRAMES: [Frames; 9] = [
     Frames::Silent,
     Frames::Twice,
     Frames::Again,
@@ -65,6 +65,7 @@ pub(crate) const FRAMES: [Frames; 8] = [
     Frames::Without("MODIFIED"),
     Frames::Stale,
     Frames::Cut,
+    Frames::Deep,
 ];
 
 /// Requests are given up ten times sooner than in the product.

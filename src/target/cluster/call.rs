@@ -8,7 +8,7 @@ use http::{Method, Request};
 use kube::client::Body;
 use serde_json::Value;
 
-use super::{Inner, Kind};
+use super::{Inner, Kind, json};
 use crate::model::{Object, ObjectId};
 use crate::target::{Quoting, Refusal, RefusalKind};
 
@@ -133,7 +133,7 @@ impl Inner {
         if bytes.len() > MAX_ANSWER_BYTES {
             return Err(broken("the answer is larger than 16 MiB"));
         }
-        let value: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        let value: Value = json::read(&bytes).unwrap_or(Value::Null);
         if (200..300).contains(&code) {
             return if value.is_null() { Err(broken("the answer is no JSON")) } else { Ok((code, value)) };
         }

@@ -15,6 +15,7 @@ mod discovery;
 mod endpoints;
 mod free;
 mod jobs;
+mod json;
 mod limit;
 mod logs;
 mod patience;

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::cache::decode;
 use super::call::{Call, Form, METADATA_FORM};
 use super::source::Version;
-use super::{Inner, Kind, patience};
+use super::{Inner, Kind, json, patience};
 use crate::health;
 use crate::model::{Object, ObjectId};
 use crate::target::{Quoting, Refusal, RefusalKind};
@@ -283,7 +283,7 @@ impl Stream {
     /// Reads one frame; returns false when the stream must be opened anew from the beginning.
     fn frame(&mut self, inner: &Inner, line: &str) -> Result<bool, Refusal> {
         let broken = || Refusal::new(RefusalKind::Server, format!("watch {}: a frame is no JSON", self.kind.kind));
-        let mut frame: Value = serde_json::from_str(line).map_err(|_| broken())?;
+        let mut frame: Value = json::read(line.as_bytes()).ok_or_else(broken)?;
         let object =
             Object::from_value(frame.get_mut("object").map(Value::take).unwrap_or(Value::Null)).ok_or_else(broken)?;
         match &self.scope {
