@@ -111,7 +111,12 @@ pub(super) fn fate(snapshot: &Snapshot, record: &Record) -> Fate {
         Freshness::UnknownKind if record.state == RecordState::Deleting => Fate::Forget(String::new()),
         Freshness::UnknownKind => hidden(record, "the cluster does not know its kind"),
         Freshness::Stale | Freshness::Unwatched => hidden(record, "the watch of its kind is not fresh"),
-        Freshness::Fresh => live.map_or_else(|| Fate::Forget(String::new()), |live| fate_of_live(record, live)),
+        Freshness::Fresh => match (live, snapshot.unseen.get(&record.id)) {
+            (Some(live), _) => fate_of_live(record, live),
+            // Its label went, so the watch lost it, and nobody may ask whether it is there.
+            (None, Some(why)) => hidden(record, why),
+            (None, None) => Fate::Forget(String::new()),
+        },
     }
 }
 

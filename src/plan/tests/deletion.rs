@@ -36,6 +36,16 @@ fn what_the_revision_no_longer_holds_is_deleted_in_its_incarnation() {
 }
 
 #[test]
+fn what_cannot_be_looked_at_is_not_forgotten() {
+    let world = dropping(3, 1).with(|snapshot| {
+        snapshot.live.remove(&id("ConfigMap/c0"));
+        snapshot.unseen.insert(id("ConfigMap/c0"), "reading it is forbidden".into());
+    });
+    let stays = "! DiscoveryPartial: ConfigMap/c0 is no longer wanted and stays: reading it is forbidden";
+    check(&world, &[stays, "= 3 unchanged"]);
+}
+
+#[test]
 fn a_deletion_waits_for_every_write() {
     let world = dropping(3, 1).wants(&config("x", "1")).wants(&config("y", "1"));
     check(
