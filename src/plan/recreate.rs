@@ -125,10 +125,11 @@ fn fixed(before: &Object, after: &Object) -> Vec<String> {
 }
 
 fn differs(before: &Object, after: &Object, path: ImmutablePath) -> bool {
-    let (old, new) = (before.at(path), after.at(path));
+    let part = |object: &Object| schema::fixed_part(after, path, object.at(path)?);
+    let (old, new) = (part(before), part(after));
     match schema::unsaid(path) {
         Unsaid::Absent => old != new,
-        Unsaid::Text(text) => old.filter(|it| **it != *text) != new.filter(|it| **it != *text),
+        Unsaid::Text(text) => old.filter(|it| *it != *text) != new.filter(|it| *it != *text),
         // What the server chose may be what is asked for now.
         Unsaid::Anything => old.is_some() && new.is_some() && old != new,
     }
@@ -245,6 +246,28 @@ mod tests {
         let class = |name: &str| with(claim("data"), ("spec", "storageClassName"), json!(name));
         assert_eq!(fixed(&claim("data"), &class("fast")), [""; 0]);
         assert_eq!(fixed(&class("slow"), &class("fast")), ["spec.storageClassName"]);
+    }
+
+    #[test]
+    fn of_some_fields_a_part_can_be_changed() {
+        use serde_json::json;
+        let check = |name: &str, before: serde_json::Value, after: serde_json::Value, expected: &[&str]| {
+            let group = if name == "Job" { "batch/v1" } else { "v1" };
+            let of = |spec| with(with(kind(name), ("apiVersion", ""), json!(group)), ("spec", ""), spec);
+            assert_eq!(fixed(&of(before.clone()), &of(after.clone())), expected, "{name} {before} {after}");
+        };
+        let pod = |image: &str, args: &str| json!({"containers": [{"name": "a", "image": image, "args": [args]}]});
+        check("Pod", pod("a:1", "x"), pod("a:2", "x"), &[]);
+        check("Pod", pod("a:1", "x"), pod("a:1", "y"), &["spec.containers"]);
+        check("Pod", json!({"tolerations": []}), json!({"tolerations": [{"key": "a"}]}), &[]);
+        check("Pod", json!({}), json!({"restartPolicy": "Always", "hostNetwork": true}), &["spec.hostNetwork"]);
+        let families = |names: &[&str]| json!({"ipFamilies": names});
+        check("Service", families(&["IPv4"]), families(&["IPv4", "IPv6"]), &[]);
+        check("Service", families(&["IPv4"]), families(&["IPv6", "IPv4"]), &["spec.ipFamilies"]);
+        check("Service", families(&["IPv4"]), json!({}), &[]);
+        let job = |mode: &str, count: u8| json!({"completionMode": mode, "completions": count});
+        check("Job", job("NonIndexed", 2), job("NonIndexed", 3), &["spec.completions"]);
+        check("Job", job("Indexed", 2), job("Indexed", 3), &[]);
     }
 
     #[test]

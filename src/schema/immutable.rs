@@ -2,6 +2,10 @@
 //!
 //! Not here: what is done about a change of such a field (`plan`).
 
+use serde_json::Value;
+
+use crate::model::Object;
+
 /// A field that cannot be changed, as field names from the root.
 pub type ImmutablePath = &'static [&'static str];
 
@@ -24,10 +28,37 @@ const TABLE: &[(&str, &str, &[ImmutablePath])] = &[
     (
         "batch",
         "Job",
-        &[&["spec", "selector"], &["spec", "template"], &["spec", "completionMode"], &["spec", "podFailurePolicy"]],
+        &[
+            &["spec", "selector"],
+            &["spec", "template"],
+            &["spec", "completions"],
+            &["spec", "completionMode"],
+            &["spec", "podFailurePolicy"],
+        ],
     ),
     ("", "Secret", &[&["type"]]),
-    ("", "Service", &[&["spec", "clusterIP"]]),
+    ("", "Service", &[&["spec", "clusterIP"], &["spec", "ipFamilies"]]),
+    (
+        "",
+        "Pod",
+        &[
+            &["spec", "affinity"],
+            &["spec", "containers"],
+            &["spec", "hostname"],
+            &["spec", "hostNetwork"],
+            &["spec", "imagePullSecrets"],
+            &["spec", "initContainers"],
+            &["spec", "nodeName"],
+            &["spec", "nodeSelector"],
+            &["spec", "priorityClassName"],
+            &["spec", "restartPolicy"],
+            &["spec", "runtimeClassName"],
+            &["spec", "securityContext"],
+            &["spec", "serviceAccountName"],
+            &["spec", "subdomain"],
+            &["spec", "volumes"],
+        ],
+    ),
     (
         "",
         "PersistentVolumeClaim",
@@ -38,6 +69,7 @@ const TABLE: &[(&str, &str, &[ImmutablePath])] = &[
             &["spec", "volumeMode"],
             &["spec", "volumeName"],
             &["spec", "dataSource"],
+            &["spec", "dataSourceRef"],
         ],
     ),
     ("rbac.authorization.k8s.io", "RoleBinding", ROLE_REF),
@@ -67,7 +99,12 @@ pub enum Unsaid {
 /// Returns what the server makes of a field that cannot be changed and that an object does not have.
 pub fn unsaid(path: ImmutablePath) -> Unsaid {
     match path {
-        ["spec", "clusterIP" | "storageClassName" | "volumeName"] => Unsaid::Anything,
+        [
+            "spec",
+            "clusterIP" | "completions" | "dataSourceRef" | "imagePullSecrets" | "ipFamilies" | "nodeName"
+            | "priorityClassName" | "securityContext" | "serviceAccountName" | "storageClassName" | "volumeName",
+        ] => Unsaid::Anything,
+        ["spec", "restartPolicy"] => Unsaid::Text("Always"),
         ["spec", "podManagementPolicy"] => Unsaid::Text("OrderedReady"),
         ["spec", "completionMode"] => Unsaid::Text("NonIndexed"),
         ["spec", "volumeMode"] => Unsaid::Text("Filesystem"),
@@ -79,7 +116,29 @@ pub fn unsaid(path: ImmutablePath) -> Unsaid {
     }
 }
 
-/// Returns the fields that cannot be changed in any object of a kind.
+/// Returns what of such a field cannot be changed, in an object that is to look like this; nothing if all of it can.
+///
+/// Of a pod's containers the images can, of the families of a Service all but the first, and the number of completions of a Job whose pods
+/// have numbers (Kubernetes 1.36, validation of updates).
+pub fn fixed_part(object: &Object, path: ImmutablePath, value: &Value) -> Option<Value> {
+    match (object.kind(), path) {
+        ("Pod", ["spec", "containers" | "initContainers"]) => {
+            let mut value = value.clone();
+            for container in value.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+                container.shift_remove("image");
+            }
+            Some(value)
+        }
+        ("Service", ["spec", "ipFamilies"]) => value.as_array().and_then(|families| families.first()).cloned(),
+        ("Job", ["spec", "completions"]) => {
+            let has_numbers = object.at(&["spec", "completionMode"]).is_some_and(|mode| mode == "Indexed");
+            (!has_numbers).then(|| value.clone())
+        }
+        _ => Some(value.clone()),
+    }
+}
+
+/// Returns the fields that cannot be changed in any object of a kind, as far as [`fixed_part`] says.
 ///
 /// The data of a Secret or ConfigMap with `immutable: true` cannot be changed either; that depends on the object.
 pub fn immutable_paths(group: &str, kind: &str) -> &'static [ImmutablePath] {

@@ -7,7 +7,7 @@ mod lists;
 pub mod quantity;
 mod table;
 
-pub use immutable::{ImmutablePath, Unsaid, immutable_paths, unsaid};
+pub use immutable::{ImmutablePath, Unsaid, fixed_part, immutable_paths, unsaid};
 pub use lists::{KeyField, ListForm, ListKeys, ListRule, merge_rule};
 pub use table::{Field, Kind, ListShape, Presence, Scope, Shape, StructRef, Structure, Unity};
 

@@ -141,6 +141,7 @@ pub(super) async fn what_runs_is_made_anew_only_when_a_person_says_so<C: Ground>
     is_foretold(&plain, "StatefulSet/db", &["needs approval", "spec.serviceName", "--recreate StatefulSet/db"]).await;
     is_foretold(&plain, "DaemonSet/agent", &["needs approval", "spec.selector cannot be changed"]).await;
     is_foretold(&plain, "Job/job", &["spec.template cannot be changed"]).await;
+    is_foretold(&plain, "Pod/solo", &["needs approval", "spec.containers cannot be changed"]).await;
     world.look_again(plain.name).await;
     assert_eq!(plain.uids(&paths).await, before, "nobody allowed that");
     plain
