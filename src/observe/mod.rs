@@ -221,7 +221,10 @@ async fn is_idle(snapshot: &Snapshot, last: &BTreeSet<Kind>, target: &dyn Target
         Presence::RemovedKeepingData | Presence::RemovedWithData => {
             // A target that does not answer is asked again by the ordinary look once it does.
             let is_forgotten = snapshot.inventory.is_empty();
-            is_forgotten && target.watch(last).await.is_ok() && target.count(snapshot.app.as_str()) == 0
+            let app = snapshot.app.as_str();
+            let is_idle = is_forgotten && target.watch(app, last).await.is_ok() && target.count(app) == 0;
+            // It needs nothing any more, so there is nothing to wait for.
+            is_idle && target.watch(app, &BTreeSet::new()).await.is_ok()
         }
     }
 }
@@ -266,7 +269,7 @@ async fn look(snapshot: &mut Snapshot, held: &[HeldVolume], target: &dyn Target)
         target.expect(&record.id, &record.uid, &own);
     }
     target.judge_by(&snapshot.policy.health, &snapshot.policy.editors);
-    if let Err(refusal) = target.watch(&kinds(snapshot)).await
+    if let Err(refusal) = target.watch(snapshot.app.as_str(), &kinds(snapshot)).await
         && target.reachability() != Reachability::Reachable
     {
         return Err(refusal);

@@ -361,8 +361,9 @@ pub trait Target: Send + Sync {
     /// Takes the instance's own rules about health and through which managers people edit. Kinds that another rule than before is about are
     /// listed anew, and all of them where people edit through others than before.
     fn judge_by(&self, rules: &[HealthRule], editors: &Editors);
-    /// Opens the watches of kinds and returns when their first lists are in, or at a deadline.
-    fn watch<'a>(&'a self, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()>;
+    /// Opens the watches of the kinds that an app has or wants objects of, and returns when their first lists are in, or at a deadline. A
+    /// kind that no app needs any more is closed after a while.
+    fn watch<'a>(&'a self, app: &'a str, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()>;
     /// Follows the Secrets that an app has copies of, and no others for it; returns when it is known of all whether they are there, or at a
     /// deadline.
     fn follow<'a>(&'a self, app: &'a str, sources: &'a BTreeSet<ObjectId>) -> Answer<'a, ()>;

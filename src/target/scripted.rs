@@ -123,7 +123,7 @@ impl Target for Scripted {
 
     fn judge_by(&self, _rules: &[HealthRule], _editors: &Editors) {}
 
-    fn watch<'a>(&'a self, _kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
+    fn watch<'a>(&'a self, _app: &'a str, _kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
         ready(self.watching.clone().map_or(Ok(()), Err))
     }
 

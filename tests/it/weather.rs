@@ -74,10 +74,16 @@ const HASTY: Patience = Patience {
     stream: Duration::from_secs(290),
     idle: Duration::from_secs(150),
     relist: Duration::from_secs(3_600),
+    unused: Duration::from_secs(60),
 };
 /// Watches are closed, doubted and begun anew within seconds; what takes an hour in the product is waited for.
-const RESTLESS: Patience =
-    Patience { haste: 1, stream: Duration::from_secs(2), idle: Duration::from_secs(4), relist: Duration::from_secs(3) };
+const RESTLESS: Patience = Patience {
+    haste: 1,
+    stream: Duration::from_secs(2),
+    idle: Duration::from_secs(4),
+    relist: Duration::from_secs(3),
+    unused: Duration::from_millis(100),
+};
 
 /// An app with a config map and a Deployment in a namespace of its own.
 pub(crate) struct Plain<'a, C: Ground> {
@@ -261,6 +267,44 @@ pub(crate) async fn check_frames<C: Ground>(frames: Frames, mut plain: Plain<'_,
     plain.ends(&head, "3", &what).await;
     let last = plain.live().await;
     assert_eq!(generation(&last[1]), generation(&after[1]) + 1, "{what}: it was changed more than once");
+    plain.world.stop().await;
+}
+
+/// Checks that the watch of a kind that no app needs is closed, and opened again with the next object of the kind.
+pub(crate) async fn check_unused<C: Ground>(mut plain: Plain<'_, C>) {
+    let url = plain.world.cluster.url();
+    plain.world.restart_hurried(&url, RESTLESS).await;
+    let (world, name) = (&plain.world, plain.name);
+    let path = format!("/api/v1/namespaces/{name}/serviceaccounts/helper");
+    let push = async |account: bool| {
+        let more = if account { ", account.yaml" } else { "" };
+        let list = format!("namespace: {name}\nresources: [config.yaml{more}]\n");
+        let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config}\ndata: {version: \"1\"}\n";
+        let helper = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: helper}\n";
+        let file = |file: &str| format!("apps/{name}/{file}");
+        let files = [file("kustomization.yaml"), file("config.yaml"), file("account.yaml")];
+        let texts = [Some(list.as_str()), Some(config), account.then_some(helper)];
+        let changes: Vec<(&str, Option<&str>)> = files.iter().map(String::as_str).zip(texts).collect();
+        let head = world.push("an account", &changes).await;
+        world
+            .until("it is applied", async || world.status(&head, "wild/deploy").await.as_deref() == Some("success"))
+            .await;
+    };
+    let watched = |kind: &str| {
+        let fresh = format!("kind=\"{kind}\"}} 1");
+        let text = world.daemon.metrics().encode();
+        text.lines().any(|line| line.starts_with("wild_watch_fresh{") && line.ends_with(&fresh))
+    };
+    for _ in 0..2 {
+        push(true).await;
+        world.until("it is watched", async || watched("ServiceAccount")).await;
+        // A watch that is needed stays open past the time after which others are closed.
+        world.try_delete(&path).await;
+        world.until("it is made anew", async || world.get(&path).await.is_some()).await;
+        push(false).await;
+        world.until("it is not watched", async || !watched("ServiceAccount")).await;
+        assert!(watched("ConfigMap") && watched("Namespace"));
+    }
     plain.world.stop().await;
 }
 

@@ -125,7 +125,7 @@ fn drift(app: &str) -> TargetEvent {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_apply_creates_and_the_same_apply_again_changes_nothing() {
     let Some(ground) = ground("apply-twice").await else { return };
-    ground.cluster.watch(&config_maps()).await.unwrap();
+    ground.cluster.watch("app", &config_maps()).await.unwrap();
     let request = ground.request("a", json!({"k": "v"}));
     let first = ground.cluster.apply(&request).await.unwrap();
     assert!(first.created && !first.unchanged, "{first:?}");
@@ -230,7 +230,7 @@ async fn a_released_object_stays_without_our_marks_and_our_ownership() {
 async fn an_edit_of_ours_is_drift_and_our_own_writes_are_not() {
     let Some(ground) = ground("drift").await else { return };
     let cluster = &ground.cluster;
-    cluster.watch(&config_maps()).await.unwrap();
+    cluster.watch("app", &config_maps()).await.unwrap();
     assert_eq!(cluster.watch_state("", "ConfigMap"), WatchState::Fresh);
     for round in ["1", "2", "3"] {
         cluster.apply(&ground.request("ours", json!({"k": round}))).await.unwrap();
@@ -261,7 +261,7 @@ async fn an_edit_of_ours_is_drift_and_our_own_writes_are_not() {
 async fn health_of_a_deployment_comes_by_watch() {
     let Some(ground) = ground("health").await else { return };
     let kind = Kind { group: "apps".to_owned(), version: "v1".to_owned(), kind: "Deployment".to_owned() };
-    ground.cluster.watch(&BTreeSet::from([kind])).await.unwrap();
+    ground.cluster.watch("app", &BTreeSet::from([kind])).await.unwrap();
     let id = ObjectId::new("apps", "Deployment", &ground.namespace, "web");
     let body = json!({
         "apiVersion": "apps/v1",

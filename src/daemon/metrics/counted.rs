@@ -3,7 +3,9 @@
 //!
 //! Not here: counting (`target`, `pipeline`).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -85,6 +87,8 @@ pub(super) struct Counted {
     dry_runs: Family<ReasonLabels, Counter>,
     reads: Family<ReasonLabels, Counter>,
     fresh: Family<KindLabels, Level>,
+    /// By instance, the kinds that are shown as watched.
+    watched: Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>,
     restarts: Family<RestartLabels, Counter>,
     missed: Family<InstanceLabels, Counter>,
     effects: Family<EffectLabels, Counter>,
@@ -105,6 +109,7 @@ impl Counted {
             dry_runs: Family::default(),
             reads: Family::default(),
             fresh: Family::default(),
+            watched: Arc::default(),
             restarts: Family::default(),
             missed: Family::default(),
             effects: Family::default(),
@@ -154,6 +159,11 @@ impl Counted {
                 let labels = ReasonLabels { controller: controller(), reason: reason.to_owned() };
                 raise(&family.get_or_create_owned(&labels), count);
             }
+        }
+        let shown = watches.keys().cloned().collect();
+        let before = self.watched.lock().unwrap_or_else(PoisonError::into_inner).insert(controller(), shown);
+        for kind in before.into_iter().flatten().filter(|kind| !watches.contains_key(kind)) {
+            self.fresh.remove(&KindLabels { controller: controller(), kind });
         }
         for (kind, fresh) in watches {
             let labels = KindLabels { controller: controller(), kind };

@@ -23,7 +23,9 @@ const SEEN_CAPACITY: usize = 64;
 /// Everything that the watches of one cluster know.
 #[derive(Default)]
 pub(super) struct Cache {
-    kinds: BTreeMap<(String, String), Watched>,
+    kinds: BTreeMap<GroupKind, Watched>,
+    /// By app, the kinds that it has or wants objects of.
+    needs: BTreeMap<String, BTreeSet<GroupKind>>,
     expected: BTreeMap<ObjectId, Expected>,
     flights: BTreeMap<ObjectId, Flight>,
     /// The instance's own rules about health.
@@ -40,6 +42,9 @@ pub(super) struct Cache {
     pub(super) news: BTreeSet<TargetEvent>,
 }
 
+/// Group and name of a kind.
+type GroupKind = (String, String);
+
 /// One watched kind.
 #[derive(Default)]
 struct Watched {
@@ -50,6 +55,10 @@ struct Watched {
     last: Option<Instant>,
     /// How often another rule than before was about its health.
     judged: usize,
+    /// How many apps need it.
+    needed: usize,
+    /// Since when none does.
+    unused: Option<Instant>,
     objects: BTreeMap<ObjectId, LiveObject>,
 }
 
@@ -88,6 +97,51 @@ impl Cache {
             return false;
         }
         self.kinds.insert(key, Watched { api_version: kind.api_version(), ..Watched::default() });
+        true
+    }
+
+    /// Notes which kinds an app has or wants objects of, all of them open; returns whether one is needed by no app any more.
+    pub(super) fn need(&mut self, app: &str, kinds: &BTreeSet<Kind>) -> bool {
+        let needs: BTreeSet<GroupKind> = kinds.iter().map(|kind| (kind.group.clone(), kind.kind.clone())).collect();
+        let before = self.needs.get(app).cloned().unwrap_or_default();
+        for key in needs.difference(&before) {
+            if let Some(watched) = self.kinds.get_mut(key) {
+                watched.needed += 1;
+                watched.unused = None;
+            }
+        }
+        let mut has_unused = false;
+        for key in before.difference(&needs) {
+            if let Some(watched) = self.kinds.get_mut(key) {
+                watched.needed = watched.needed.saturating_sub(1);
+                watched.unused = (watched.needed == 0).then(Instant::now);
+                has_unused |= watched.needed == 0;
+            }
+        }
+        if needs.is_empty() {
+            self.needs.remove(app);
+        } else {
+            self.needs.insert(app.to_owned(), needs);
+        }
+        has_unused
+    }
+
+    /// Returns since when no app needs a kind.
+    pub(super) fn unused_since(&self, group: &str, kind: &str) -> Option<Instant> {
+        self.kinds.get(&(group.to_owned(), kind.to_owned()))?.unused
+    }
+
+    /// Forgets a kind and its objects if no app has needed it for so long; returns whether it did.
+    pub(super) fn close(&mut self, group: &str, kind: &str, after: Duration) -> bool {
+        let key = (group.to_owned(), kind.to_owned());
+        if self.unused_since(group, kind).is_none_or(|since| since.elapsed() < after) {
+            return false;
+        }
+        for live in self.kinds.remove(&key).into_iter().flat_map(|watched| watched.objects.into_values()) {
+            if let Some(count) = self.counts.get_mut(&live.app) {
+                *count = count.saturating_sub(1);
+            }
+        }
         true
     }
 
@@ -415,6 +469,8 @@ fn changed(managed: &serde_json::Value) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::json;
 
     use super::{BTreeSet, Cache, Kind, Sent, WatchState, decode};
@@ -597,6 +653,28 @@ mod tests {
         assert!(!cache.judge_by(&[rule], &Editors::default()) && cache.settled("", "Service"));
         assert!(cache.judge_by(&[], &Editors::default()) && !cache.settled("", "Service"));
         assert!(cache.judge_by(&[], &Editors::beside(["tuner"])) && !cache.settled("", "ConfigMap"));
+    }
+
+    #[test]
+    fn a_kind_is_closed_when_no_app_has_needed_it_for_a_while() {
+        let mut cache = cache();
+        let maps: BTreeSet<Kind> = [kind("ConfigMap")].into();
+        let (none, at_once) = (BTreeSet::new(), Duration::ZERO);
+        cache.event(&id(), live("5", "f:data"));
+        // What no app said to need yet is not unused.
+        assert!(!cache.close("", "ConfigMap", at_once));
+        assert!(!cache.need("blog", &maps) && !cache.need("shop", &maps) && !cache.need("blog", &maps));
+        assert!(!cache.need("blog", &none) && !cache.close("", "ConfigMap", at_once), "another app needs it");
+        assert!(cache.need("shop", &none));
+        assert!(!cache.close("", "ConfigMap", Duration::from_secs(60)), "too early");
+        assert!(!cache.need("blog", &maps) && !cache.close("", "ConfigMap", at_once), "it is needed again");
+        assert!(cache.need("blog", &none) && cache.close("", "ConfigMap", at_once));
+        assert_eq!(
+            (cache.state("", "ConfigMap"), cache.live(&id()), cache.count("blog")),
+            (WatchState::Closed, None, 0)
+        );
+        assert!(cache.open(&kind("ConfigMap")) && !cache.need("blog", &maps));
+        assert!(cache.need("blog", &none), "it is counted anew");
     }
 
     #[test]

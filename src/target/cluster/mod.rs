@@ -64,6 +64,8 @@ struct Inner {
     news: Notify,
     synced: Notify,
     judged_anew: Notify,
+    /// Told when no app needs some kind any more.
+    unused: Notify,
     writes: Limit,
     counts: counts::Counts,
     reads: Semaphore,
@@ -103,6 +105,7 @@ impl Cluster {
             news: Notify::new(),
             synced: Notify::new(),
             judged_anew: Notify::new(),
+            unused: Notify::new(),
             writes: Limit::default(),
             counts: counts::Counts::default(),
             reads: Semaphore::new(READ_LIMIT),
@@ -228,8 +231,8 @@ impl Target for Cluster {
         }
     }
 
-    fn watch<'a>(&'a self, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
-        Box::pin(watch::open(&self.inner, kinds))
+    fn watch<'a>(&'a self, app: &'a str, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
+        Box::pin(watch::open(&self.inner, app, kinds))
     }
 
     fn follow<'a>(&'a self, app: &'a str, sources: &'a BTreeSet<ObjectId>) -> Answer<'a, ()> {

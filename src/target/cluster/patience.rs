@@ -10,6 +10,8 @@ const STREAM: Duration = Duration::from_secs(290);
 const IDLE_DEADLINE: Duration = Duration::from_secs(150);
 /// After how long a kind is listed anew: the longest that an event which never came stays unseen.
 const RELIST: Duration = Duration::from_secs(60 * 60);
+/// After how long the watch of a kind is closed that no app has or wants objects of any more.
+const UNUSED: Duration = Duration::from_secs(60);
 
 /// How long a cluster is waited for. The default is the product's; tests of what follows when a wait is over take shorter ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,11 +24,13 @@ pub struct Patience {
     pub idle: Duration,
     /// After how long a kind is listed anew, one fifth more or less.
     pub relist: Duration,
+    /// After how long the watch of a kind is closed that no app needs any more.
+    pub unused: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { haste: 1, stream: STREAM, idle: IDLE_DEADLINE, relist: RELIST }
+        Self { haste: 1, stream: STREAM, idle: IDLE_DEADLINE, relist: RELIST, unused: UNUSED }
     }
 }
 

@@ -39,12 +39,19 @@ const LONG_LIFE: Duration = Duration::from_secs(60);
 /// Longest line of a stream, in bytes: an object of 1.5 MiB and its frame.
 const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
 
-/// Opens the watches that are not open and waits until the first lists of all these kinds are in.
-pub(super) async fn open(inner: &Arc<Inner>, kinds: &BTreeSet<Kind>) -> Result<(), Refusal> {
-    for kind in kinds {
-        if inner.cache().open(kind) {
-            tokio::spawn(keep_open(Arc::downgrade(inner), (kind.clone(), Scope::Ours), inner.stop.clone()));
-        }
+/// Opens the watches that an app needs and that are not open, and waits until the first lists of all these kinds are in. Those that it needed
+/// before and no app needs any more are closed after a while.
+pub(super) async fn open(inner: &Arc<Inner>, app: &str, kinds: &BTreeSet<Kind>) -> Result<(), Refusal> {
+    let (new, has_unused) = {
+        let mut cache = inner.cache();
+        let new: Vec<Kind> = kinds.iter().filter(|kind| cache.open(kind)).cloned().collect();
+        (new, cache.need(app, kinds))
+    };
+    for kind in new {
+        tokio::spawn(keep_open(Arc::downgrade(inner), (kind, Scope::Ours), inner.stop.clone()));
+    }
+    if has_unused {
+        inner.unused.notify_waiters();
     }
     let settled = || kinds.iter().all(|kind| inner.cache().settled(&kind.group, &kind.kind));
     wait_until(inner, settled).await.map_err(|_| {
@@ -108,6 +115,7 @@ async fn keep_open(cluster: Weak<Inner>, (kind, scope): (Kind, Scope), stop: tok
         list_first: false,
         listed_at: Instant::now(),
     };
+    let ours = state.is_ours().then(|| state.kind.clone());
     let mut step = Step { next: FIRST_STEP, percent: patience::percent_of(&state.kind.kind) };
     loop {
         let Some(inner) = cluster.upgrade() else { return };
@@ -115,6 +123,12 @@ async fn keep_open(cluster: Weak<Inner>, (kind, scope): (Kind, Scope), stop: tok
         tokio::select! {
             () = stop.cancelled() => return,
             () = inner.judged_anew.notified() => continue,
+            () = unused(&inner, ours.as_ref()) => {
+                if inner.cache().close(&state.kind.group, &state.kind.kind, inner.patience.unused) {
+                    return;
+                }
+                continue;
+            }
             () = state.run(&inner) => {}
         }
         let pause = step.pause(opened.elapsed(), inner.patience.stream);
@@ -122,6 +136,23 @@ async fn keep_open(cluster: Weak<Inner>, (kind, scope): (Kind, Scope), stop: tok
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// Waits until no app has needed a kind for a while.
+async fn unused(inner: &Inner, kind: Option<&Kind>) {
+    let Some(kind) = kind else { return std::future::pending().await };
+    loop {
+        let notified = inner.unused.notified();
+        tokio::pin!(notified);
+        // Registered before the look, so that what comes in between is not missed.
+        notified.as_mut().enable();
+        let spent = inner.cache().unused_since(&kind.group, &kind.kind).map(|since| since.elapsed());
+        match spent {
+            Some(spent) if spent >= inner.patience.unused => return,
+            Some(spent) => tokio::time::sleep(inner.patience.unused - spent).await,
+            None => notified.await,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use futures::{StreamExt, stream};
 
-use crate::weather::{FRAMES, Plain, ROWS, check, check_fight, check_frames};
+use crate::weather::{FRAMES, Plain, ROWS, check, check_fight, check_frames, check_unused};
 use crate::world::World;
 
 /// Worlds side by side: more would only wait for the machine.
@@ -22,6 +22,11 @@ async fn a_revision_ends_the_same_in_any_weather() {
 async fn what_a_watch_does_not_tell_is_found_all_the_same() {
     let rows = FRAMES.map(async |frames| check_frames(frames, plain().await).await);
     stream::iter(rows).buffer_unordered(WIDTH).collect::<()>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kind_that_no_app_needs_is_watched_no_longer() {
+    check_unused(plain().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
