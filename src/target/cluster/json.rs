@@ -1,4 +1,4 @@
-//! Pure. Reads JSON of a server however deep it is nested.
+//! Reads the JSON that a server answers however deep it is nested.
 //!
 //! An object may be nested deeper than any parser that recurses follows, and one such object must not hide the others of its kind. What lies
 //! deeper than anything that Rewild looks at is read as null. Not here: what the values mean.
