@@ -91,7 +91,8 @@ fn named(verb: &str, rights: &[String]) -> Option<String> {
 
 fn immutable(old: &Object, new: &Object, details: &mut Vec<String>) {
     for path in schema::immutable_paths(new.group(), new.kind()) {
-        if new.at(path).is_some_and(|value| old.at(path) != Some(value)) {
+        let part = |object: &Object| schema::fixed_part(new, path, object.at(path)?);
+        if part(new).is_some_and(|value| part(old) != Some(value)) {
             details.push(format!("changes {}, for which the object must be made anew", path.join(".")));
         }
     }
@@ -294,12 +295,26 @@ mod tests {
 
     #[test]
     fn new_privileges_are_named() {
+        let (kind, pod) =
+            ("apiVersion: apps/v1\nkind: DaemonSet", |spec: &str| format!("template: {{spec: {{{spec}}}}}"));
+        let before = pod("containers: [{name: c}]");
+        let after = pod("hostNetwork: true, containers: [{name: c, securityContext: {privileged: true}}]");
+        check_spec(kind, &before, &after, &["DaemonSet.apps/a gets hostNetwork, privileged, which is new"]);
+        check_spec(kind, &after, &after, &[]);
+        let path = pod("volumes: [{name: v, hostPath: {path: /x}}], containers: [{name: c}]");
+        check_spec(kind, &before, &path, &["DaemonSet.apps/a gets the path /x of the machine, which is new"]);
+    }
+
+    #[test]
+    fn of_a_pod_alone_the_images_can_be_changed_in_place() {
         let kind = "apiVersion: v1\nkind: Pod";
-        let before = "containers: [{name: c}]";
-        let after = "hostNetwork: true, containers: [{name: c, securityContext: {privileged: true}}]";
-        check_spec(kind, before, after, &["Pod/a gets hostNetwork, privileged, which is new"]);
-        check_spec(kind, after, after, &[]);
-        let path = "volumes: [{name: v, hostPath: {path: /x}}], containers: [{name: c}]";
-        check_spec(kind, before, path, &["Pod/a gets the path /x of the machine, which is new"]);
+        let before = "containers: [{name: c, image: 'x.io/y:1'}]";
+        let after = "containers: [{name: c, image: 'x.io/y:2', securityContext: {privileged: true}}]";
+        let expected = [
+            "Pod/a changes spec.containers, for which the object must be made anew",
+            "Pod/a gets privileged, which is new",
+        ];
+        check_spec(kind, before, after, &expected);
+        check_spec(kind, before, &before.replace(":1", ":2"), &[]);
     }
 }

@@ -6,10 +6,11 @@
 
 use serde_json::{Value, json};
 
+use crate::model::Object;
 use crate::sandbox::failure::Cause;
 use crate::sandbox::names::{check_labels, check_name};
 use crate::sandbox::write::{map_of, metadata_text};
-use crate::schema::{Kind, immutable_paths, quantity};
+use crate::schema::{Kind, fixed_part, immutable_paths, quantity};
 
 const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
 const STATEFUL_SET_CHANGE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
@@ -270,9 +271,11 @@ fn check_immutable(live: &Value, object: &Value, kind: &Kind, causes: &mut Vec<C
         check_pod_change(live, object, causes);
         return;
     }
+    let Some(next) = Object::from_value(object.clone()) else { return };
     for path in immutable_paths(kind.group, kind.kind) {
         let (before, after) = (at(live, path), at(object, path));
-        if before == after {
+        let fixed = |value: &Option<Value>| value.as_ref().and_then(|value| fixed_part(&next, path, value));
+        if fixed(&before) == fixed(&after) {
             continue;
         }
         let value = after.unwrap_or(Value::Null);
