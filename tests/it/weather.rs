@@ -272,8 +272,7 @@ pub(crate) async fn check_frames<C: Ground>(frames: Frames, mut plain: Plain<'_,
 
 /// Checks that the watch of a kind that no app needs is closed, and opened again with the next object of the kind.
 pub(crate) async fn check_unused<C: Ground>(mut plain: Plain<'_, C>) {
-    let url = plain.world.cluster.url();
-    plain.world.restart_hurried(&url, RESTLESS).await;
+    plain.world.restart_with(RESTLESS).await;
     let (world, name) = (&plain.world, plain.name);
     let path = format!("/api/v1/namespaces/{name}/serviceaccounts/helper");
     let push = async |account: bool| {

@@ -140,7 +140,12 @@ impl<C: Ground> World<C> {
         self.restart_by(Access::Text(kubeconfig_of(address))).await;
     }
 
-    /// The same, with a daemon that waits less long.
+    /// Stops the daemon and starts another that waits less long.
+    pub(crate) async fn restart_with(&mut self, patience: Patience) {
+        self.restart_by(Access::Hurried(self.cluster.kubeconfig(), patience)).await;
+    }
+
+    /// The same, with a daemon that reaches the cluster by another address.
     pub(crate) async fn restart_hurried(&mut self, address: &str, patience: Patience) {
         self.restart_by(Access::Hurried(kubeconfig_of(address), patience)).await;
     }
