@@ -240,10 +240,16 @@ async fn call(action: &Action, hands: Hands<'_>) -> Result<Outcome, Refusal> {
             target.release(&request).await.map(|()| outcome(action, Effect::Configured, "released".to_owned()))
         }
         Verb::Free { finalizers } => {
-            let namespace = action.object.name.clone();
-            let uid = action.uid.clone().unwrap_or_default();
-            let request = FreeRequest { namespace, uid, finalizers: finalizers.clone() };
-            target.free(&request).await.map(|()| outcome(action, Effect::Deleted, "freed".to_owned()))
+            if action.object.kind != "Namespace" {
+                keep(action, hands).await?;
+            }
+            let request = FreeRequest {
+                id: action.object.clone(),
+                api_version: action.api_version.clone(),
+                uid: action.uid.clone().unwrap_or_default(),
+                finalizers: finalizers.clone(),
+            };
+            target.free(&request).await.map(|()| outcome(action, Effect::Deleted, "let go".to_owned()))
         }
         Verb::Hold { volume } => {
             hands.sink.keep(action, Kept::Volume(volume)).await.map_err(|why| unkept(action, &why))?;

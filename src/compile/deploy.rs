@@ -14,8 +14,11 @@ use super::{record, record_of, record_path};
 use crate::base::RepoPath;
 use crate::model::{AppName, File, GenerationRecord};
 
-/// Marks an app as deployed, if it is not.
+/// Marks an app as deployed, if it is not. Of an app that is no longer in the tree a person may approve what is left to do.
 pub(super) fn deploy(app: &AppName, sources: &Sources, approve: Option<&str>) -> Result<Proposal, Refusal> {
+    if approve.is_some() && !is_there(app, sources) {
+        return Ok(Proposal::nothing(app));
+    }
     check(app, sources, "deploy")?;
     let record = record_of(&sources.files, app)
         .map_err(|findings| Refusal::found(format!("deploy {app}"), format!("wild app show {app}"), findings))?;

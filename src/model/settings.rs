@@ -3,7 +3,7 @@
 //! Pure. Unknown keys are kept in the file and ignored here; a newer `apiVersion` is refused by the reader.
 //! Not here: reading the text (`compile::settings_of`), the daemon's own settings (`settings::daemon`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -221,7 +221,7 @@ pub struct DeletionBudget {
 }
 
 /// Namespaces whose deletion does not end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(default)]
 pub struct RecoverySettings {
     /// Whether they are freed at all.
@@ -229,15 +229,19 @@ pub struct RecoverySettings {
     /// Time that the cluster has to do it by itself, such as `30s`.
     #[serde(deserialize_with = "duration::deserialize")]
     pub after: Duration,
+    /// Finalizers that are taken off what is in them without asking, whoever placed them.
+    pub finalizers: BTreeSet<String>,
 }
 
-/// Whether a namespace that is being deleted and is proven empty is freed.
+/// Whether a namespace that is being deleted for too long, and what is left in it, is let go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RecoveryMode {
-    /// It is.
+    /// It is where nobody has to agree; what a program holds waits for a person.
     #[default]
     Auto,
+    /// A person has to agree to each step.
+    Ask,
     /// It is only said what holds it.
     Never,
 }
@@ -468,7 +472,7 @@ impl Default for InstanceBudget {
 impl Default for RecoverySettings {
     fn default() -> Self {
         // Seed S3: half a minute of normal clean-up comes first.
-        Self { mode: RecoveryMode::Auto, after: Duration::from_secs(30) }
+        Self { mode: RecoveryMode::Auto, after: Duration::from_secs(30), finalizers: BTreeSet::new() }
     }
 }
 

@@ -9,11 +9,13 @@ use serde_json::Value;
 use super::volumes;
 use crate::base::Timestamp;
 use crate::health::{self, Health, HealthState};
-use crate::model::{DriftPolicy, HealthRule, Leaving, Object, ObjectId, OwnEntry, Prune, Record, RecordState};
+use crate::model::{
+    DriftPolicy, Finalizer, HealthRule, Leaving, Object, ObjectId, OwnEntry, Prune, Record, RecordState,
+};
 use crate::plan::marks::{CONFIG_BASELINE, Identity};
 use crate::plan::{
-    Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Snapshot, TargetState, depends, drift, hold,
-    namespace, owner, restart,
+    Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Remnant, Snapshot, TargetState, depends, drift,
+    hold, namespace, owner, recovery, restart,
 };
 use crate::target::{LiveObject, Reachability, Refusal, RefusalKind, Target, WatchState};
 
@@ -293,18 +295,27 @@ async fn ending(snapshot: &Snapshot, target: &dyn Target, object: &Object) -> Re
         why: health::assess(object, &snapshot.policy.health).reason,
         since,
         uid: text(object, "uid"),
-        finalizers: namespace::finalizers(object),
-        by_hand: namespace::by_hand(object, &snapshot.policy.editors),
+        finalizers: Finalizer::all(object),
         rest: None,
     };
-    if namespace::due(since, snapshot.policy.recovery) > snapshot.now {
+    if recovery::due(since, &snapshot.policy.recovery) > snapshot.now {
         return Ok(ending);
     }
     match seen(target.contents(&snapshot.namespace).await)? {
-        Seen::Answer(objects) => ending.rest = Some(objects.iter().map(|object| object.id().short()).collect()),
+        Seen::Answer(objects) => ending.rest = Some(objects.iter().map(remnant).collect()),
         Seen::Refused(why) => ending.why = format!("{}; what it holds could not be seen: {why}", ending.why),
     }
     Ok(ending)
+}
+
+fn remnant(object: &Object) -> Remnant {
+    Remnant {
+        id: object.id(),
+        api_version: object.api_version().to_owned(),
+        uid: text(object, "uid"),
+        is_leaving: object.at(&["metadata", "deletionTimestamp"]).is_some(),
+        finalizers: Finalizer::all(object),
+    }
 }
 
 fn freshness(state: WatchState) -> Freshness {

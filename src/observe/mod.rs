@@ -256,7 +256,7 @@ pub fn policy_of(settings: &Settings, app: &AppName) -> Policy {
         deletion: settings.deletion.app.clone(),
         data_grace: settings.deletion.data_grace,
         deletion_of_all: settings.deletion.instance.clone(),
-        recovery: settings.recovery,
+        recovery: settings.recovery.clone(),
         grants: settings.grants_of(app.as_str()),
         shared: settings.tls.shared.clone(),
     }

@@ -148,7 +148,8 @@ pub enum Verb {
     },
     /// Take our marks off and leave the object.
     Release,
-    /// Let a namespace go whose deletion does not end, if it is still empty then.
+    /// Let something go whose deletion does not end: a namespace if it is still empty then, or what such a namespace holds, which is told to
+    /// go if nobody did.
     Free {
         /// Its own finalizers that go.
         finalizers: Vec<String>,

@@ -12,8 +12,8 @@ use super::snapshot::{Desired, Presence, Snapshot};
 use super::wanted::{self, Wanted};
 use super::write::{Brings, Decision, Write};
 use super::{
-    budget, copies, depends, grant, hold, hook, kind, namespace, order, overdue, prune, reach, remove, requirement,
-    secret, source, stuck, suspend, volume, waves, wellness, write, yields,
+    budget, copies, depends, grant, hold, hook, kind, namespace, order, overdue, prune, reach, recovery, remove,
+    requirement, secret, source, stuck, suspend, volume, waves, wellness, write, yields,
 };
 use crate::health::{Health, HealthState};
 use crate::model::{DataFate, Object, ObjectId};
@@ -43,9 +43,9 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
 
 /// Plans an app that is in the revision.
 fn keep(snapshot: &Snapshot, plan: &mut Plan) {
-    if let Some(stop) = source::unusable(snapshot).or_else(|| namespace::terminating(snapshot)) {
+    recovery::recover(snapshot, plan);
+    if let Some(stop) = source::unusable(snapshot).or_else(|| recovery::terminating(snapshot, plan)) {
         plan.health = wellness::of_inventory(snapshot);
-        namespace::recover(snapshot, plan);
         return block(plan, stop);
     }
     let (mut wanted, rescues) = wanted(snapshot);
@@ -120,7 +120,10 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
     plan.wake_on.extend(farewells.iter().map(|action| WakeOn::Gone(action.object.clone())));
     plan.actions.extend(farewells);
     if plan.leaving.contains(&namespace::id(&snapshot.namespace)) {
-        namespace::recover(snapshot, plan);
+        recovery::recover(snapshot, plan);
+        if let Some(stop) = recovery::told(snapshot, plan) {
+            block(plan, stop);
+        }
     }
 }
 

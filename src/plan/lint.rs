@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::action::{Action, Blocked, Plan, Verb};
 use super::snapshot::{Desired, NamespaceState, Presence, Snapshot, TargetState};
-use super::{budget, hash, hook, kind, marks, namespace, stuck, volume};
+use super::{budget, hash, hook, kind, marks, namespace, recovery, stuck, volume};
 use crate::model::{HeldVolume, Object, ObjectId, Prune};
 
 /// Returns what a plan does that it must not; nothing for a sound plan.
@@ -17,7 +17,7 @@ pub fn lint(snapshot: &Snapshot, plan: &Plan) -> Vec<String> {
             Verb::Apply { payload, force: _ } => apply(snapshot, action, payload),
             Verb::Delete { propagation: _ } => delete(snapshot, plan, action),
             Verb::Release => farewell(snapshot, action),
-            Verb::Free { finalizers } => free(snapshot, action, finalizers),
+            Verb::Free { finalizers } => free(snapshot, plan, action, finalizers),
             Verb::Hold { volume: _ } => {
                 let is_approved = !plan.digest.is_empty() && snapshot.ask.approve.as_deref() == Some(&plan.digest);
                 let is_meant = match snapshot.presence {
@@ -66,14 +66,33 @@ fn apply(snapshot: &Snapshot, action: &Action, payload: &Object) -> Vec<&'static
     found
 }
 
-fn free(snapshot: &Snapshot, action: &Action, finalizers: &[String]) -> Vec<&'static str> {
+fn free(snapshot: &Snapshot, plan: &Plan, action: &Action, finalizers: &[String]) -> Vec<&'static str> {
     let mut found = Vec::new();
     let mut rule = |holds: bool, text: &'static str| found.extend((!holds).then_some(text));
-    rule(action.object == namespace::id(&snapshot.namespace), "it is not the app's namespace");
-    let NamespaceState::Terminating(ending) = &snapshot.namespace_state else { return vec!["it is not being deleted"] };
-    rule(ending.rest.as_ref().is_some_and(Vec::is_empty), "it was not seen empty");
-    rule(action.uid.as_deref() == Some(ending.uid.as_str()), "it is another incarnation");
-    rule(finalizers.iter().all(|name| ending.by_hand.contains(name)), "a controller put a finalizer there");
+    let NamespaceState::Terminating(ending) = &snapshot.namespace_state else {
+        return vec!["its namespace is not being deleted"];
+    };
+    let approved = !plan.digest.is_empty() && snapshot.ask.approve.as_deref() == Some(plan.digest.as_str());
+    rule(snapshot.target == TargetState::Reachable, "the target does not answer");
+    let Some(rest) = &ending.rest else { return vec!["nobody saw what its namespace holds"] };
+    let (uid, held) = match rest.iter().find(|remnant| remnant.id == action.object) {
+        Some(remnant) => {
+            let is_claim = volume::is_claim(&remnant.id) && !snapshot.policy.data_grace.is_zero();
+            let is_known = snapshot.held.iter().any(|held| volume::claim_of(&held.volume) == remnant.id);
+            rule(remnant.is_leaving || recovery::is_condemned(snapshot), "nobody deleted it");
+            rule(remnant.is_leaving || !is_claim || is_known || approved, "its volume is not held");
+            (&remnant.uid, &remnant.finalizers)
+        }
+        None => {
+            rule(action.object == namespace::id(&snapshot.namespace), "it is not the app's namespace");
+            rule(rest.is_empty(), "it was not seen empty");
+            (&ending.uid, &ending.finalizers)
+        }
+    };
+    rule(action.uid.as_ref() == Some(uid), "it is another incarnation");
+    let is_loose =
+        |name: &String| held.iter().any(|it| it.name == *name && (approved || recovery::is_loose(snapshot, it)));
+    rule(finalizers.iter().all(is_loose), "a controller put a finalizer there");
     found
 }
 

@@ -37,6 +37,7 @@ mod overdue;
 pub mod owner;
 pub mod prune;
 mod reach;
+pub mod recovery;
 mod recreate;
 mod references;
 mod refusal;
@@ -76,7 +77,7 @@ pub use overdue::Underway;
 pub use recreate::{Recreate, changed};
 pub use snapshot::{
     Ask, Claim, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy,
-    Presence, RequirementState, Snapshot, TargetState,
+    Presence, Remnant, RequirementState, Snapshot, TargetState,
 };
 pub use volume::{ClaimState, ClaimedVolume, Held, VolumeState};
 pub use wellness::of_live;

@@ -74,23 +74,28 @@ pub(super) fn farewells(first: usize, mut victims: Vec<(Victim, Verb, String)>) 
     victims
         .into_iter()
         .enumerate()
-        .map(|(position, (victim, verb, reason))| Action {
-            id: first.saturating_add(position),
-            verb,
-            stage: stage(&victim.id),
-            object: victim.id,
-            api_version: victim.api_version,
-            wave: LAST_WAVE,
-            after: after.clone(),
-            reason,
-            uid: Some(victim.uid),
-            hash: String::new(),
-            source: String::new(),
-            yields: Yields::default(),
-            recreate: Recreate::Never("it goes"),
-            extras: Extras::Leave,
-        })
+        .map(|(position, victim)| farewell(first.saturating_add(position), after.clone(), victim))
         .collect()
+}
+
+/// Returns the action by which an object goes.
+pub(super) fn farewell(id: usize, after: Vec<usize>, (victim, verb, reason): (Victim, Verb, String)) -> Action {
+    Action {
+        id,
+        verb,
+        stage: stage(&victim.id),
+        object: victim.id,
+        api_version: victim.api_version,
+        wave: LAST_WAVE,
+        after,
+        reason,
+        uid: Some(victim.uid),
+        hash: String::new(),
+        source: String::new(),
+        yields: Yields::default(),
+        recreate: Recreate::Never("it goes"),
+        extras: Extras::Leave,
+    }
 }
 
 /// Returns the verb of an ordinary deletion.

@@ -15,8 +15,8 @@ use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
     AdoptPolicy, AppName, CommitId, ConflictPolicy, DeletionBudget, Diagnostic, DriftPolicy, Editors, ExtraPolicy,
-    Grants, HandoverRule, HealthRule, IgnoreRule, InstanceBudget, InstanceId, Inventory, Leaving, Object, ObjectId,
-    PackageName, Prune, Record, RecoverySettings, SharedSecret, Suspension,
+    Finalizer, Grants, HandoverRule, HealthRule, IgnoreRule, InstanceBudget, InstanceId, Inventory, Leaving, Object,
+    ObjectId, PackageName, Prune, Record, RecoverySettings, SharedSecret, Suspension,
 };
 
 /// The planner's input for one app on one target.
@@ -278,11 +278,24 @@ pub struct Ending {
     /// Incarnation.
     pub uid: String,
     /// Its own finalizers, beside the one that the cluster removes when it is empty.
-    pub finalizers: Vec<String>,
-    /// Those of them that a person put there by hand.
-    pub by_hand: Vec<String>,
+    pub finalizers: Vec<Finalizer>,
     /// What is still in it; nothing if it is too early to look, or if anything could not be seen.
-    pub rest: Option<Vec<String>>,
+    pub rest: Option<Vec<Remnant>>,
+}
+
+/// An object in a namespace that is being deleted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Remnant {
+    /// The object.
+    pub id: ObjectId,
+    /// `apiVersion` to speak.
+    pub api_version: String,
+    /// Incarnation.
+    pub uid: String,
+    /// Whether its own deletion has begun.
+    pub is_leaving: bool,
+    /// What has to go before it does.
+    pub finalizers: Vec<Finalizer>,
 }
 
 /// An app that this one requires.

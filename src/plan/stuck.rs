@@ -8,7 +8,7 @@ use super::action::{Blocked, Plan};
 use super::namespace;
 use super::snapshot::{NamespaceState, Snapshot};
 use crate::base::Timestamp;
-use crate::model::{Finalizer, Leaving, ObjectId};
+use crate::model::{Leaving, ObjectId};
 
 /// Time that whoever serves a finalizer has before a person is told.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ pub(super) fn report(snapshot: &Snapshot, plan: &mut Plan) {
 fn blocked(id: &ObjectId, leaving: &Leaving) -> Blocked {
     let Leaving { since, finalizers } = leaving;
     let home = if id.namespace.is_empty() { String::new() } else { format!(" -n {}", id.namespace) };
-    let named: Vec<String> = finalizers.iter().map(written).collect();
+    let named: Vec<String> = finalizers.iter().map(ToString::to_string).collect();
     Blocked {
         object: Some(id.clone()),
         reason: REASON.into(),
@@ -48,16 +48,10 @@ fn blocked(id: &ObjectId, leaving: &Leaving) -> Blocked {
     }
 }
 
-/// Returns a finalizer with who placed it, as people read it.
-fn written(finalizer: &Finalizer) -> String {
-    let Finalizer { name, placer } = finalizer;
-    let who = if placer.is_empty() { "nobody that the cluster knows".to_owned() } else { placer.clone() };
-    format!("finalizer {name}, placed by {who}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Finalizer;
     use crate::plan::plan;
     use crate::plan::tests::check;
     use crate::plan::tests::world::{World, config};
@@ -67,8 +61,11 @@ mod tests {
         let since = Timestamp(world.snapshot.now.0 - i64::try_from(since).unwrap() * 1_000_000).to_string();
         world.live("ConfigMap/old", |live| {
             live.terminating = true;
-            let finalizer = |name: &str, placer: &str| Finalizer { name: name.into(), placer: placer.into() };
-            let finalizers = vec![finalizer("a.b/c", "operator"), finalizer("d", "")];
+            let finalizer = |name: &str, placers: &[&str]| Finalizer {
+                name: name.into(),
+                placers: placers.iter().map(|&placer| placer.into()).collect(),
+            };
+            let finalizers = vec![finalizer("a.b/c", &["operator"]), finalizer("d", &[])];
             live.leaving = Some(Leaving { since, finalizers });
         })
     }

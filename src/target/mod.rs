@@ -126,11 +126,13 @@ pub struct PatchRequest {
     pub steps: Value,
 }
 
-/// The freeing of a namespace whose deletion does not end.
+/// The end of a deletion that does not end by itself: of a namespace, or of an object in one.
 #[derive(Clone, Debug)]
 pub struct FreeRequest {
-    /// The namespace.
-    pub namespace: String,
+    /// The object.
+    pub id: ObjectId,
+    /// `apiVersion` to speak.
+    pub api_version: String,
     /// Incarnation that is meant; another one is left alone.
     pub uid: String,
     /// Its own finalizers that go.
@@ -340,7 +342,8 @@ pub trait Target: Send + Sync {
     fn delete<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, Deletion>;
     /// Takes our marks and our ownership off an object that stays.
     fn release<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, ()>;
-    /// Lets a namespace go that is being deleted, after seeing once more that nothing of any kind is left in it.
+    /// Lets a namespace go that is being deleted, after seeing once more that nothing of any kind is left in it; or an object in such a namespace,
+    /// which is deleted if nobody did, and otherwise loses its finalizers.
     fn free<'a>(&'a self, request: &'a FreeRequest) -> Answer<'a, ()>;
     /// Changes a volume.
     fn change_volume<'a>(&'a self, request: &'a VolumeRequest) -> Answer<'a, ()>;

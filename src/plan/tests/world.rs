@@ -11,13 +11,12 @@ use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
     AdoptPolicy, AppName, CommitId, ConflictPolicy, DeletionBudget, DriftPolicy, Editors, ExtraPolicy, Grants,
-    InstanceBudget, InstanceId, Inventory, Object, ObjectId, OwnEntry, Prune, Record, RecordState, RecoveryMode,
-    RecoverySettings,
+    InstanceBudget, InstanceId, Inventory, Object, ObjectId, OwnEntry, Prune, Record, RecordState, RecoverySettings,
 };
 use crate::plan::wanted::Wanted;
 use crate::plan::{
     Ask, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence,
-    RequirementState, Snapshot, TargetState, apply_set, hash, namespace, volume,
+    Remnant, RequirementState, Snapshot, TargetState, apply_set, hash, namespace, volume,
 };
 
 /// Key of every hash in tests.
@@ -90,13 +89,12 @@ pub(in crate::plan) fn definition(kind: &str) -> Object {
 }
 
 /// Returns the app's namespace as it is being deleted for a while, with what was found in it.
-pub(in crate::plan) fn ending(rest: Option<Vec<String>>) -> Ending {
+pub(in crate::plan) fn ending(rest: Option<Vec<Remnant>>) -> Ending {
     Ending {
         why: "content remains".into(),
         since: Timestamp::parse("2026-11-21T11:00:00Z").unwrap(),
         uid: "uid-blog".into(),
         finalizers: Vec::new(),
-        by_hand: Vec::new(),
         rest,
     }
 }
@@ -203,7 +201,7 @@ impl World {
                     health_timeout: Duration::from_secs(600),
                     data_grace: Duration::from_secs(7 * 24 * 3600),
                     deletion_of_all: InstanceBudget::default(),
-                    recovery: RecoverySettings { mode: RecoveryMode::Auto, after: Duration::from_secs(30) },
+                    recovery: RecoverySettings::default(),
                     grants: Grants::default(),
                     shared: Vec::new(),
                 },

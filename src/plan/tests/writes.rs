@@ -4,12 +4,9 @@ use serde_json::json;
 
 use super::world::{World, claim, config, custom, definition, deployment, ending, id, job, object, secret};
 use super::{check, check_health};
-use crate::base::Timestamp;
 use crate::health::{Health, HealthState};
-use crate::model::{Diagnostic, RecordState, RecoveryMode};
-use crate::plan::{
-    Desired, Ending, Force, Freshness, NamespaceState, Owner, Presence, TargetState, Verb, WakeOn, marks, plan,
-};
+use crate::model::{Diagnostic, RecordState};
+use crate::plan::{Desired, Force, Freshness, NamespaceState, Owner, Presence, TargetState, Verb, WakeOn, marks, plan};
 
 fn web() -> World {
     World::deployed(&[config("files", "1"), claim("data"), deployment("web", "web:1")])
@@ -224,29 +221,6 @@ fn a_namespace_that_is_going_stops_everything() {
     });
     check(&world, &["! NamespaceTerminating: namespace blog is being deleted: content remains"]);
     assert_eq!(plan(&world.snapshot).wake_on, [WakeOn::NamespaceGone("blog".into())]);
-}
-
-#[test]
-fn a_namespace_whose_deletion_does_not_end_is_freed_only_when_it_is_proven_empty() {
-    const FREED: &str = "- Namespace blog it is empty, and its deletion does not end";
-    let held = |why: &str| format!("! NamespaceTerminating: namespace blog is being deleted: {why}");
-    let plain = |ending: Ending| {
-        let world = web();
-        world.with(|snapshot| snapshot.namespace_state = NamespaceState::Terminating(ending))
-    };
-    check(&plain(ending(Some(Vec::new()))), &[FREED, &held("content remains")]);
-    check(&plain(ending(Some(vec!["Pod/a".into()]))), &[&held("it still holds Pod/a; content remains")]);
-    let foreign = Ending { finalizers: vec!["a.b/c".into()], ..ending(Some(Vec::new())) };
-    check(&plain(foreign.clone()), &[&held("finalizer a.b/c, whose controller has to remove it; content remains")]);
-    let by_hand = Ending { by_hand: vec!["a.b/c".into()], ..foreign };
-    check(&plain(by_hand), &[FREED, &held("content remains")]);
-    let never = plain(ending(Some(Vec::new()))).with(|snapshot| snapshot.policy.recovery.mode = RecoveryMode::Never);
-    check(&never, &[&held("content remains")]);
-    // Somebody looks again when the cluster had its time, and from then on each minute.
-    let early = Ending { since: Timestamp::parse("2026-11-21T11:59:50Z").unwrap(), ..ending(None) };
-    let wake_at = |world: &World| plan(&world.snapshot).wake_at.map(|at| at.to_string());
-    assert_eq!(wake_at(&plain(early)).as_deref(), Some("2026-11-21T12:00:20Z"));
-    assert_eq!(wake_at(&plain(ending(None))).as_deref(), Some("2026-11-21T12:01:00Z"));
 }
 
 #[test]

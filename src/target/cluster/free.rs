@@ -1,6 +1,6 @@
-//! Lets a namespace go whose deletion does not end, because nobody is left who would remove its finalizers.
+//! Lets a namespace go whose deletion does not end, because nobody is left who would remove its finalizers, and what it holds.
 //!
-//! Not here: whether that is due (`plan::namespace`), what lives in a namespace (`contents`).
+//! Not here: whether that is due (`plan::recovery`), what lives in a namespace (`contents`).
 
 use http::Method;
 use serde_json::{Value, json};
@@ -8,28 +8,62 @@ use serde_json::{Value, json};
 use super::Inner;
 use super::call::{Call, Form, WRITE_DEADLINE};
 use crate::model::{Object, ObjectId};
-use crate::target::{FreeRequest, Kind, Quoting, Refusal, RefusalKind};
+use crate::target::{DeleteRequest, Dependents, FreeRequest, Kind, Quoting, Refusal, RefusalKind};
 
 /// The finalizer that the cluster removes from a namespace when it is empty.
 const CLUSTERS_OWN: &str = "kubernetes";
 
 impl Inner {
+    pub(super) async fn free(&self, request: &FreeRequest) -> Result<(), Refusal> {
+        if request.id.group.is_empty() && request.id.kind == "Namespace" {
+            self.free_namespace(request).await
+        } else {
+            self.loosen(request).await
+        }
+    }
+
+    /// Asks for the deletion of an object, or takes finalizers off one that is being deleted; the version that was read is the precondition.
+    async fn loosen(&self, request: &FreeRequest) -> Result<(), Refusal> {
+        let FreeRequest { id, api_version, uid, finalizers } = request;
+        let Some(live) = self.read(id, api_version, Form::Metadata).await? else { return Ok(()) };
+        let text = |key: &str| live.at(&["metadata", key]).and_then(Value::as_str).unwrap_or("");
+        if text("uid") != uid {
+            return Ok(());
+        }
+        if text("deletionTimestamp").is_empty() {
+            let request = DeleteRequest {
+                id: id.clone(),
+                api_version: api_version.clone(),
+                uid: uid.clone(),
+                labels: Vec::new(),
+                dependents: Dependents::Collected,
+            };
+            return self.delete(&request).await.map(|_| ());
+        }
+        let Some(kept) = without(live.at(&["metadata", "finalizers"]), finalizers) else { return Ok(()) };
+        let body = json!({"metadata": {"uid": uid, "resourceVersion": text("resourceVersion"), "finalizers": kept}});
+        let path = self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await?;
+        let path = format!("{path}?fieldManager=wild");
+        self.change(id, Method::PATCH, path, (&body, "application/merge-patch+json")).await?;
+        Ok(())
+    }
+
     /// Reads the namespace, lists everything in it, and only if that is nothing takes the finalizers off; the version that was read is the
     /// precondition of each write.
-    pub(super) async fn free(&self, request: &FreeRequest) -> Result<(), Refusal> {
-        let FreeRequest { namespace, uid, finalizers } = request;
-        let id = ObjectId::new("", "Namespace", "", namespace);
-        let Some(live) = self.read(&id, "v1", Form::Full).await? else { return Ok(()) };
+    async fn free_namespace(&self, request: &FreeRequest) -> Result<(), Refusal> {
+        let FreeRequest { id, api_version: _, uid, finalizers } = request;
+        let namespace = id.name.as_str();
+        let Some(live) = self.read(id, "v1", Form::Full).await? else { return Ok(()) };
         let text = |key: &str| live.at(&["metadata", key]).and_then(Value::as_str).unwrap_or("");
         if text("uid") != uid || text("deletionTimestamp").is_empty() {
             return Ok(());
         }
         let rest = self.contents(namespace).await?;
         if let Some(first) = rest.first() {
-            let message = format!("free namespace {namespace}: it holds {} again", first.id().short());
+            let message = format!("let {id} go: it holds {} again", first.id().short());
             return Err(Refusal::new(RefusalKind::Changed, message));
         }
-        let path = self.object_path(&Kind::of(&id, "v1"), "", namespace).await?;
+        let path = self.object_path(&Kind::of(id, "v1"), "", namespace).await?;
         let live = match without(live.at(&["metadata", "finalizers"]), finalizers) {
             None => live.to_value(),
             Some(kept) => {
@@ -37,26 +71,26 @@ impl Inner {
                     "uid": uid, "resourceVersion": text("resourceVersion"), "finalizers": kept,
                 }});
                 let path = format!("{path}?fieldManager=wild");
-                self.change(namespace, Method::PATCH, path, (&body, "application/merge-patch+json")).await?
+                self.change(id, Method::PATCH, path, (&body, "application/merge-patch+json")).await?
             }
         };
         let Some(kept) = without(live.pointer("/spec/finalizers"), &[CLUSTERS_OWN.to_owned()]) else { return Ok(()) };
         let Some(mut object) = Object::from_value(live) else { return Ok(()) };
         object.0.insert("spec".to_owned(), json!({"finalizers": kept}));
         let body = object.to_value();
-        self.change(namespace, Method::PUT, format!("{path}/finalize"), (&body, "application/json")).await?;
+        self.change(id, Method::PUT, format!("{path}/finalize"), (&body, "application/json")).await?;
         Ok(())
     }
 
     async fn change(
         &self,
-        namespace: &str,
+        id: &ObjectId,
         method: Method,
         path: String,
         body: (&Value, &'static str),
     ) -> Result<Value, Refusal> {
         let call = Call {
-            attempt: format!("free namespace {namespace}"),
+            attempt: format!("let {id} go"),
             method,
             path,
             body: Some(body),

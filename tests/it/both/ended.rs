@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
+use rewild::model::{DataFate, Request};
+
 use super::{Plain, config, has_version};
-use crate::world::{Ground, World};
+use crate::world::{Ground, World, app};
 
 /// A finalizer that nobody serves.
 const HELD: &str = "example.org/held";
@@ -62,23 +64,52 @@ pub(super) async fn a_namespace_that_a_person_holds_is_freed_and_one_that_a_prog
     tokio::join!(run("heldbyhand", "kubectl-edit"), run("heldbyprogram", "some-operator"));
 }
 
-/// §9: content that a finalizer of a program keeps.
-pub(super) async fn a_namespace_that_holds_something_is_not_freed<C: Ground>(world: &World<C>) {
-    let plain = Plain { world, name: "notempty" };
+/// §9: content that a finalizer keeps: that of a person goes, that of a program waits for a word.
+pub(super) async fn what_a_namespace_still_holds_goes_if_a_person_holds_it_or_agrees<C: Ground>(world: &World<C>) {
+    let run = async |name: &'static str, manager: &str| {
+        let plain = Plain { world, name };
+        let first = plain.push(&[("config.yaml", &config("config", "1"))]).await;
+        plain.done(&first).await;
+        let (path, object) = (format!("/api/v1/namespaces/{name}"), plain.path("v1", "configmaps", "config"));
+        let before = plain.uid(&path).await;
+        world.patch_as(manager, &object, json!({"metadata": {"finalizers": [HELD]}})).await;
+        world.try_delete(&path).await;
+        if manager != "kubectl-edit" {
+            until_told(&plain, &format!("ConfigMap/config (finalizer {HELD}, placed by {manager})")).await;
+            let held = world.get(&path).await.unwrap();
+            assert_eq!(
+                (&held["metadata"]["uid"], &held["spec"]["finalizers"]),
+                (&before, &json!(["kubernetes"])),
+                "it was freed with something in it"
+            );
+            assert_eq!(world.get(&object).await.unwrap()["metadata"]["finalizers"], json!([HELD]));
+            agree(&plain).await;
+        }
+        until_back(&plain, &before).await;
+    };
+    tokio::join!(run("leftbyhand", "kubectl-edit"), run("notempty", "some-operator"));
+}
+
+/// §9: the namespace of an app that was deleted, held by a program.
+pub(super) async fn the_namespace_of_a_deleted_app_goes_when_a_person_agrees<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "condemned" };
     let first = plain.push(&[("config.yaml", &config("config", "1"))]).await;
     plain.done(&first).await;
-    let (path, object) = ("/api/v1/namespaces/notempty", plain.path("v1", "configmaps", "config"));
-    let before = plain.uid(path).await;
-    world.patch_as("some-operator", &object, json!({"metadata": {"finalizers": [HELD]}})).await;
-    world.try_delete(path).await;
-    until_told(&plain, "ConfigMap/config").await;
-    let held = world.get(path).await.unwrap();
-    assert_eq!(
-        (&held["metadata"]["uid"], &held["spec"]["finalizers"]),
-        (&before, &json!(["kubernetes"])),
-        "it was freed with something in it"
-    );
-    assert_eq!(world.get(&object).await.unwrap()["metadata"]["finalizers"], json!([HELD]));
-    world.patch_as("some-operator", &object, json!({"metadata": {"finalizers": null}})).await;
-    until_back(&plain, &before).await;
+    let path = "/api/v1/namespaces/condemned";
+    world.patch_as("some-operator", path, json!({"metadata": {"finalizers": [HELD]}})).await;
+    world.ask(Request::Delete { app: app(plain.name), data: DataFate::DeleteNow }).await;
+    until_told(&plain, &format!("finalizer {HELD}, placed by some-operator")).await;
+    assert_eq!(world.get(path).await.unwrap()["metadata"]["finalizers"], json!([HELD]));
+    agree(&plain).await;
+    world.until("the namespace is gone", async || world.get(path).await.is_none()).await;
+    world.until("nothing of it is left", async || world.state(plain.name).await.is_none()).await;
+}
+
+/// Agrees to what is told, once everything that is left is on its way.
+async fn agree<C: Ground>(plain: &Plain<'_, C>) {
+    until_told(plain, "letting go what programs hold is plan").await;
+    let state = plain.world.state(plain.name).await.unwrap();
+    let hint = format!("wild app deploy {} --prune --plan ", plain.name);
+    let digest = state.hint.strip_prefix(&hint).unwrap().to_owned();
+    plain.world.ask(Request::Deploy { app: app(plain.name), approve: Some(digest), recreate: Vec::new() }).await;
 }

@@ -60,7 +60,7 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
 
 /// Runs the checks of single apps; one that fails lets the others end.
 async fn check_side_by_side<C: Ground>(world: &World<C>) {
-    let checks: [(&str, Check<'_>); 27] = [
+    let checks: [(&str, Check<'_>); 28] = [
         ("made anew", anew::what_holds_nothing_is_made_anew_by_itself(world).boxed_local()),
         ("asked", anew::what_runs_is_made_anew_only_when_a_person_says_so(world).boxed_local()),
         ("never", anew::what_holds_data_and_what_its_author_keeps_is_never_made_anew(world).boxed_local()),
@@ -68,7 +68,8 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
             "held",
             ended::a_namespace_that_a_person_holds_is_freed_and_one_that_a_program_holds_is_not(world).boxed_local(),
         ),
-        ("not empty", ended::a_namespace_that_holds_something_is_not_freed(world).boxed_local()),
+        ("left", ended::what_a_namespace_still_holds_goes_if_a_person_holds_it_or_agrees(world).boxed_local()),
+        ("condemned", ended::the_namespace_of_a_deleted_app_goes_when_a_person_agrees(world).boxed_local()),
         ("depends", depends::an_object_waits_for_what_it_depends_on_and_goes_before_it(world).boxed_local()),
         ("added", extra::what_people_add_is_told_and_left(world).boxed_local()),
         ("taken away", extra::what_people_add_is_taken_away(world).boxed_local()),
