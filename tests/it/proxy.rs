@@ -40,6 +40,8 @@ pub(crate) enum Fault {
 pub(crate) enum To {
     Writes,
     Watches,
+    /// Changes of what has this path.
+    WritesOf(&'static str),
     /// Everything about the kinds of an API group.
     Group(&'static str),
     /// Everything but watches.
@@ -169,6 +171,7 @@ impl Shared {
         let (to, fault) = weather.fault?;
         let meant = match to {
             To::Writes => request.method() != Method::GET,
+            To::WritesOf(path) => request.method() != Method::GET && request.uri().path() == path,
             To::Watches => is_watch(request),
             To::Group(group) => request.uri().path().starts_with(&format!("/apis/{group}/")),
             To::Calls => !is_watch(request),

@@ -12,14 +12,21 @@ use crate::target::{DeleteRequest, Dependents, FreeRequest, Kind, Quoting, Refus
 
 /// The finalizer that the cluster removes from a namespace when it is empty.
 const CLUSTERS_OWN: &str = "kubernetes";
+/// Looks at an object that changes each time before it is let go.
+const FREE_ROUNDS: usize = 5;
 
 impl Inner {
+    /// Lets an object go. Its controllers write to it as well, so one that changed between the look and the write is looked at again.
     pub(super) async fn free(&self, request: &FreeRequest) -> Result<(), Refusal> {
-        if request.id.group.is_empty() && request.id.kind == "Namespace" {
-            self.free_namespace(request).await
-        } else {
-            self.loosen(request).await
+        let is_namespace = request.id.group.is_empty() && request.id.kind == "Namespace";
+        let mut answer = Ok(());
+        for _ in 0..FREE_ROUNDS {
+            answer = if is_namespace { self.free_namespace(request).await } else { self.loosen(request).await };
+            if !matches!(&answer, Err(refusal) if refusal.kind == RefusalKind::Changed) {
+                break;
+            }
         }
+        answer
     }
 
     /// Asks for the deletion of an object, or takes finalizers off one that is being deleted; the version that was read is the precondition.

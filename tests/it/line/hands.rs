@@ -160,3 +160,33 @@ async fn what_cannot_be_seen_is_not_deleted_and_goes_when_it_can() {
         .await;
     world.healthy("plain").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_changes_while_it_is_let_go_is_looked_at_once_more() {
+    const NAMESPACE: &str = "/api/v1/namespaces/plain";
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    push(&world, &fifty("1", "web", "key")).await;
+    world.healthy("plain").await;
+    let proxy = Proxy::start(world.cluster.url()).await;
+    world.restart_through(proxy.url()).await;
+    world.healthy("plain").await;
+    world.patch_as("some-operator", NAMESPACE, json!({"metadata": {"finalizers": ["example.org/held"]}})).await;
+    let before = world.get(NAMESPACE).await.unwrap()["metadata"]["uid"].clone();
+    world.try_delete(NAMESPACE).await;
+    let asked = async || {
+        let state = world.state("plain").await?;
+        state.hint.strip_prefix("wild app deploy plain --prune --plan ").map(str::to_owned)
+    };
+    world
+        .until("a person is asked", async || {
+            world.look_again("plain").await;
+            asked().await.is_some()
+        })
+        .await;
+    proxy.spoil(To::WritesOf(NAMESPACE), Fault::Refuse(409, ""), 2);
+    world.done(Request::Deploy { app: app("plain"), approve: asked().await, recreate: Vec::new() }).await;
+    assert_eq!(proxy.hits(), 2);
+    let is_another = async || world.get(NAMESPACE).await.is_some_and(|now| now["metadata"]["uid"] != before);
+    world.until("it is another one", is_another).await;
+    world.healthy("plain").await;
+}
