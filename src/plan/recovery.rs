@@ -75,7 +75,7 @@ pub(super) fn terminating(snapshot: &Snapshot, plan: &Plan) -> Option<(Blocked, 
         !asked.is_empty() && digest(&asked) == plan.digest && plan.actions.iter().all(|it| !is_of(it, &asked));
     let (plan_name, hint) = if is_open {
         let hint = format!("wild app deploy {} --prune --plan {}", snapshot.app, plan.digest);
-        (format!("letting go what programs hold is plan {}", plan.digest), hint)
+        (format!("letting go of it is plan {}", plan.digest), hint)
     } else {
         (String::new(), String::new())
     };
@@ -255,7 +255,7 @@ mod tests {
 
     fn asks(world: &World, why: &str) -> String {
         let digest = plan(&world.snapshot).digest;
-        let name = format!("letting go what programs hold is plan {digest}");
+        let name = format!("letting go of it is plan {digest}");
         told(&format!("{why}; content remains; {name} (try: wild app deploy blog --prune --plan {digest})"))
     }
 

@@ -107,7 +107,7 @@ pub(super) async fn the_namespace_of_a_deleted_app_goes_when_a_person_agrees<C: 
 
 /// Agrees to what is told, once everything that is left is on its way.
 async fn agree<C: Ground>(plain: &Plain<'_, C>) {
-    until_told(plain, "letting go what programs hold is plan").await;
+    until_told(plain, "letting go of it is plan").await;
     let state = plain.world.state(plain.name).await.unwrap();
     let hint = format!("wild app deploy {} --prune --plan ", plain.name);
     let digest = state.hint.strip_prefix(&hint).unwrap().to_owned();
