@@ -9,6 +9,7 @@ use std::rc::Rc;
 use super::conflict::{ConflictKind, NoticeKind};
 use super::finding::{Findings, Sides};
 use super::likeness::{alike, leaves};
+use super::line_diff::newlines;
 use super::outline::Outline;
 use super::piece::{Piece, Rope, assemble};
 use super::place::{Frame, order};
@@ -79,7 +80,7 @@ pub(super) fn read_beside(text: &str, rules: &Rules, known: &mut Known) -> Resul
     for part in split(text) {
         if let Some(document) = known.get(part) {
             found.push(Rc::clone(document));
-            line += part.matches('\n').count();
+            line += newlines(part);
             continue;
         }
         let mask = match &rules.templates {
@@ -94,7 +95,7 @@ pub(super) fn read_beside(text: &str, rules: &Rules, known: &mut Known) -> Resul
         let document = Rc::new(document(cst, template::nests(&mask.controls)));
         known.insert(part.to_owned(), Rc::clone(&document));
         found.push(document);
-        line += part.matches('\n').count();
+        line += newlines(part);
     }
     Ok(found)
 }

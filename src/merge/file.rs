@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind};
 use super::document::{self, Documents, Refused};
 use super::finding::{Findings, Sides};
+use super::line_diff::newlines;
 use super::piece::{Rope, Strand};
 use super::present::{MarkerLabels, MarkerStyle, favoring, with_markers};
 use super::reduce::{Reduced, reduce};
@@ -487,8 +488,8 @@ impl Merging<'_> {
                 places.extend(open.conflicts.iter().map(|number| (*number, line)));
             }
             line += match strand {
-                Strand::Plain(text) => text.matches('\n').count(),
-                Strand::Open(open) => open.sides.ours.matches('\n').count(),
+                Strand::Plain(text) => newlines(text),
+                Strand::Open(open) => newlines(&open.sides.ours),
             };
         }
         let text = rope.ours();
@@ -529,7 +530,7 @@ impl Form {
     fn of(text: &str) -> Option<Self> {
         let has_returns = memchr::memchr(b'\r', text.as_bytes()).is_some();
         let returns = if has_returns { text.matches("\r\n").count() } else { 0 };
-        if has_returns && (returns != text.matches('\n').count() || returns != text.matches('\r').count()) {
+        if has_returns && (returns != newlines(text) || returns != text.matches('\r').count()) {
             return None;
         }
         Some(Self {

@@ -26,7 +26,7 @@ pub(super) struct Change {
 
 /// Splits a text into lines that keep their line end; the last one may have none.
 pub(super) fn lines(text: &str) -> Vec<&str> {
-    let mut lines = Vec::new();
+    let mut lines = Vec::with_capacity(newlines(text) + 1);
     let mut start = 0;
     for newline in memchr::memchr_iter(b'\n', text.as_bytes()) {
         lines.extend(text.get(start..=newline));
@@ -36,8 +36,27 @@ pub(super) fn lines(text: &str) -> Vec<&str> {
     lines
 }
 
+/// Pairs of lines that are compared to find that two texts have none in common between their equal ends.
+const FEW_PAIRS: usize = 64;
+
+/// Returns how many lines of a text are ended.
+pub(super) fn newlines(text: &str) -> usize {
+    memchr::memchr_iter(b'\n', text.as_bytes()).count()
+}
+
 /// Returns the changes from `old` to `new` in order, never touching each other.
 pub(super) fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
+    let (mut gone, mut come) = (vec![false; old.len()], vec![false; new.len()]);
+    if is_one_change((old, &mut gone), (new, &mut come)) {
+        compact::slide((old, &mut gone), &come);
+        compact::slide((new, &mut come), &gone);
+        return script(&gone, &come);
+    }
+    searched(old, new)
+}
+
+/// Returns the changes that a walk through both texts finds.
+fn searched(old: &[&str], new: &[&str]) -> Vec<Change> {
     let (old, new) = symbols(old, new);
     let (mut gone, mut come) = (vec![false; old.len()], vec![false; new.len()]);
     let kept = prune::prune((&old, &mut gone), (&new, &mut come));
@@ -45,6 +64,30 @@ pub(super) fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
     compact::slide((&old, &mut gone), &come);
     compact::slide((&new, &mut come), &gone);
     script(&gone, &come)
+}
+
+/// Marks the few lines between the equal ends of two texts if they have none in common; returns whether it did. Whatever way is taken
+/// through such lines, all of them are marked, so none need be searched.
+fn is_one_change(old: (&[&str], &mut [bool]), new: (&[&str], &mut [bool])) -> bool {
+    let ((old, gone), (new, come)) = (old, new);
+    let (head, tail) = equal_ends(old, new);
+    let (old_lines, new_lines) = (old.len() - head - tail, new.len() - head - tail);
+    if old_lines.saturating_mul(new_lines) > FEW_PAIRS
+        || old.iter().skip(head).take(old_lines).any(|line| new.iter().skip(head).take(new_lines).any(|it| it == line))
+    {
+        return false;
+    }
+    gone.iter_mut().skip(head).take(old_lines).for_each(|mark| *mark = true);
+    come.iter_mut().skip(head).take(new_lines).for_each(|mark| *mark = true);
+    true
+}
+
+/// Returns how many lines two texts have alike at their beginning, and at their end behind those.
+pub(super) fn equal_ends<T: PartialEq>(old: &[T], new: &[T]) -> (usize, usize) {
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let room = old.len().min(new.len()) - head;
+    let tail = old.iter().rev().zip(new.iter().rev()).take(room).take_while(|(a, b)| a == b).count();
+    (head, tail)
 }
 
 /// Gives equal lines equal numbers, so that the walk compares numbers.
@@ -81,7 +124,7 @@ fn run(marks: &[bool], from: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{changes, lines};
+    use super::{changes, lines, searched};
 
     fn check(old: &str, new: &str, expected: &[(usize, usize, usize, usize)]) {
         let spell = |letters: &str| letters.chars().map(|c| format!("{c}\n")).collect::<String>();
@@ -109,6 +152,19 @@ mod tests {
         check("ab", "", &[(0, 2, 0, 0)]);
         check("", "ab", &[(0, 0, 0, 2)]);
         check("ab", "xy", &[(0, 2, 0, 2)]);
+    }
+
+    #[test]
+    fn what_is_known_without_a_search_is_what_the_search_finds() {
+        let mut texts: Vec<Vec<&str>> = vec![Vec::new()];
+        for length in 0..5 {
+            let longer = texts.iter().filter(|text| text.len() == length);
+            let longer = longer.flat_map(|text| ["a", "b", "c"].map(|line| [text.as_slice(), &[line]].concat()));
+            texts.extend(longer.collect::<Vec<_>>());
+        }
+        for (old, new) in texts.iter().flat_map(|old| texts.iter().map(move |new| (old, new))) {
+            assert_eq!(changes(old, new), searched(old, new), "{old:?} {new:?}");
+        }
     }
 
     #[test]

@@ -6,7 +6,10 @@
 
 use std::ops::Range;
 
-use crate::yaml::line::{Value, is_end, is_indicator, is_readable, key, plain, quoted, unindented, value};
+use super::line_diff::newlines;
+use crate::yaml::line::{
+    Value, is_end, is_indicator, is_plain_text, is_readable, key, plain, quoted, unindented, value,
+};
 
 /// Collections in each other that are followed.
 const MAX_DEPTH: usize = 48;
@@ -72,8 +75,9 @@ impl<'a> Outline<'a> {
     /// Returns the outline of a document, or nothing if a line of it is not of the kinds that are known here.
     pub(super) fn of(text: &'a str) -> Option<Self> {
         // Nearly every line is an entry.
-        let entries = Vec::with_capacity(memchr::memchr_iter(b'\n', text.as_bytes()).count());
-        let mut scan = Scan { entries, open: Vec::new(), root: None, state: State::Between, reached: 0 };
+        let entries = Vec::with_capacity(newlines(text));
+        let is_plain = is_plain_text(text);
+        let mut scan = Scan { entries, open: Vec::new(), root: None, state: State::Between, reached: 0, is_plain };
         let mut at = 0;
         for newline in memchr::memchr_iter(b'\n', text.as_bytes()) {
             scan.line(at, text.get(at..newline)?)?;
@@ -187,12 +191,14 @@ struct Scan {
     state: State,
     /// Byte behind the last line that holds something.
     reached: usize,
+    /// Whether all lines are known to be readable.
+    is_plain: bool,
 }
 
 impl Scan {
     /// Takes a line; nothing if it is of an unknown kind.
     fn line(&mut self, start: usize, line: &str) -> Option<()> {
-        if !is_readable(line) {
+        if !self.is_plain && !is_readable(line) {
             return None;
         }
         let rest = unindented(line);
@@ -264,7 +270,8 @@ impl Scan {
         }
         self.begin(start, column, is_dash)?;
         if !is_dash {
-            return self.entry(start, line, column, false);
+            let length = key(rest)?;
+            return self.entry((start, line), column, length, false);
         }
         let id = self.add(start, column, false, 0..0)?;
         let inner = unindented(rest.get(1..)?);
@@ -273,10 +280,10 @@ impl Scan {
             // A list in a list, or an item below its dash.
             return None;
         }
-        if key(inner).is_some() {
+        if let Some(length) = key(inner) {
             self.open.last_mut()?.is_waiting = true;
             self.begin(start, at, false)?;
-            return self.entry(start, line, at, true);
+            return self.entry((start, line), at, length, true);
         }
         match value(inner)? {
             Value::Flat(length, may_go_on) => {
@@ -290,14 +297,17 @@ impl Scan {
         Some(())
     }
 
-    /// Takes a key and what is behind it.
-    fn entry(&mut self, start: usize, line: &str, column: usize, is_behind_dash: bool) -> Option<()> {
-        let rest = line.get(column..)?;
-        let length = key(rest)?;
+    /// Takes the key at a column and what is behind it.
+    fn entry(
+        &mut self,
+        (start, line): (usize, &str),
+        column: usize,
+        length: usize,
+        is_behind_dash: bool,
+    ) -> Option<()> {
         let at = start + column;
         let id = self.add(start, column, is_behind_dash, at..at + length)?;
-        let behind = rest.get(length + 1..)?;
-        let inner = unindented(behind);
+        let inner = unindented(line.get(column + length + 1..)?);
         match value(inner)? {
             Value::Nothing => self.open.last_mut()?.is_waiting = true,
             Value::Flat(length, may_go_on) => {
@@ -377,8 +387,8 @@ impl Scan {
 /// Returns where a value on one line stands; brackets are none, and what is not what it says when the quotes are taken off.
 fn scalar(text: &str, at: usize, length: usize) -> Option<[Offset; 2]> {
     let is_escaped = |text: &str| match text.as_bytes().first() {
-        Some(b'"') => text.contains('\\'),
-        Some(b'\'') => text.get(1..text.len() - 1).is_none_or(|text| text.contains('\'')),
+        Some(b'"') => memchr::memchr(b'\\', text.as_bytes()).is_some(),
+        Some(b'\'') => text.get(1..text.len() - 1).is_none_or(|text| memchr::memchr(b'\'', text.as_bytes()).is_some()),
         _ => text.starts_with(['[', '{']),
     };
     text.get(..length).filter(|text| !is_escaped(text))?;

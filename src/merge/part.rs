@@ -168,7 +168,8 @@ impl<'a> Part<'a> {
     pub(super) fn holds_block_text(self) -> bool {
         // Text of a value that is none looks like a header now and then, which costs nothing.
         let span = &self.node().span;
-        self.node().style == Style::BlockText || !self.is_flat() && self.cst.slice(span).contains(['|', '>'])
+        let has_header = || memchr::memchr2(b'|', b'>', self.cst.slice(span).as_bytes()).is_some();
+        self.node().style == Style::BlockText || !self.is_flat() && has_header()
     }
 
     /// Returns whether two entries have the same bytes, wherever they stand.

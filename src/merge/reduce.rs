@@ -6,9 +6,11 @@
 //! stands for others came into a conflict, or is not there exactly once, is thrown away and made of the whole texts. Not here: which lines
 //! are an entry (`outline`), the merge itself (`document`).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use foldhash::HashMap;
 use memchr::memmem;
 
 use super::outline::{EntryId, Outline};
@@ -256,7 +258,7 @@ impl<'a> Walk<'a, '_> {
 
     fn list(&mut self, among: &Three<Vec<EntryId>>) {
         let Some(keys) = self.keys_of_list(among) else { return };
-        let names = |outline: &Outline<'_>, ids: &[EntryId]| -> Option<Vec<String>> {
+        let names = |outline: &Outline<'a>, ids: &[EntryId]| -> Option<Vec<Cow<'a, str>>> {
             ids.iter().map(|id| item_name(outline, *id, &keys)).collect()
         };
         let Three { base, ours, theirs } = self.outlines;
@@ -265,9 +267,7 @@ impl<'a> Walk<'a, '_> {
         else {
             return;
         };
-        let names = Three { base, ours, theirs };
-        let names = names.as_ref().map(|names| names.iter().map(String::as_str).collect());
-        let Some(shared) = shared(&names) else { return };
+        let Some(shared) = shared(&Three { base, ours, theirs }) else { return };
         let mut run: Option<(Ids, Ids)> = None;
         for places in shared {
             let ids = places.map(|places| pick(among, places));
@@ -409,11 +409,15 @@ fn keys<'a>(outline: &Outline<'a>, ids: &[EntryId]) -> Vec<&'a str> {
 }
 
 /// Returns what tells an item apart, at least as finely as the merge does: without quotes, and with what an absent field counts as.
-fn item_name(outline: &Outline<'_>, item: EntryId, keys: &[Key]) -> Option<String> {
+fn item_name<'a>(outline: &Outline<'a>, item: EntryId, keys: &[Key]) -> Option<Cow<'a, str>> {
+    let field = |key: &Key| outline.children(item).find(|id| outline.key(*id) == key.name);
+    if let [key] = keys {
+        return outline.scalar(field(key)?).map(Cow::Borrowed);
+    }
     let mut name = String::new();
     let mut is_there = false;
     for key in keys {
-        let field = outline.children(item).find(|id| outline.key(*id) == key.name);
+        let field = field(key);
         is_there |= field.is_some();
         name.push_str(match field {
             Some(id) => outline.scalar(id)?,
@@ -421,23 +425,30 @@ fn item_name(outline: &Outline<'_>, item: EntryId, keys: &[Key]) -> Option<Strin
         });
         name.push('\n');
     }
-    is_there.then_some(name)
+    is_there.then_some(Cow::Owned(name))
 }
 
 /// Places of one entry on the three sides.
 type Places = Three<usize>;
 
 /// Returns where each entry of ours stands on all sides; nothing for one that a side lacks, and nothing at all if a side has two of one name.
-fn shared(names: &Three<Vec<&str>>) -> Option<Vec<Option<Places>>> {
-    let base = index(&names.base)?;
-    let theirs = index(&names.theirs)?;
+fn shared<N: AsRef<str> + PartialEq>(names: &Three<Vec<N>>) -> Option<Vec<Option<Places>>> {
     index(&names.ours)?;
-    let place = |(ours, name): (usize, &&str)| Some(Three { base: *base.get(name)?, ours, theirs: *theirs.get(name)? });
+    if names.ours == names.base && names.ours == names.theirs {
+        let places = |place| Some(Three { base: place, ours: place, theirs: place });
+        return Some((0..names.ours.len()).map(places).collect());
+    }
+    let (base, theirs) = (index(&names.base)?, index(&names.theirs)?);
+    let place = |(ours, name): (usize, &N)| {
+        let name = name.as_ref();
+        Some(Three { base: *base.get(name)?, ours, theirs: *theirs.get(name)? })
+    };
     Some(names.ours.iter().enumerate().map(place).collect())
 }
 
-fn index<'n>(names: &[&'n str]) -> Option<HashMap<&'n str, usize>> {
-    let index: HashMap<&str, usize> = names.iter().enumerate().map(|(place, name)| (*name, place)).collect();
+/// Returns the places of names; nothing if one is there twice.
+fn index<N: AsRef<str>>(names: &[N]) -> Option<HashMap<&str, usize>> {
+    let index: HashMap<&str, usize> = names.iter().enumerate().map(|(place, name)| (name.as_ref(), place)).collect();
     (index.len() == names.len()).then_some(index)
 }
 

@@ -168,12 +168,16 @@ impl Span {
         self.start + self.count
     }
 
+    fn among<'a>(self, lines: &[&'a str]) -> impl Iterator<Item = &'a str> {
+        lines.iter().skip(self.start).take(self.count).copied()
+    }
+
     fn lines<'a>(self, lines: &[&'a str]) -> Vec<&'a str> {
-        lines.iter().skip(self.start).take(self.count).copied().collect()
+        self.among(lines).collect()
     }
 
     fn text(self, lines: &[&str]) -> String {
-        self.lines(lines).concat()
+        self.among(lines).collect()
     }
 
     fn to(self, other: Self) -> Self {
@@ -285,9 +289,7 @@ fn append(regions: &mut Vec<Region>, next: Region) {
 fn trim(mut regions: Vec<Region>, texts: &Texts<'_>) -> Vec<Region> {
     for region in regions.iter_mut().filter(|region| region.winner == Winner::Nobody) {
         let (ours, theirs) = (region.ours.lines(&texts.ours), region.theirs.lines(&texts.theirs));
-        let head = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
-        let rest = ours.len().min(theirs.len()) - head;
-        let tail = ours.iter().rev().zip(theirs.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+        let (head, tail) = line_diff::equal_ends(&ours, &theirs);
         for span in [&mut region.ours, &mut region.theirs] {
             *span = Span { start: span.start + head, count: span.count - head - tail };
         }
@@ -384,12 +386,13 @@ fn is_thin(gap: Span, texts: &Texts<'_>) -> bool {
 
 /// Writes ours, with their lines where only they changed something.
 fn write(regions: &[Region], texts: &Texts<'_>) -> TextMerge {
-    let mut merged = TextMerge { text: String::new(), conflicts: Vec::new() };
+    let bytes = texts.ours.iter().map(|line| line.len()).sum();
+    let mut merged = TextMerge { text: String::with_capacity(bytes), conflicts: Vec::new() };
     let mut done = 0;
     let mut line = 1;
     for region in regions {
         let before = Span::of(done, region.ours.start);
-        merged.text.push_str(&before.text(&texts.ours));
+        merged.text.extend(before.among(&texts.ours));
         line += before.count;
         let (span, source) = match region.winner {
             Winner::Theirs => (region.theirs, &texts.theirs),
@@ -403,11 +406,11 @@ fn write(regions: &[Region], texts: &Texts<'_>) -> TextMerge {
                 theirs: region.theirs.text(&texts.theirs),
             });
         }
-        merged.text.push_str(&span.text(source));
+        merged.text.extend(span.among(source));
         line += span.count;
         done = region.ours.end();
     }
-    merged.text.push_str(&Span::of(done, texts.ours.len()).text(&texts.ours));
+    merged.text.extend(Span::of(done, texts.ours.len()).among(&texts.ours));
     merged
 }
 

@@ -21,17 +21,20 @@ pub enum Value {
     Block,
 }
 
+/// Returns whether all lines of a text are readable because they hold signs of ASCII alone.
+pub fn is_plain_text(text: &str) -> bool {
+    // Without a way out in between, so that many bytes are looked at in one step.
+    text.bytes().fold(true, |is_plain, byte| is_plain & matches!(byte, b' '..=b'~' | b'\n'))
+}
+
 /// Returns whether a line holds nothing but signs that every reader of YAML takes for themselves.
 pub fn is_readable(line: &str) -> bool {
-    // Without a way out in between, so that many bytes are looked at in one step.
-    if line.bytes().fold(true, |is_plain, byte| is_plain & matches!(byte, b' '..=b'~')) {
-        return true;
-    }
-    line.chars().all(|sign| match sign {
-        ' '..='~' => true,
-        '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => false,
-        sign => sign >= '\u{a0}',
-    })
+    is_plain_text(line)
+        || line.chars().all(|sign| match sign {
+            ' '..='~' => true,
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => false,
+            sign => sign >= '\u{a0}',
+        })
 }
 
 /// Returns a text without the blanks before it.

@@ -178,9 +178,10 @@ pub(super) fn against_name(text: &str) -> Option<&'static str> {
 
 /// Returns why a node at an offset outside of brackets is refused: a tab indents it.
 pub(super) fn against_indent(text: &str, start: usize) -> Option<&'static str> {
-    let before = text.get(..start)?;
-    let line = before.rsplit_once('\n').map_or(before, |(_, line)| line);
-    (line.contains('\t') && line.trim_start_matches([' ', '\t', '-']).is_empty()).then_some("a tab cannot indent")
+    let before = text.as_bytes().get(..start)?;
+    let line = before.get(memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1)..)?;
+    let indents = |byte: &u8| matches!(byte, b' ' | b'\t' | b'-');
+    (line.contains(&b'\t') && line.iter().all(indents)).then_some("a tab cannot indent")
 }
 
 #[cfg(test)]

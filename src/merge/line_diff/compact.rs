@@ -12,12 +12,12 @@ struct Run {
 }
 
 /// Slides the runs of one side; `other` are the marks of the other side.
-pub(super) fn slide(side: (&[usize], &mut [bool]), other: &[bool]) {
-    let (symbols, marks) = side;
+pub(super) fn slide<T: PartialEq>(side: (&[T], &mut [bool]), other: &[bool]) {
+    let (lines, marks) = side;
     let (mut run, mut opposite) = (first(marks), first(other));
     loop {
         if run.start < run.end {
-            place(symbols, marks, &mut run, (other, &mut opposite));
+            place(lines, marks, &mut run, (other, &mut opposite));
         }
         let (Some(next), Some(next_opposite)) = (following(marks, run), following(other, opposite)) else {
             return;
@@ -27,21 +27,21 @@ pub(super) fn slide(side: (&[usize], &mut [bool]), other: &[bool]) {
 }
 
 /// Slides one run, keeping `opposite` the run of the other side at the same place.
-fn place(symbols: &[usize], marks: &mut [bool], run: &mut Run, other: (&[bool], &mut Run)) {
+fn place<T: PartialEq>(lines: &[T], marks: &mut [bool], run: &mut Run, other: (&[bool], &mut Run)) {
     let (other, opposite) = other;
     let mut partner;
     let mut highest;
     loop {
         let size = run.end - run.start;
         partner = None;
-        while slide_up(symbols, marks, run) {
+        while slide_up(lines, marks, run) {
             *opposite = preceding(other, *opposite).unwrap_or(*opposite);
         }
         highest = run.end;
         if opposite.start < opposite.end {
             partner = Some(run.end);
         }
-        while slide_down(symbols, marks, run) {
+        while slide_down(lines, marks, run) {
             *opposite = following(other, *opposite).unwrap_or(*opposite);
             if opposite.start < opposite.end {
                 partner = Some(run.end);
@@ -55,7 +55,7 @@ fn place(symbols: &[usize], marks: &mut [bool], run: &mut Run, other: (&[bool], 
     if run.end == highest || partner.is_none() {
         return;
     }
-    while opposite.start == opposite.end && slide_up(symbols, marks, run) {
+    while opposite.start == opposite.end && slide_up(lines, marks, run) {
         *opposite = preceding(other, *opposite).unwrap_or(*opposite);
     }
 }
@@ -91,11 +91,11 @@ fn preceding(marks: &[bool], run: Run) -> Option<Run> {
     Some(Run { start: start_from(marks, end), end })
 }
 
-fn slide_up(symbols: &[usize], marks: &mut [bool], run: &mut Run) -> bool {
+fn slide_up<T: PartialEq>(lines: &[T], marks: &mut [bool], run: &mut Run) -> bool {
     let (Some(before), Some(last)) = (run.start.checked_sub(1), run.end.checked_sub(1)) else {
         return false;
     };
-    if symbols.get(before) != symbols.get(last) {
+    if lines.get(before) != lines.get(last) {
         return false;
     }
     set(marks, before, true);
@@ -104,8 +104,8 @@ fn slide_up(symbols: &[usize], marks: &mut [bool], run: &mut Run) -> bool {
     true
 }
 
-fn slide_down(symbols: &[usize], marks: &mut [bool], run: &mut Run) -> bool {
-    if run.end >= symbols.len() || symbols.get(run.start) != symbols.get(run.end) {
+fn slide_down<T: PartialEq>(lines: &[T], marks: &mut [bool], run: &mut Run) -> bool {
+    if run.end >= lines.len() || lines.get(run.start) != lines.get(run.end) {
         return false;
     }
     set(marks, run.start, false);

@@ -34,11 +34,9 @@ enum Partner {
 pub(super) fn prune(old: (&[usize], &mut [bool]), new: (&[usize], &mut [bool])) -> Kept {
     let (old, gone) = old;
     let (new, come) = new;
-    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let room = old.len().min(new.len()) - head;
-    let tail = old.iter().rev().zip(new.iter().rev()).take(room).take_while(|(a, b)| a == b).count();
-    let (old_kept, old_at) = side(old, new, (head, tail), gone);
-    let (new_kept, new_at) = side(new, old, (head, tail), come);
+    let ends = super::equal_ends(old, new);
+    let (old_kept, old_at) = side(old, new, ends, gone);
+    let (new_kept, new_at) = side(new, old, ends, come);
     Kept { old: old_kept, old_at, new: new_kept, new_at }
 }
 

@@ -206,10 +206,12 @@ impl Node {
 
 /// Returns the offset of the line that a byte stands in.
 pub fn line_start(text: &str, byte: usize) -> usize {
-    text.get(..byte).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)
+    let before = text.as_bytes().get(..byte);
+    before.and_then(|before| memchr::memrchr(b'\n', before)).map_or(0, |newline| newline + 1)
 }
 
 /// Returns the offset behind the line break of the line that a byte stands in.
 pub fn line_end(text: &str, byte: usize) -> usize {
-    text.get(byte..).and_then(|rest| rest.find('\n')).map_or(text.len(), |newline| byte + newline + 1)
+    let rest = text.as_bytes().get(byte..);
+    rest.and_then(|rest| memchr::memchr(b'\n', rest)).map_or(text.len(), |newline| byte + newline + 1)
 }

@@ -23,7 +23,9 @@ pub(super) fn parse(source: Source<'_>) -> Result<Cst, Broken> {
         granit_parser::options! { flow_nesting_limit: MAX_YAML_DEPTH + 1, block_nesting_limit: MAX_YAML_DEPTH + 1 };
     options.set_emit_comments(false);
     options.emit_anchor_events = true;
-    let cst = Cst { text: source.text.to_owned(), nodes: Vec::new(), root: None, nothing: nothing() };
+    // Most lines bring one node.
+    let nodes = Vec::with_capacity(memchr::memchr_iter(b'\n', source.text.as_bytes()).count() + 1);
+    let cst = Cst { text: source.text.to_owned(), nodes, root: None, nothing: nothing() };
     let mut growth = Growth { source, cst, open: Vec::new(), roots: 0, count: 0 };
     if source.masked.len() != source.text.len() {
         return Err(Broken { line: 1, column: 1, reason: "the mask does not fit the text".to_owned() });
@@ -237,7 +239,7 @@ impl Growth<'_> {
         let core = tag.strip_prefix(CORE);
         let is_text = is_hidden || style != Style::Plain || matches!(core, Some("str" | "binary"));
         // The text itself says what a text means.
-        let value = if is_text { Value::String(String::new()) } else { meaning(&text) };
+        let value = if is_text { Value::String(String::new()) } else { bare_meaning(&text) };
         let hash = hash_of_scalar(&tag, &value, &text);
         Node { style, text, is_text: value.is_string(), span, hash, ..self.cst.nothing.clone() }
     }
@@ -488,11 +490,19 @@ impl Growth<'_> {
 
 /// Returns what a plain scalar means to kubectl.
 pub(super) fn meaning(text: &str) -> Value {
+    match bare_meaning(text) {
+        Value::String(_) => Value::from(text),
+        other => other,
+    }
+}
+
+/// Returns the same, with an empty text for every text: most scalars are one, and who asks has it.
+fn bare_meaning(text: &str) -> Value {
     match scalar::read(text, Dialect::Kube) {
         Reading::Null => Value::Null,
         Reading::Bool(flag) => Value::Bool(flag),
         Reading::Number(number) => Value::Number(scalar::as_json(number)),
-        Reading::NotFinite | Reading::Time(_) | Reading::Text => Value::from(text),
+        Reading::NotFinite | Reading::Time(_) | Reading::Text => Value::String(String::new()),
     }
 }
 
