@@ -1,8 +1,9 @@
 //! Which app's pass begins when: a step function over wake-ups, ends of passes and the clock.
 //!
 //! A trigger sets a bit on an app; a hundred of them cost one pass. An app has at most one running pass, and a trigger for a running app
-//! makes one more follow. Quiet times let a burst settle and are bounded, so that a steady stream cannot starve anybody. Failures of the
-//! system back off; a new revision or a person's word ends the wait. Times are durations since start, so that tests step them.
+//! makes one more follow. Quiet times let a burst settle and are bounded, so that a steady stream cannot starve anybody. Where more passes
+//! are due than may run, what a person waits for goes first, and whoever waits long enough rises. Failures of the system back off; a new
+//! revision or a person's word ends the wait. Times are durations since start, so that tests step them.
 //!
 //! Not here: running passes (`worker.rs`).
 
@@ -19,12 +20,17 @@ const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 /// Longest wait after failures of the system (seed S0).
 const BACKOFF_LIMIT: Duration = Duration::from_secs(600);
 
+/// How long an app waits, from when it is due, until it goes before one of the next better class that has just become due.
+const RISE: Duration = Duration::from_secs(10);
+
 /// What waits, runs and backs off.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: BTreeMap<AppName, Waiting>,
-    /// Those of the waiting that may begin, in the order in which they do.
-    order: BTreeSet<(Duration, Option<Reason>, AppName)>,
+    /// Those of the waiting of which no pass runs, by when they are due.
+    sleeping: BTreeSet<(Duration, AppName)>,
+    /// Those that are due, in the order in which they begin.
+    ready: BTreeSet<(Duration, AppName)>,
     running: BTreeSet<AppName>,
     /// How long the app that began last had waited since it was due.
     waited: Duration,
@@ -36,8 +42,16 @@ struct Waiting {
     reasons: BTreeSet<Reason>,
     due: Duration,
     latest: Duration,
-    /// Its place in the order; nothing while a pass of the app runs.
-    place: Option<(Duration, Option<Reason>)>,
+    /// When it is due, with its backoff; nothing while a pass of the app runs.
+    place: Option<Place>,
+}
+
+/// Where an app stands among those that wait.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    due: Duration,
+    /// The smallest begins first of those that are due.
+    rank: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +81,16 @@ fn quiet(reason: Reason) -> (Duration, Duration) {
         Reason::Released => millis(50, 250),
         Reason::Drift => millis(20, 100),
         Reason::Health => millis(50, 250),
+    }
+}
+
+/// Returns the class of a reason, the first for what a person waits for, the last for what nobody does.
+fn class(reason: Reason) -> u32 {
+    match reason {
+        Reason::Request => 1,
+        Reason::Push | Reason::File | Reason::Released => 2,
+        Reason::Drift | Reason::Health | Reason::Retry => 3,
+        Reason::Scheduled | Reason::Audit | Reason::Upstream => 4,
     }
 }
 
@@ -115,14 +139,16 @@ impl Queue {
     /// Puts a waiting app where it now belongs in the order.
     fn place(&mut self, app: &AppName) {
         let Some(waiting) = self.waiting.get_mut(app) else { return };
-        if let Some((due, reason)) = waiting.place.take() {
-            self.order.remove(&(due, reason, app.clone()));
+        if let Some(place) = waiting.place.take() {
+            self.sleeping.remove(&(place.due, app.clone()));
+            self.ready.remove(&(place.rank, app.clone()));
         }
         if !self.running.contains(app) {
             let held = self.backoff.get(app).map_or(Duration::ZERO, |backoff| backoff.until);
-            let (due, reason) = (waiting.due.max(held), waiting.reasons.first().copied());
-            waiting.place = Some((due, reason));
-            self.order.insert((due, reason, app.clone()));
+            let due = waiting.due.max(held);
+            let best = waiting.reasons.iter().map(|reason| class(*reason)).min().unwrap_or_default();
+            waiting.place = Some(Place { due, rank: due + RISE * best });
+            self.sleeping.insert((due, app.clone()));
         }
     }
 
@@ -131,17 +157,19 @@ impl Queue {
         if self.running.len() >= RUNNING_LIMIT {
             return Next::Idle;
         }
-        match self.order.first() {
-            None => Next::Idle,
-            Some((due, ..)) if *due > now => Next::Sleep(*due),
-            Some(_) => {
-                let Some((due, _, app)) = self.order.pop_first() else { return Next::Idle };
-                self.waited = now.saturating_sub(due);
-                let reasons = self.waiting.remove(&app).map(|waiting| waiting.reasons).unwrap_or_default();
-                self.running.insert(app.clone());
-                Next::Start(app, reasons)
-            }
+        while self.sleeping.first().is_some_and(|(due, _)| *due <= now) {
+            let Some((_, app)) = self.sleeping.pop_first() else { break };
+            let rank = self.waiting.get(&app).and_then(|waiting| waiting.place).map(|place| place.rank);
+            self.ready.extend(rank.map(|rank| (rank, app)));
         }
+        let Some((_, app)) = self.ready.pop_first() else {
+            return self.sleeping.first().map_or(Next::Idle, |(due, _)| Next::Sleep(*due));
+        };
+        let waiting = self.waiting.remove(&app);
+        let due = waiting.as_ref().and_then(|waiting| waiting.place).map_or(now, |place| place.due);
+        self.waited = now.saturating_sub(due);
+        self.running.insert(app.clone());
+        Next::Start(app, waiting.map(|waiting| waiting.reasons).unwrap_or_default())
     }
 
     /// Takes in the end of a pass. `jitter` is a share between 0 and 1 that spreads retries.
@@ -275,5 +303,36 @@ mod tests {
         }
         let started = (0..70).filter(|_| matches!(queue.next(at(0)), Next::Start(..))).count();
         assert_eq!((started, queue.running(), queue.depth()), (64, 64, 6));
+    }
+
+    #[test]
+    fn what_a_person_waits_for_goes_before_what_the_clock_wants() {
+        let mut queue = Queue::default();
+        for number in 0..70 {
+            queue.trigger(at(0), app(&format!("app-{number}")), Reason::Scheduled);
+        }
+        while !matches!(queue.next(at(0)), Next::Idle) {}
+        queue.trigger(at(1), app("pushed"), Reason::Push);
+        queue.trigger(at(2), app("app-9"), Reason::Request);
+        for (number, expected) in [(0, "app-9"), (1, "pushed"), (2, "app-67")] {
+            queue.ended(at(3), &app(&format!("app-{number}")), None, 0.5);
+            assert!(matches!(queue.next(at(3)), Next::Start(next, _) if next == app(expected)), "{expected}");
+        }
+    }
+
+    #[test]
+    fn whoever_waits_long_enough_rises() {
+        let mut queue = Queue::default();
+        for number in 0..64 {
+            queue.trigger(at(0), app(&format!("app-{number}")), Reason::Push);
+            queue.next(at(0));
+        }
+        queue.trigger(at(0), app("old"), Reason::Scheduled);
+        queue.trigger(at(29_999), app("asked"), Reason::Request);
+        queue.trigger(at(30_001), app("asked-later"), Reason::Request);
+        for (number, expected) in [(0, "asked"), (1, "old"), (2, "asked-later")] {
+            queue.ended(at(40_000), &app(&format!("app-{number}")), None, 0.5);
+            assert!(matches!(queue.next(at(40_000)), Next::Start(next, _) if next == app(expected)), "{expected}");
+        }
     }
 }
