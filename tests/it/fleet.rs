@@ -165,7 +165,7 @@ impl Fleet {
         let program = std::path::Path::new(env!("CARGO_BIN_EXE_wild")).parent().unwrap().display().to_string();
         let path = format!("{program}:{}", std::env::var("PATH").unwrap());
         let identity = "git config user.name alice && git config user.email alice@example.org";
-        let script = format!("git clone -q \"$1\" \"$2\" && cd \"$2\" && {identity}\n{script}");
+        let script = format!("git clone -q --no-local \"$1\" \"$2\" && cd \"$2\" && {identity}\n{script}");
         let mut shell = std::process::Command::new("sh");
         shell.args(["-euc", &script, "sh"]).arg(self.root.join("fleet.git")).arg(clone.path().join("clone"));
         shell.envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null")]);

@@ -266,7 +266,7 @@ impl<C: Ground> World<C> {
     pub(crate) fn in_a_clone_of(&self, path: &str, script: &str) {
         let clone = tempfile::tempdir_in(&self.root).unwrap();
         let identity = "git config user.name alice && git config user.email alice@example.org";
-        let script = format!("git clone -q \"$1\" \"$2\" && cd \"$2\" && {identity}\n{script}");
+        let script = format!("git clone -q --no-local \"$1\" \"$2\" && cd \"$2\" && {identity}\n{script}");
         let mut shell = std::process::Command::new("sh");
         shell.args(["-euc", &script, "sh"]).arg(path).arg(clone.path().join("clone"));
         // The person has no configuration, whatever whoever runs the tests has.

@@ -113,9 +113,9 @@ impl<'a> Story<'a> {
 
     async fn customise(&mut self) -> Result<(), Unmet> {
         self.teller.step("customise");
-        self.teller.command("git clone home.git work && vi work/apps/photobox/*.yaml && git -C work push");
+        self.teller.command("git clone --no-local home.git work && vi work/apps/photobox/*.yaml && git -C work push");
         let clone = self.stage.clone_of_person();
-        self.witness.git_in(self.stage.root(), &["clone", "--quiet", "home.git", "work"]).await?;
+        self.witness.git_in(self.stage.root(), &["clone", "--quiet", "--no-local", "home.git", "work"]).await?;
         edit(&clone.join("apps/photobox/server-deployment.yaml"), "memory: 512Mi", "memory: 1Gi")?;
         edit(&clone.join("apps/photobox/worker.yaml"), "replicas: 1", "replicas: 2")?;
         self.customised = self.push("scale(photobox): room for videos").await?;

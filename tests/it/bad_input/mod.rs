@@ -64,7 +64,7 @@ pub(crate) async fn play(access: Access, row: &Row) {
     machine.start_daemon(&settings).await;
     machine.done(repository, "wild directory add sample $ROOT/directory.git").await;
     machine.done(repository, "wild app add stonedb --deploy && wild app wait stonedb").await;
-    machine.done(".", "[ ! -d home.git ] || git clone -q home.git work").await;
+    machine.done(".", "[ ! -d home.git ] || git clone -q --no-local home.git work").await;
     machine.done(".", &format!("set -e\n{}", row.set_up)).await;
 
     let id = id_of(&machine, repository).await;
