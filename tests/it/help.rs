@@ -325,7 +325,9 @@ async fn every_example_of_help_runs_as_printed() {
     let stale: Vec<&&str> = known.iter().filter(|line| !printed.contains(**line)).collect();
     assert!(stale.is_empty(), "run and printed by no help: {stale:#?}");
     assert_eq!(known.len(), printed.len());
-    machine.done("desk", "wild init home --bare --domain cloud.example.org && git clone -q --no-local home ../work").await;
+    machine
+        .done("desk", "wild init home --bare --domain cloud.example.org && git clone -q --no-local home ../work")
+        .await;
     for example in EXAMPLES {
         if example.line.starts_with("wild directory add sample") {
             machine.start_daemon(&settings).await;
