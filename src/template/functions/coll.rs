@@ -155,8 +155,12 @@ fn go_slice(values: &[Value], _: &mut Budget) -> Result<Value, Failure> {
     let mut bounds = [0, length, length];
     for (bound, position) in bounds.iter_mut().zip(positions) {
         let position = super::integer_like(position).and_then(|position| usize::try_from(position).ok());
-        *bound =
-            position.filter(|position| *position <= length).ok_or_else(|| Failure::call("a position is outside"))?;
+        *bound = match position.ok_or_else(|| Failure::call("a position is outside"))? {
+            position if position <= length => position,
+            // Go slices up to what it has set aside for the list, which nobody can know from the template.
+            _ if matches!(item, Value::List(_)) => return Err(Failure::new("T224", "a position is behind the end")),
+            _ => return Err(Failure::call("a position is outside")),
+        };
     }
     let [start, end, limit] = bounds;
     if start > end || end > limit {

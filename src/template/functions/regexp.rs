@@ -51,29 +51,43 @@ fn compile(pattern: &Value, budget: &mut Budget) -> Result<Regex, Failure> {
     }
     // Compiling costs far more than its bytes.
     budget.steps(1_000 + pattern.len())?;
-    RegexBuilder::new(&from_go(&pattern))
+    let malformed = || Failure::call("the expression is malformed or too large");
+    RegexBuilder::new(&from_go(&pattern).ok_or_else(malformed)?)
         .size_limit(MAX_PATTERN_PROGRAM_BYTES)
         .dfa_size_limit(MAX_PATTERN_PROGRAM_BYTES)
         .build()
-        .map_err(|_| Failure::call("the expression is malformed or too large"))
+        .map_err(|_| malformed())
 }
 
-/// Rewrites what Go and the regex crate read differently: Go's classes are ASCII, and a set has no operators.
-fn from_go(pattern: &str) -> String {
+/// Rewrites what Go and the regex crate read differently: Go's classes are ASCII, a set has no operators, and a brace that begins no
+/// repetition means itself. Returns none for a repetition of a repetition, such as `a**`, which only Go refuses.
+fn from_go(pattern: &str) -> Option<String> {
     let mut out = String::with_capacity(pattern.len() * 2);
     let mut rest = pattern.chars().peekable();
-    let mut set = false;
+    let (mut set, mut is_repeated) = (false, false);
     while let Some(c) = rest.next() {
+        let was_repeated = std::mem::take(&mut is_repeated);
         match c {
-            '\\' => match rest.next() {
-                Some('Q') => quote_literal(&mut rest, &mut out),
-                Some(class @ ('d' | 'w' | 's' | 'D' | 'W' | 'S')) => out.push_str(&ascii_class(class, set)),
-                Some('b') if !set => out.push_str("(?-u:\\b)"),
-                Some('B') if !set => out.push_str("(?-u:\\B)"),
-                Some(escaped @ ('<' | '>')) => out.push(escaped),
-                Some(escaped) => out.extend(['\\', escaped]),
-                None => out.push('\\'),
-            },
+            '*' | '+' | '?' | '{' if !set => {
+                let count = if c == '{' { repetition(rest.clone()) } else { Some(0) };
+                let Some(count) = count else {
+                    out.push_str("\\{");
+                    continue;
+                };
+                if was_repeated {
+                    return None;
+                }
+                out.push(c);
+                out.extend(rest.by_ref().take(count));
+                out.extend(rest.next_if_eq(&'?'));
+                is_repeated = true;
+            }
+            '(' if !set => {
+                out.push('(');
+                // What follows says the kind of the group.
+                out.extend(rest.next_if_eq(&'?'));
+            }
+            '\\' => escape(&mut rest, set, &mut out),
             '[' if set && rest.peek() == Some(&':') => out.push('['),
             '[' if !set => {
                 set = true;
@@ -101,7 +115,40 @@ fn from_go(pattern: &str) -> String {
             _ => out.push(c),
         }
     }
-    out
+    Some(out)
+}
+
+/// Rewrites what follows a backslash.
+fn escape(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, set: bool, out: &mut String) {
+    match rest.next() {
+        Some('Q') => quote_literal(rest, out),
+        Some(class @ ('d' | 'w' | 's' | 'D' | 'W' | 'S')) => out.push_str(&ascii_class(class, set)),
+        Some('b') if !set => out.push_str("(?-u:\\b)"),
+        Some('B') if !set => out.push_str("(?-u:\\B)"),
+        Some(escaped @ ('<' | '>')) => out.push(escaped),
+        Some(named @ ('p' | 'P' | 'x')) if rest.peek() == Some(&'{') => {
+            out.extend(['\\', named]);
+            for c in rest.by_ref() {
+                out.push(c);
+                if c == '}' {
+                    break;
+                }
+            }
+        }
+        Some(escaped) => out.extend(['\\', escaped]),
+        None => out.push('\\'),
+    }
+}
+
+/// Returns how many characters of `{n}`, `{n,}` or `{n,m}` follow the brace; none where it is not of these, or a number has a zero in front.
+fn repetition(mut rest: std::iter::Peekable<std::str::Chars<'_>>) -> Option<usize> {
+    let inside: String = rest.clone().take_while(|c| c.is_ascii_digit() || *c == ',').collect();
+    let is_number = |text: &str| {
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) && (text.len() == 1 || !text.starts_with('0'))
+    };
+    let (least, most) = inside.split_once(',').unwrap_or((&inside, ""));
+    let is_repetition = is_number(least) && (most.is_empty() || is_number(most));
+    (is_repetition && rest.nth(inside.len()) == Some('}')).then_some(inside.len() + 1)
 }
 
 fn quote_literal(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &mut String) {
@@ -209,7 +256,32 @@ mod tests {
             (r"\Qa.b\E+", r"a\.b+"),
             (r"\bx", r"(?-u:\b)x"),
         ] {
-            assert_eq!(from_go(go), expected, "{go}");
+            assert_eq!(from_go(go).as_deref(), Some(expected), "{go}");
+        }
+    }
+
+    #[test]
+    fn a_brace_that_begins_no_repetition_means_itself() {
+        for (go, expected) in [
+            (r"a{2}b{2,}c{2,3}?", r"a{2}b{2,}c{2,3}?"),
+            (r"{}", r"\{}"),
+            (r"a{,3}", r"a\{,3}"),
+            (r"a{ 2}", r"a\{ 2}"),
+            (r"a{02}", r"a\{02}"),
+            (r"a{2", r"a\{2"),
+            (r"a*{b", r"a*\{b"),
+            (r"[{2}]", r"[{2}]"),
+            (r"\p{Greek}\x{41}\{2\}", r"\p{Greek}\x{41}\{2\}"),
+            (r"(?P<n>a*)*", r"(?P<n>a*)*"),
+        ] {
+            assert_eq!(from_go(go).as_deref(), Some(expected), "{go}");
+        }
+    }
+
+    #[test]
+    fn a_repetition_of_a_repetition_is_refused() {
+        for go in ["a**", "a*+", "a+?*", "a{2}{3}", "a???"] {
+            assert_eq!(from_go(go), None, "{go}");
         }
     }
 }
