@@ -243,7 +243,7 @@ fn ids(snapshot: &Snapshot) -> BTreeSet<(ObjectId, String)> {
             ids.insert((desired.object.id(), desired.object.api_version().to_owned()));
         }
     }
-    let namespace = ObjectId::new("", "Namespace", "", &snapshot.namespace);
+    let namespace = namespace::id(&snapshot.namespace);
     if wanted.insert(namespace.clone()) {
         ids.insert((namespace, "v1".to_owned()));
     }
@@ -254,13 +254,14 @@ fn ids(snapshot: &Snapshot) -> BTreeSet<(ObjectId, String)> {
 }
 
 /// Returns whether one request is spent on an object that no watch shows: it is wanted for the first time, or it was ours and is not seen.
-/// A fresh namespace that is missing holds nothing, so nothing in it is asked for.
+/// A namespace that is missing holds nothing, so neither it nor anything in it is asked for again.
 fn worth_a_look(snapshot: &Snapshot, id: &ObjectId) -> bool {
-    id.namespace.is_empty() || id.namespace != snapshot.namespace || snapshot.namespace_state != NamespaceState::Missing
+    let is_of_namespace = id.namespace == snapshot.namespace || *id == namespace::id(&snapshot.namespace);
+    !is_of_namespace || snapshot.namespace_state != NamespaceState::Missing
 }
 
 async fn fill_namespace(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
-    let id = ObjectId::new("", "Namespace", "", &snapshot.namespace);
+    let id = namespace::id(&snapshot.namespace);
     let live = match target.live(&id) {
         Some(live) if !live.terminating => {
             snapshot.namespace_state = NamespaceState::Active;

@@ -32,6 +32,8 @@ pub(crate) struct Scripted {
     pub(crate) volumes: Mutex<Vec<String>>,
     /// What reads of an object answer; nothing is there otherwise.
     pub(crate) objects: BTreeMap<ObjectId, Result<Object, Refusal>>,
+    /// The objects that were read, in order.
+    pub(crate) read: Mutex<Vec<ObjectId>>,
     /// What the watches know.
     pub(crate) live: BTreeMap<ObjectId, LiveObject>,
     /// The pods of any namespace.
@@ -93,6 +95,7 @@ impl Target for Scripted {
     }
 
     fn get<'a>(&'a self, id: &'a ObjectId, _api_version: &'a str) -> Answer<'a, Option<Object>> {
+        self.read.lock().unwrap().push(id.clone());
         ready(self.objects.get(id).cloned().transpose())
     }
 

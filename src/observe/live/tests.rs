@@ -108,6 +108,14 @@ async fn another_incarnation_that_carries_our_labels_has_its_owner_all_the_same(
 }
 
 #[tokio::test]
+async fn what_a_missing_namespace_would_hold_is_not_asked_for() {
+    let target = Scripted::default();
+    let seen = snapshot(&target, Inventory::default()).await;
+    assert_eq!(seen.namespace_state, crate::plan::NamespaceState::Missing);
+    assert_eq!(*target.read.lock().unwrap(), [namespace().0]);
+}
+
+#[tokio::test]
 async fn a_refused_look_at_one_object_is_about_that_object_only() {
     let refused = Refusal::new(RefusalKind::Forbidden, "read Deployment blog/web: forbidden");
     let target = Scripted { objects: [namespace(), (web(), Err(refused))].into(), ..Scripted::default() };
