@@ -580,7 +580,8 @@ mod tests {
         let claim = Object::from_value(claim).unwrap();
         let [since, until] = [1, 2].map(Timestamp);
         let (name, uid, policy) = ("pv-1".into(), "v".into(), "Delete".into());
-        HeldVolume { name, uid, policy, claim, since, until, stage: crate::model::HoldStage::Held }
+        let (cluster, stage) = (crate::model::ClusterName::default(), crate::model::HoldStage::Held);
+        HeldVolume { name, cluster, uid, policy, claim, since, until, stage }
     }
 
     #[tokio::test]

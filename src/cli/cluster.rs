@@ -1,6 +1,7 @@
-//! `wild cluster add`: copies one context of a kubeconfig into the state directory of the instance, readable by nobody else.
+//! `wild cluster`: the clusters of an instance. `add` copies one context of a kubeconfig into the state directory of the instance, readable by
+//! nobody else.
 //!
-//! The daemon reads only this copy, so that neither `KUBECONFIG` nor a later change of context moves it to another cluster. Files that the
+//! The first one that is added is where all apps live that the settings do not put elsewhere. The daemon reads only this copy, so that neither `KUBECONFIG` nor a later change of context moves it to another cluster. Files that the
 //! context names are copied into it; a context that runs a program for its credentials is refused, because the copy would run it too.
 //!
 //! Not here: connecting (`target`).
@@ -14,10 +15,12 @@ use serde_json::{Map, Value, json};
 
 use super::environment::Surroundings;
 use super::error::{CommandError, ExitCode};
-use super::json::{list, text};
+use super::format::Document;
+use super::json::{count, flag, list, text};
 use super::locate::{connect, open_state, read_settings, settings_file};
 use super::session::Session;
-use crate::model::InstanceId;
+use super::table::table;
+use crate::model::{ClusterName, InstanceId};
 use crate::settings::{self, StateDirectory};
 use crate::yaml::{self, Dialect};
 
@@ -25,9 +28,27 @@ const ADD_HELP: &str = "Examples:
   wild cluster add
   wild cluster add --kubeconfig ~/.kube/config
   wild cluster add --context home
+  wild cluster add --context home --as edge
+
+The first cluster is where all apps live. Apps live on another one where `.wild/config.yaml` says so: `wild app move`.
 
 Exit codes:
   0 copied   2 error: no such context, or it needs a program for its credentials";
+
+const LIST_HELP: &str = "Examples:
+  wild cluster list
+  wild cluster list -o json
+
+Exit codes:
+  0 shown   2 error";
+
+const REMOVE_HELP: &str = "Examples:
+  wild cluster remove edge
+
+Nothing in the cluster changes.
+
+Exit codes:
+  0 forgotten   2 error: no such cluster   6 apps are on it";
 
 /// What can be done with clusters.
 #[derive(Subcommand, Debug)]
@@ -41,30 +62,155 @@ pub(super) enum ClusterVerb {
         /// Context in it; its current one by default.
         #[arg(long, value_name = "NAME")]
         context: Option<String>,
+        /// What the cluster is called here; as the context is by default.
+        #[arg(long = "as", value_name = "CLUSTER")]
+        name: Option<String>,
+        /// Makes it the first cluster, where all apps live that the settings do not put elsewhere.
+        #[arg(long)]
+        first: bool,
     },
+    /// Shows the clusters, whether they answer, and how many apps are on each.
+    #[command(after_long_help = LIST_HELP)]
+    List,
+    /// Forgets a cluster that no app is on.
+    #[command(after_long_help = REMOVE_HELP)]
+    Remove {
+        /// The cluster.
+        #[arg(value_name = "CLUSTER")]
+        name: String,
+    },
+}
+
+/// Whether an added cluster becomes the first one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rank {
+    /// It does.
+    First,
+    /// Only where there is none.
+    Beside,
 }
 
 /// Runs a verb.
 pub(super) async fn run(session: &mut Session<'_>, verb: ClusterVerb) -> Result<ExitCode, CommandError> {
-    let ClusterVerb::Add { kubeconfig, context } = verb;
-    let chosen = choose(session.environment, kubeconfig.as_deref(), context.as_deref())?;
+    match verb {
+        ClusterVerb::Add { kubeconfig, context, name, first } => {
+            let mut chosen = choose(session.environment, kubeconfig.as_deref(), context.as_deref())?;
+            if let Some(name) = name {
+                chosen.call(&name)?;
+            }
+            add(session, &chosen, if first { Rank::First } else { Rank::Beside }).await
+        }
+        ClusterVerb::List => show(session).await,
+        ClusterVerb::Remove { name } => remove(session, &name).await,
+    }
+}
+
+async fn add(session: &mut Session<'_>, chosen: &Chosen, rank: Rank) -> Result<ExitCode, CommandError> {
     let instance = session.call("GET", "", None).await?;
-    let what = "add a cluster";
-    let id = InstanceId::parse(text(&instance, "id"))
-        .map_err(|error| CommandError::new(what, error.to_string(), "wild status"))?;
-    let settings = read_settings(session.environment, &settings_file(session.environment, None))?;
-    let root = text(&instance, "stateDir");
-    let state = if root.is_empty() { open_state(&settings)? } else { open(Path::new(root))? };
+    let (state, id) = place(session, &instance, "add a cluster")?;
     if session.is_dry_run() {
         session.note(&format!("Would copy context {} ({}). Nothing was changed.", chosen.context, chosen.server));
         return Ok(ExitCode::Done);
     }
-    chosen.write(&state, &id)?;
-    session.note(&format!("Context {} ({}) is copied for {}.", chosen.context, chosen.server, text(&instance, "name")));
+    let first = chosen.write(&state, &id, rank)?;
+    let name = text(&instance, "name");
+    session.note(&format!("Context {} ({}) is copied for {name}.", chosen.context, chosen.server));
+    if first != chosen.context {
+        session.note(&format!("Apps live on {first} unless moved: wild app move APP --to {}", chosen.context));
+    }
+    tell_daemon(session)
+}
+
+/// Returns the state directory and the identity of an instance.
+fn place(session: &Session<'_>, instance: &Value, what: &str) -> Result<(StateDirectory, InstanceId), CommandError> {
+    let id = InstanceId::parse(text(instance, "id"))
+        .map_err(|error| CommandError::new(what, error.to_string(), "wild status"))?;
+    let settings = read_settings(session.environment, &settings_file(session.environment, None))?;
+    let root = text(instance, "stateDir");
+    let state = if root.is_empty() { open_state(&settings)? } else { open(Path::new(root))? };
+    Ok((state, id))
+}
+
+fn tell_daemon(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
     if connect(session.environment, &session.flags)?.is_some() {
         session.note("The running daemon uses it after its next start.");
     }
     Ok(ExitCode::Done)
+}
+
+async fn show(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
+    let instance = session.get("").await?;
+    let value = json!({"clusters": list(&instance, "clusters")});
+    let width = session.environment.width();
+    session.print(Document { kind: "ClusterList", value, items: Some(("clusters", "name")) }, |value| {
+        let rows = list(value, "clusters").iter().map(|cluster| {
+            let answers = match flag(cluster, "reachable") {
+                true => "reachable".to_owned(),
+                false => format!("not reachable since {}: {}", text(cluster, "since"), text(cluster, "why")),
+            };
+            let first = if flag(cluster, "first") { "first" } else { "" };
+            vec![text(cluster, "name").to_owned(), first.to_owned(), count(cluster, "apps").to_string(), answers]
+        });
+        table(&["name", "", "apps", "answers"], rows, width)
+    });
+    Ok(ExitCode::Done)
+}
+
+async fn remove(session: &mut Session<'_>, name: &str) -> Result<ExitCode, CommandError> {
+    let what = format!("remove the cluster {name}");
+    let instance = session.call("GET", "", None).await?;
+    let known = list(&instance, "clusters").iter().find(|cluster| text(cluster, "name") == name);
+    if known.is_some_and(|cluster| count(cluster, "apps") > 0) {
+        let error = CommandError::new(what, "apps are on it", "wild app move APP --to CLUSTER");
+        return Err(CommandError { code: ExitCode::Blocked, ..error });
+    }
+    let (state, id) = place(session, &instance, &what)?;
+    let path = state.instance(&id).map_err(|error| CommandError::of_settings(what.clone(), &error))?.kubeconfig();
+    let before = kept(&path, &what)?;
+    if named(&before, "contexts", name, "context").is_none() {
+        return Err(CommandError::new(what, "there is no such cluster", "wild cluster list"));
+    }
+    if session.is_dry_run() {
+        session.note(&format!("Would forget the cluster {name}. Nothing was changed."));
+        return Ok(ExitCode::Done);
+    }
+    let after = without(&before, name);
+    settings::write_private(&path, yaml::write(&after).as_bytes())
+        .map_err(|error| CommandError::of_settings(what, &error))?;
+    session.note(&format!("The cluster {name} is forgotten; nothing in it changed."));
+    tell_daemon(session)
+}
+
+/// Reads the copy of an instance; an empty one if there is none.
+fn kept(path: &Path, what: &str) -> Result<Value, CommandError> {
+    let content = match std::fs::read_to_string(path) {
+        Ok(content) => content,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(json!({})),
+        Err(error) => return Err(CommandError::new(what, error.to_string(), format!("ls -l {}", path.display()))),
+    };
+    // What a parser quotes of this file may be a credential.
+    let read = yaml::load_one("kubeconfig", &content, Dialect::Kube).ok().flatten().map(|document| document.value);
+    read.ok_or_else(|| CommandError::new(what, format!("{} is no YAML", path.display()), "wild cluster add --first"))
+}
+
+/// Returns a kubeconfig without what belongs to one context of it.
+fn without(config: &Value, name: &str) -> Value {
+    let others = |key: &str| -> Vec<Value> {
+        list(config, key).iter().filter(|entry| text(entry, "name") != name).cloned().collect()
+    };
+    let contexts = others("contexts");
+    let current = match text(config, "current-context") {
+        current if current == name => contexts.first().map(|context| text(context, "name")).unwrap_or_default(),
+        current => current,
+    };
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": current,
+        "contexts": contexts,
+        "clusters": others("clusters"),
+        "users": others("users"),
+    })
 }
 
 fn open(root: &Path) -> Result<StateDirectory, CommandError> {
@@ -81,12 +227,59 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    /// Writes the copy.
-    pub(super) fn write(&self, state: &StateDirectory, id: &InstanceId) -> Result<(), CommandError> {
-        let own = state.instance(id);
-        let written =
-            own.and_then(|own| settings::write_private(&own.kubeconfig(), yaml::write(&self.config).as_bytes()));
-        written.map_err(|error| CommandError::of_settings("copy the kubeconfig", &error))
+    /// Gives it another name.
+    fn call(&mut self, name: &str) -> Result<(), CommandError> {
+        let is_named = !name.is_empty() && ClusterName::parse(name).is_ok();
+        if !is_named {
+            return Err(CommandError::new(
+                format!("call the cluster {name:?}"),
+                "a name has printable characters and no blanks",
+                "wild cluster add --as edge",
+            ));
+        }
+        for key in ["contexts", "clusters", "users"] {
+            let entry = self.config.get_mut(key).and_then(|list| list.get_mut(0)).and_then(Value::as_object_mut);
+            if let Some(entry) = entry {
+                entry.insert("name".to_owned(), Value::from(name));
+            }
+        }
+        if let Some(context) = self.config.pointer_mut("/contexts/0/context") {
+            *context = json!({"cluster": name, "user": name});
+        }
+        if let Some(fields) = self.config.as_object_mut() {
+            fields.insert("current-context".to_owned(), Value::from(name));
+        }
+        name.clone_into(&mut self.context);
+        Ok(())
+    }
+
+    /// Returns the copy together with the clusters that are there already.
+    fn beside(&self, before: &Value, rank: Rank) -> Value {
+        let mut config = without(before, &self.context);
+        for key in ["contexts", "clusters", "users"] {
+            if let Some(entries) = config.get_mut(key).and_then(Value::as_array_mut) {
+                entries.extend(list(&self.config, key).iter().cloned());
+            }
+        }
+        let first = match text(before, "current-context") {
+            "" => &self.context,
+            _ if rank == Rank::First => &self.context,
+            first => first,
+        };
+        if let Some(fields) = config.as_object_mut() {
+            fields.insert("current-context".to_owned(), Value::from(first));
+        }
+        config
+    }
+
+    /// Writes the copy and returns which cluster is the first one.
+    pub(super) fn write(&self, state: &StateDirectory, id: &InstanceId, rank: Rank) -> Result<String, CommandError> {
+        let what = "copy the kubeconfig";
+        let path = state.instance(id).map_err(|error| CommandError::of_settings(what, &error))?.kubeconfig();
+        let config = self.beside(&kept(&path, what)?, rank);
+        settings::write_private(&path, yaml::write(&config).as_bytes())
+            .map_err(|error| CommandError::of_settings(what, &error))?;
+        Ok(text(&config, "current-context").to_owned())
     }
 }
 
@@ -238,6 +431,29 @@ users:
         let text = yaml::write(&chosen.config);
         assert!(text.contains("certificate-authority-data: cGVt") && text.contains("token: abc"), "{text}");
         assert!(!text.contains("get-token"), "{text}");
+    }
+
+    #[test]
+    fn a_second_cluster_stands_beside_the_first_and_under_its_own_name() {
+        let (_directory, environment) = world();
+        let chosen = || choose(&environment, Some(Path::new("config")), None).unwrap();
+        let names = |config: &Value| -> Vec<String> {
+            let contexts = list(config, "contexts").iter().map(|context| text(context, "name").to_owned());
+            contexts.chain([text(config, "current-context").to_owned()]).collect()
+        };
+        let first = chosen().beside(&json!({}), Rank::Beside);
+        assert_eq!(names(&first), ["home", "home"]);
+        let mut other = chosen();
+        assert!(other.call("two words").is_err() && other.call("").is_err());
+        other.call("edge").unwrap();
+        let both = other.beside(&first, Rank::Beside);
+        assert_eq!(names(&both), ["home", "edge", "home"]);
+        assert_eq!(both["contexts"][1]["context"], json!({"cluster": "edge", "user": "edge"}));
+        assert_eq!(names(&other.beside(&first, Rank::First)), ["home", "edge", "edge"]);
+        // The same again replaces what it was.
+        assert_eq!(names(&chosen().beside(&both, Rank::Beside)), ["edge", "home", "home"]);
+        assert_eq!(names(&without(&both, "home")), ["edge", "edge"]);
+        assert_eq!(list(&without(&both, "edge"), "users").len(), 1);
     }
 
     #[test]

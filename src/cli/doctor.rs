@@ -57,6 +57,11 @@ fn of_instance(instance: &Value) -> Vec<Value> {
         }
         Some(_) => {}
     }
+    let others = list(instance, "clusters").iter().filter(|cluster| !flag(cluster, "first"));
+    for cluster in others.filter(|cluster| !flag(cluster, "reachable")) {
+        let what = format!("the cluster {} does not answer since {}", text(cluster, "name"), text(cluster, "since"));
+        found.push(finding(what, text(cluster, "why"), "wild cluster list", Vec::new()));
+    }
     let trouble = instance.get("remote").map(|remote| text(remote, "trouble")).unwrap_or_default();
     if !trouble.is_empty() {
         found.push(finding("the remote is not followed", trouble, "wild status", Vec::new()));
@@ -114,9 +119,17 @@ mod tests {
 
     #[test]
     fn what_holds_the_whole_instance_comes_first() {
-        let silent = json!({"cluster": {"reachable": false, "since": "T", "why": "refused"}, "remote": {"trouble": "it went back"}});
+        let silent = json!({"cluster": {"reachable": false, "since": "T", "why": "refused"},
+            "clusters": [{"first": true}, {"name": "edge", "since": "U"}, {"name": "lab", "reachable": true}], "remote": {"trouble": "it went back"}});
         let whats: Vec<String> = of_instance(&silent).iter().map(|it| text(it, "what").to_owned()).collect();
-        assert_eq!(whats, ["the cluster does not answer since T", "the remote is not followed"]);
+        assert_eq!(
+            whats,
+            [
+                "the cluster does not answer since T",
+                "the cluster edge does not answer since U",
+                "the remote is not followed"
+            ]
+        );
         assert!(of_instance(&json!({"cluster": {"reachable": true}, "remote": null, "ready": null})).is_empty());
     }
 }

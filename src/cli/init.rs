@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::cluster::{Chosen, choose};
+use super::cluster::{Chosen, Rank, choose};
 use super::error::{CommandError, ExitCode};
 use super::format::Document;
 use super::locate::{instance_name, open_state, read_settings, settings_file};
@@ -309,7 +309,7 @@ fn keep_state(session: &Session<'_>, id: &InstanceId, chosen: Option<&Chosen>) -
     let own =
         state.instance(id).map_err(|error| CommandError::of_settings("make the state of the instance", &error))?;
     if let Some(chosen) = chosen {
-        chosen.write(&state, id)?;
+        chosen.write(&state, id, Rank::First)?;
     }
     Ok(own.kubeconfig())
 }

@@ -38,7 +38,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Status) -> Result<
     let instance = session.get("").await?;
     let apps = session.get("/apps").await?;
     let operations = session.get(&format!("/operations?limit={LAST_OPERATIONS}")).await?;
-    let reachable = instance.get("cluster").is_none_or(|cluster| cluster.is_null() || flag(cluster, "reachable"));
+    let reachable = list(&instance, "clusters").iter().all(|cluster| flag(cluster, "reachable"));
     let followed = remote_trouble(&instance).is_empty();
     let good = list(&instance, "statuses").iter().all(|status| !matches!(text(status, "state"), "failure" | "error"));
     let calm = reachable && followed && good && list(&apps, "apps").iter().all(is_calm);

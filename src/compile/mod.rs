@@ -24,6 +24,7 @@ mod insertion;
 mod land;
 mod learn;
 mod lint;
+mod place;
 mod proposal;
 mod record;
 mod refusal;
@@ -103,6 +104,7 @@ fn answer(app: &AppName, sources: &Sources, request: &Request) -> Result<Proposa
         Request::IgnoreDrift { app: _, rule } => ignore::ignore(app, sources, rule),
         Request::Suspend { app: _, suspension } => suspend::suspend(app, sources, suspension),
         Request::Resume { app: _ } => suspend::resume(app, sources),
+        Request::Move { app: _, cluster } => place::place(app, sources, cluster),
         Request::AddDirectory { name, url, branch } => add_directory(&sources.files, name, url, branch),
     }
 }

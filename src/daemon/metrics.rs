@@ -152,8 +152,9 @@ impl Metrics {
     pub(super) fn count(&self, instance: &Instance) {
         let name = instance.name.as_str();
         self.counted.passes(name, instance.counts());
-        if let Some(target) = &instance.target {
-            self.counted.target(name, &target.reachability(), target.counted());
+        for (cluster, target) in instance.targets.all() {
+            let name = if cluster.is_first() { name.to_owned() } else { format!("{name}/{}", cluster.as_str()) };
+            self.counted.target(&name, &target.reachability(), target.counted());
         }
     }
 

@@ -7,6 +7,7 @@ mod drifts;
 mod files;
 mod metrics;
 mod notes;
+mod probes;
 mod queue;
 mod waits;
 mod worker;

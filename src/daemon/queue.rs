@@ -3,16 +3,17 @@
 //! A trigger sets a bit on an app; a hundred of them cost one pass. An app has at most one running pass, and a trigger for a running app
 //! makes one more follow. Quiet times let a burst settle and are bounded, so that a steady stream cannot starve anybody. Where more passes
 //! are due than may run, what a person waits for goes first, and whoever waits long enough rises. Failures of the system back off; a new
-//! revision or a person's word ends the wait. Times are durations since start, so that tests step them.
+//! revision or a person's word ends the wait. Each cluster has passes of its own, so that one that hangs keeps no other waiting. Times are
+//! durations since start, so that tests step them.
 //!
 //! Not here: running passes (`worker.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::model::{AppName, ErrorClass, Reason};
+use crate::model::{AppName, ClusterName, ErrorClass, Reason};
 
-/// Passes of different apps that run side by side. More than the writes that a target takes at once: a pass also reads, plans and waits for
+/// Passes of different apps of one cluster that run side by side. More than the writes that a target takes at once: a pass also reads, plans and waits for
 /// the disk, and its stages come one after the other.
 const RUNNING_LIMIT: usize = 64;
 /// First wait after a failure of the system (seed S0).
@@ -29,9 +30,14 @@ pub(super) struct Queue {
     waiting: BTreeMap<AppName, Waiting>,
     /// Those of the waiting of which no pass runs, by when they are due.
     sleeping: BTreeSet<(Duration, AppName)>,
-    /// Those that are due, in the order in which they begin.
-    ready: BTreeSet<(Duration, AppName)>,
-    running: BTreeSet<AppName>,
+    /// Those that are due, by cluster and in the order in which they begin.
+    ready: BTreeMap<ClusterName, BTreeSet<(Duration, AppName)>>,
+    /// The apps of which a pass runs, each with the cluster on whose account.
+    running: BTreeMap<AppName, ClusterName>,
+    /// How many of them run on the account of each cluster.
+    taken: BTreeMap<ClusterName, usize>,
+    /// The clusters of apps that are not on the first one.
+    clusters: BTreeMap<AppName, ClusterName>,
     /// How long the app that began last had waited since it was due.
     waited: Duration,
     backoff: BTreeMap<AppName, Backoff>,
@@ -47,8 +53,9 @@ struct Waiting {
 }
 
 /// Where an app stands among those that wait.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Place {
+    cluster: ClusterName,
     due: Duration,
     /// The smallest begins first of those that are due.
     rank: Duration,
@@ -138,43 +145,79 @@ impl Queue {
 
     /// Puts a waiting app where it now belongs in the order.
     fn place(&mut self, app: &AppName) {
+        let cluster = self.cluster(app);
         let Some(waiting) = self.waiting.get_mut(app) else { return };
         if let Some(place) = waiting.place.take() {
             self.sleeping.remove(&(place.due, app.clone()));
-            self.ready.remove(&(place.rank, app.clone()));
+            if let Some(ready) = self.ready.get_mut(&place.cluster) {
+                ready.remove(&(place.rank, app.clone()));
+            }
         }
-        if !self.running.contains(app) {
+        if !self.running.contains_key(app) {
             let held = self.backoff.get(app).map_or(Duration::ZERO, |backoff| backoff.until);
             let due = waiting.due.max(held);
             let best = waiting.reasons.iter().map(|reason| class(*reason)).min().unwrap_or_default();
-            waiting.place = Some(Place { due, rank: due + RISE * best });
+            waiting.place = Some(Place { cluster, due, rank: due + RISE * best });
             self.sleeping.insert((due, app.clone()));
         }
     }
 
     /// Returns what to do next. A started app runs until its end is told.
     pub(super) fn next(&mut self, now: Duration) -> Next {
-        if self.running.len() >= RUNNING_LIMIT {
-            return Next::Idle;
-        }
         while self.sleeping.first().is_some_and(|(due, _)| *due <= now) {
             let Some((_, app)) = self.sleeping.pop_first() else { break };
-            let rank = self.waiting.get(&app).and_then(|waiting| waiting.place).map(|place| place.rank);
-            self.ready.extend(rank.map(|rank| (rank, app)));
+            if let Some(place) = self.waiting.get(&app).and_then(|waiting| waiting.place.as_ref()) {
+                self.ready.entry(place.cluster.clone()).or_default().insert((place.rank, app));
+            }
         }
-        let Some((_, app)) = self.ready.pop_first() else {
+        let Some((cluster, app)) = self.first_ready() else {
             return self.sleeping.first().map_or(Next::Idle, |(due, _)| Next::Sleep(*due));
         };
         let waiting = self.waiting.remove(&app);
-        let due = waiting.as_ref().and_then(|waiting| waiting.place).map_or(now, |place| place.due);
+        let due = waiting.as_ref().and_then(|waiting| waiting.place.as_ref()).map_or(now, |place| place.due);
         self.waited = now.saturating_sub(due);
-        self.running.insert(app.clone());
+        *self.taken.entry(cluster.clone()).or_default() += 1;
+        self.running.insert(app.clone(), cluster);
         Next::Start(app, waiting.map(|waiting| waiting.reasons).unwrap_or_default())
+    }
+
+    /// Takes out the app that begins first of those whose cluster has room for one more pass.
+    fn first_ready(&mut self) -> Option<(ClusterName, AppName)> {
+        let has_room = |cluster: &ClusterName| self.taken.get(cluster).is_none_or(|taken| *taken < RUNNING_LIMIT);
+        let open = self.ready.iter().filter(|(cluster, _)| has_room(cluster));
+        let firsts = open.filter_map(|(cluster, ready)| Some((ready.first()?.0, cluster)));
+        let cluster = firsts.min().map(|(_, cluster)| cluster.clone())?;
+        let ready = self.ready.get_mut(&cluster)?;
+        let (_, app) = ready.pop_first()?;
+        if ready.is_empty() {
+            self.ready.remove(&cluster);
+        }
+        Some((cluster, app))
+    }
+
+    /// Notes which cluster an app is on.
+    pub(super) fn assign(&mut self, app: &AppName, cluster: &ClusterName) {
+        if self.cluster(app) == *cluster {
+            return;
+        }
+        match cluster.is_first() {
+            true => _ = self.clusters.remove(app),
+            false => _ = self.clusters.insert(app.clone(), cluster.clone()),
+        }
+        self.place(app);
+    }
+
+    /// Returns the cluster that an app is on.
+    pub(super) fn cluster(&self, app: &AppName) -> ClusterName {
+        self.clusters.get(app).cloned().unwrap_or_default()
     }
 
     /// Takes in the end of a pass. `jitter` is a share between 0 and 1 that spreads retries.
     pub(super) fn ended(&mut self, now: Duration, app: &AppName, failed: Option<ErrorClass>, jitter: f64) {
-        self.running.remove(app);
+        let cluster = self.running.remove(app);
+        if let Some(taken) = cluster.and_then(|cluster| self.taken.get_mut(&cluster)) {
+            *taken = taken.saturating_sub(1);
+        }
         match failed {
             Some(ErrorClass::System) => {
                 let wait = self.backoff.get(app).map_or(FIRST_BACKOFF, |backoff| (backoff.wait * 2).min(BACKOFF_LIMIT));
@@ -203,14 +246,16 @@ impl Queue {
         self.running.len()
     }
 
-    /// Makes every app that backs off due within the time given: the target answers again.
-    pub(super) fn release(&mut self, now: Duration) {
-        self.backoff.clear();
-        for waiting in self.waiting.values_mut() {
-            waiting.due = waiting.due.min(now);
-        }
-        let apps: Vec<AppName> = self.waiting.keys().cloned().collect();
+    /// Makes every app of a cluster that waits due now: the cluster answers again.
+    pub(super) fn release(&mut self, now: Duration, cluster: &ClusterName) {
+        let (all, clusters) = (self.waiting.keys(), &self.clusters);
+        let is_there = |app: &AppName| clusters.get(app).map_or(cluster.is_first(), |on| on == cluster);
+        let apps: Vec<AppName> = all.filter(|app| is_there(app)).cloned().collect();
+        self.backoff.retain(|app, _| !is_there(app));
         for app in apps {
+            if let Some(waiting) = self.waiting.get_mut(&app) {
+                waiting.due = waiting.due.min(now);
+            }
             self.place(&app);
         }
     }
@@ -221,7 +266,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{Next, Queue};
-    use crate::model::{AppName, ErrorClass, Reason};
+    use crate::model::{AppName, ClusterName, ErrorClass, Reason};
 
     fn app(name: &str) -> AppName {
         AppName::parse(name).unwrap()
@@ -303,6 +348,42 @@ mod tests {
         }
         let started = (0..70).filter(|_| matches!(queue.next(at(0)), Next::Start(..))).count();
         assert_eq!((started, queue.running(), queue.depth()), (64, 64, 6));
+    }
+
+    #[test]
+    fn a_cluster_that_hangs_keeps_no_other_waiting() {
+        let mut queue = Queue::default();
+        let edge = ClusterName::parse("edge").unwrap();
+        for number in 0..70 {
+            let name = app(&format!("app-{number}"));
+            queue.assign(&name, &edge);
+            queue.trigger(at(0), name, Reason::Request);
+        }
+        while !matches!(queue.next(at(0)), Next::Idle) {}
+        assert_eq!((queue.running(), queue.depth()), (64, 6));
+        queue.trigger(at(1), app("near"), Reason::Scheduled);
+        assert_eq!(queue.next(at(1)), Next::Start(app("near"), [Reason::Scheduled].into()));
+        assert_eq!(queue.next(at(1)), Next::Idle);
+        // One that moves away while it waits takes the room of its new cluster.
+        queue.assign(&app("app-9"), &ClusterName::default());
+        assert_eq!(queue.next(at(1)), Next::Start(app("app-9"), [Reason::Request].into()));
+        queue.ended(at(2), &app("app-1"), None, 0.5);
+        assert!(matches!(queue.next(at(2)), Next::Start(..)));
+        assert_eq!(queue.next(at(2)), Next::Idle);
+    }
+
+    #[test]
+    fn apps_of_a_cluster_that_answers_again_are_due_and_no_others() {
+        let mut queue = Queue::default();
+        queue.assign(&app("far"), &ClusterName::parse("edge").unwrap());
+        for name in ["near", "far"] {
+            queue.trigger(at(0), app(name), Reason::Push);
+            queue.next(at(0));
+            queue.ended(at(0), &app(name), Some(ErrorClass::System), 0.5);
+        }
+        queue.release(at(1), &ClusterName::parse("edge").unwrap());
+        assert_eq!(queue.next(at(1)), Next::Start(app("far"), [Reason::Retry].into()));
+        assert_eq!(queue.next(at(1)), Next::Sleep(at(5_000)));
     }
 
     #[test]

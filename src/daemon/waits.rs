@@ -67,6 +67,7 @@ impl Waits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ClusterName;
 
     fn app(name: &str) -> AppName {
         AppName::parse(name).unwrap()
@@ -81,7 +82,7 @@ mod tests {
         let mut waits = Waits::default();
         waits.begin(&app("blog"));
         assert!(!waits.end(&app("blog"), &[ready()]));
-        assert!(waits.happen(WakeOn::Target).is_empty());
+        assert!(waits.happen(WakeOn::Target(ClusterName::default())).is_empty());
         assert_eq!(waits.happen(ready()), BTreeSet::from([app("blog")]));
         assert!(waits.happen(ready()).is_empty());
     }
@@ -100,15 +101,15 @@ mod tests {
     #[test]
     fn nothing_is_kept_once_no_pass_runs_and_nobody_waits() {
         let mut waits = Waits::default();
-        waits.happen(WakeOn::Target);
+        waits.happen(WakeOn::Target(ClusterName::default()));
         for name in ["blog", "shop"] {
             waits.begin(&app(name));
             waits.happen(ready());
         }
-        waits.end(&app("blog"), &[WakeOn::Target]);
+        waits.end(&app("blog"), &[WakeOn::Target(ClusterName::default())]);
         assert_eq!(waits.happened.len(), 1);
         assert!(!waits.end(&app("shop"), &[]));
-        waits.happen(WakeOn::Target);
+        waits.happen(WakeOn::Target(ClusterName::default()));
         assert!(waits.happened.is_empty() && waits.began.is_empty() && waits.waiting.is_empty());
     }
 
@@ -118,7 +119,7 @@ mod tests {
         waits.begin(&app("blog"));
         waits.end(&app("blog"), &[ready()]);
         waits.begin(&app("blog"));
-        waits.happen(WakeOn::Target);
+        waits.happen(WakeOn::Target(ClusterName::default()));
         waits.keep(&app("blog"));
         assert!(waits.began.is_empty() && waits.happened.is_empty());
         assert_eq!(waits.happen(ready()), BTreeSet::from([app("blog")]));

@@ -14,12 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::drifts::Drifts;
 use super::files::FileWatch;
+use super::probes::Probes;
 use super::queue::{Next, Queue};
 use super::waits::Waits;
 use super::{Metrics, Work};
 use crate::base::{Schedule, Timestamp, chain};
 use crate::git;
-use crate::model::{AppName, ErrorClass, Operation, OperationState, Reason, SETTINGS_PATH, Trigger};
+use crate::model::{AppName, ClusterName, ErrorClass, Operation, OperationState, Reason, SETTINGS_PATH, Trigger};
 use crate::pipeline::{self, Error, Instance, Overview, Passed};
 use crate::plan::WakeOn;
 use crate::settings::{DaemonSettings, Intervals, StateDirectory};
@@ -39,9 +40,6 @@ const AUDIT_EVERY: Duration = Duration::from_secs(3600);
 const DRAIN_DEADLINE: Duration = Duration::from_secs(7);
 /// Wait before another look at a branch, or at what the store knows of it, that could not be read.
 const LOOK_RETRY: Duration = Duration::from_secs(5);
-/// Waits between looks whether a target answers again; the last one repeats.
-const PROBES: [Duration; 4] =
-    [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(5)];
 
 /// What the worker and its handles share.
 pub(super) struct Shared {
@@ -158,6 +156,7 @@ struct Worker {
     /// When apps asked to be woken by the clock alone.
     alarms: HashMap<AppName, Duration>,
     drifts: Drifts,
+    probes: Probes,
     timers: Timers,
     asked: bool,
     /// Apps that somebody asked about; they alone are worked on where only requests are.
@@ -178,7 +177,6 @@ struct Timers {
     reconcile: Option<(Duration, Duration)>,
     remote: Option<(Duration, Duration)>,
     upstream: Option<Duration>,
-    probe: Option<(Duration, usize)>,
     /// When the next turn of the slow audit is, by the clock of the instance.
     audit: Option<Timestamp>,
     schedule: Option<Schedule>,
@@ -186,15 +184,8 @@ struct Timers {
 
 impl Worker {
     async fn new(shared: Arc<Shared>) -> Self {
-        let mut timers = Timers {
-            look: None,
-            reconcile: None,
-            remote: None,
-            upstream: None,
-            probe: None,
-            audit: None,
-            schedule: None,
-        };
+        let mut timers =
+            Timers { look: None, reconcile: None, remote: None, upstream: None, audit: None, schedule: None };
         let everything = shared.work == Work::Everything;
         if shared.instance.remote.is_some() && everything {
             timers.remote = Some((Duration::ZERO, shared.intervals.poll_remote));
@@ -208,6 +199,7 @@ impl Worker {
             waits: Waits::default(),
             alarms: HashMap::new(),
             drifts: Drifts::default(),
+            probes: Probes::default(),
             timers,
             asked: everything,
             wanted: BTreeSet::new(),
@@ -268,12 +260,6 @@ impl Worker {
             let due = self.start_passes();
             self.shared.metrics.queue(instance.name.as_str(), self.queue.running(), self.queue.depth());
             self.shared.metrics.count(&instance);
-            let events = async {
-                match &instance.target {
-                    Some(target) => target.events().await,
-                    None => std::future::pending().await,
-                }
-            };
             let moved = async {
                 match &mut refs {
                     Some(refs) => refs.changed().await.is_some(),
@@ -287,7 +273,8 @@ impl Worker {
                     if !alive { refs = None; }
                     self.look(Reason::Push).await;
                 }
-                news = events => self.hear(news),
+                (cluster, news) = instance.targets.events() => self.hear(&cluster, news),
+                Some((cluster, answers)) = self.probes.ended() => self.probed(&cluster, answers),
                 Some(ended) = self.passes.join_next_with_id(), if !self.passes.is_empty() => self.end(ended),
                 () = secrets.changed() => self.wake_all(Reason::File),
                 () = self.shared.fetch.notified() => self.fetch(true).await,
@@ -365,7 +352,7 @@ impl Worker {
             self.timers.reconcile.map(|(at, _)| at),
             self.timers.remote.map(|(at, _)| at),
             self.timers.upstream,
-            self.timers.probe.map(|(at, _)| at),
+            self.probes.next(),
             self.timers.audit.map(|at| now + at.since(self.shared.instance.now())),
         ];
         let first = timers.into_iter().flatten().fold(due, Duration::min).min(now + TURN_LIMIT);
@@ -390,8 +377,10 @@ impl Worker {
             self.schedule_upstream();
             self.fetch(false).await;
         }
-        if let Some((_, tries)) = self.timers.probe.filter(|(at, _)| *at <= now) {
-            self.probe(tries).await;
+        for cluster in self.probes.due(now) {
+            if let Some(target) = self.shared.instance.targets.get(&cluster).cloned() {
+                self.probes.look(cluster, target);
+            }
         }
         let clock = self.shared.instance.now();
         if self.timers.audit.is_some_and(|at| at <= clock) {
@@ -441,45 +430,39 @@ impl Worker {
         self.wake_all(Reason::Upstream);
     }
 
-    async fn probe(&mut self, tries: usize) {
-        let Some(target) = self.shared.instance.target.clone() else { return };
-        if target.probe().await.is_ok() {
-            self.timers.probe = None;
-            self.released();
+    fn probed(&mut self, cluster: &ClusterName, answers: bool) {
+        if answers {
+            self.released(cluster);
         } else {
-            let wait = PROBES.get(tries).or(PROBES.last()).copied().unwrap_or(TURN_LIMIT);
-            self.timers.probe = Some((self.now() + wait, tries + 1));
+            self.probes.again(cluster, self.now());
         }
     }
 
-    fn released(&mut self) {
-        let now = self.now();
-        self.queue.release(now);
-        for app in self.waits.happen(WakeOn::Target) {
+    /// Wakes the apps of a cluster that answers again.
+    fn released(&mut self, cluster: &ClusterName) {
+        self.probes.end(cluster);
+        self.queue.release(self.now(), cluster);
+        for app in self.waits.happen(WakeOn::Target(cluster.clone())) {
             self.trigger(app, Reason::Released);
         }
     }
 
-    fn hear(&mut self, news: BTreeSet<TargetEvent>) {
-        let now = self.now();
+    fn hear(&mut self, cluster: &ClusterName, news: BTreeSet<TargetEvent>) {
         for event in news {
             match event {
                 TargetEvent::Drift { app } => self.trigger_named(&app, Reason::Drift),
                 TargetEvent::Health { app } => self.trigger_named(&app, Reason::Health),
                 TargetEvent::Source { app } => self.trigger_named(&app, Reason::Released),
                 TargetEvent::Reachability => {
-                    let reachable = self
-                        .shared
-                        .instance
-                        .target
-                        .as_ref()
-                        .is_none_or(|t| t.reachability() == Reachability::Reachable);
-                    if reachable {
-                        self.timers.probe = None;
-                        self.released();
-                    } else if self.timers.probe.is_none() {
-                        self.timers.probe = Some((now + PROBES.first().copied().unwrap_or(TURN_LIMIT), 1));
-                        self.wake_all(Reason::Health);
+                    let target = self.shared.instance.targets.get(cluster);
+                    if target.is_none_or(|target| target.reachability() == Reachability::Reachable) {
+                        self.released(cluster);
+                    } else if self.probes.begin(cluster, self.now()) {
+                        let apps = self.known.iter().flat_map(|known| known.apps.keys().cloned());
+                        let there = apps.filter(|app| self.queue.cluster(app) == *cluster);
+                        for app in there.collect::<Vec<_>>() {
+                            self.trigger(app, Reason::Health);
+                        }
                     }
                 }
             }
@@ -564,6 +547,9 @@ impl Worker {
 
     /// Arranges what a pass asked to be woken for, and wakes those who waited for it.
     fn follow(&mut self, now: Duration, app: AppName, reasons: &BTreeSet<Reason>, passed: Passed) {
+        if let Some(state) = &passed.state {
+            self.queue.assign(&app, &state.cluster);
+        }
         self.arrange(now, &app, &passed);
         // A push compiles, and a request that waits is carried out for any reason; what the walk did not come to is not forgotten.
         if passed.lost {
@@ -637,6 +623,7 @@ impl Worker {
             .as_ref()
             .is_some_and(|known| known.files.get(SETTINGS_PATH) != overview.files.get(SETTINGS_PATH));
         self.known = Some(overview);
+        self.assign(&changed);
         // A commit that changes no app is judged at once, because no pass will.
         if changed.is_empty()
             && let Err(error) = pipeline::update_statuses(&instance).await
@@ -650,6 +637,16 @@ impl Worker {
             self.read_timers().await;
         }
         Ok(())
+    }
+
+    /// Takes from the settings which clusters apps are on that nobody has looked at there yet.
+    fn assign(&mut self, apps: &BTreeSet<AppName>) {
+        let Some(Ok(settings)) = self.known.as_ref().map(|known| known.settings()) else { return };
+        for app in apps {
+            if let Some((cluster, _)) = self.shared.instance.targets.named(settings.context_of(app.as_str())) {
+                self.queue.assign(app, cluster);
+            }
+        }
     }
 
     /// Lets running passes end.

@@ -4,18 +4,19 @@
 //! changing anything (`changes.rs`).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use serde_json::{Value, json};
 
 use super::answer::{Answered, app_name, json as answer, value};
-use super::instances::silence;
 use super::problem::Problem;
 use super::{Host, instance, live};
 use crate::compile;
 use crate::git::Commit;
-use crate::model::{AppName, AppState};
+use crate::model::{AppName, AppState, ClusterName, IdentityPolicy};
 use crate::pipeline::{self, Instance};
+use crate::target::{Reachability, Target};
 
 /// Commits of a history.
 const HISTORY_LIMIT: usize = 50;
@@ -38,13 +39,27 @@ pub(super) async fn states(instance: &Instance) -> Result<Vec<AppState>, Problem
     let overview = pipeline::overview(instance).await?;
     states.extend(overview.apps.keys().filter(|app| !names.contains(app)).map(|app| unseen(instance, app.clone())));
     states.sort_by(|a, b| a.name.cmp(&b.name));
-    if let Some((since, why)) = silence(instance) {
-        for state in &mut states {
+    for state in &mut states {
+        let target = instance.targets.get(&state.cluster);
+        if let Some(Reachability::Unreachable { since, why }) = target.map(|target| target.reachability()) {
             "unknown".clone_into(&mut state.health);
-            state.health_reason = format!("the cluster does not answer since {since}: {why}");
+            let cluster = if state.cluster.is_first() { "the cluster".to_owned() } else { state.cluster.to_string() };
+            state.health_reason = format!("{cluster} does not answer since {since}: {why}");
         }
     }
     Ok(states)
+}
+
+/// Returns the cluster that an app is on, for what is read there now.
+pub(super) async fn cluster_of(instance: &Instance, app: &AppName, what: &str) -> Result<Arc<dyn Target>, Problem> {
+    let known = state(instance, app).await?;
+    let target = instance.targets.get(&known.cluster).cloned();
+    let identity = pipeline::settings(instance).await?.identity_of(app.as_str());
+    let target = match identity {
+        IdentityPolicy::Kubeconfig => target,
+        IdentityPolicy::Impersonate => target.map(|target| target.acting_in(&known.namespace)),
+    };
+    target.ok_or_else(|| Problem::new(409, what.to_owned(), "no cluster is known for it yet", "wild cluster add"))
 }
 
 /// Returns the state of an app that is in the tree and was never looked at.
@@ -56,6 +71,7 @@ fn unseen(instance: &Instance, name: AppName) -> AppState {
         available: empty(),
         update: None,
         namespace: name.to_string(),
+        cluster: ClusterName::default(),
         health: "unknown".to_owned(),
         health_reason: "it was not looked at yet".to_owned(),
         intent: "waiting".to_owned(),

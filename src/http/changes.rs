@@ -23,7 +23,8 @@ use super::problem::Problem;
 use crate::compile;
 use crate::daemon::{Daemon, Handle};
 use crate::model::{
-    AppName, CommitId, DataFate, Decision, Deploy, IgnoreRule, PackageName, Request, Suspension, Take, Trigger,
+    AppName, ClusterName, CommitId, DataFate, Decision, Deploy, IgnoreRule, PackageName, Request, Suspension, Take,
+    Trigger,
 };
 use crate::pipeline::{self, Instance};
 
@@ -364,6 +365,25 @@ pub(super) async fn suspend(change: Change) -> Answered {
 /// `POST /apps/{app}/resume`: writes again what is committed.
 pub(super) async fn resume(change: Change) -> Answered {
     change.ask(Request::Resume { app: change.app()? }).await
+}
+
+/// Body of `POST /apps/{app}/move`.
+#[derive(Deserialize)]
+struct Place {
+    cluster: String,
+}
+
+/// `POST /apps/{app}/move`: lets the app live on another cluster of the instance.
+pub(super) async fn move_app(change: Change) -> Answered {
+    let Place { cluster } = change.body()?;
+    let app = change.app()?;
+    let targets = &change.instance().targets;
+    let (Some(_), Ok(name)) = (targets.named(&cluster), ClusterName::parse(&cluster)) else {
+        let names: Vec<&str> = targets.all().map(|(name, _)| targets.context(name)).collect();
+        let because = format!("there is no cluster {cluster}; there are: {}", names.join(", "));
+        return Err(Problem::new(404, format!("move {app}"), because, format!("wild cluster add --context {cluster}")));
+    };
+    change.ask(Request::Move { app, cluster: name }).await
 }
 
 /// Body of `POST /directories`.

@@ -120,14 +120,7 @@ async fn upstream(instance: &Instance, app: &AppName, to: Option<String>) -> Res
 
 /// The committed objects against the cluster.
 async fn live(instance: &Instance, app: &AppName) -> Result<Vec<Value>, Problem> {
-    let Some(target) = &instance.target else {
-        return Err(Problem::new(
-            409,
-            format!("compare {app} with the cluster"),
-            "the instance has no cluster yet",
-            "wild cluster add",
-        ));
-    };
+    let target = super::apps::cluster_of(instance, app, &format!("compare {app} with the cluster")).await?;
     let Some(plan) = pipeline::preview(instance, app, None).await?.plan else { return Ok(Vec::new()) };
     let mut diffs = Vec::new();
     for action in &plan.actions {

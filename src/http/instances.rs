@@ -12,7 +12,7 @@ use super::{Host, instance};
 use crate::base::Timestamp;
 use crate::model::{CommitId, Reason, Trigger};
 use crate::pipeline::{self, Instance};
-use crate::target::Reachability;
+use crate::target::{Reachability, Target};
 
 /// `GET /status`: the daemon.
 pub(super) async fn daemon_status(State(daemon): Host) -> Answered {
@@ -59,7 +59,8 @@ pub(super) async fn show(State(daemon): Host, Path(name): Path<String>) -> Answe
     let mut document = identity(shown);
     if let Some(fields) = document.as_object_mut() {
         fields.insert("head".to_owned(), value(&head)?);
-        fields.insert("cluster".to_owned(), cluster(shown));
+        fields.insert("cluster".to_owned(), first_cluster(shown));
+        fields.insert("clusters".to_owned(), clusters(shown).await?);
         fields.insert("statuses".to_owned(), value(&statuses)?);
         fields.insert("remote".to_owned(), remote(shown).await?);
         fields.insert("ready".to_owned(), json!(handle.is_ready().err()));
@@ -74,21 +75,40 @@ async fn remote(instance: &Instance) -> Result<Value, Problem> {
     Ok(json!({"url": remote.url.to_string(), "trouble": pipeline::remote_trouble(instance).await?}))
 }
 
-/// Returns whether the cluster answers; nothing if none is known.
-fn cluster(instance: &Instance) -> Value {
-    match instance.target.as_ref().map(|target| target.reachability()) {
-        None => Value::Null,
-        Some(Reachability::Reachable) => json!({"reachable": true}),
-        Some(Reachability::Unreachable { since, why }) => json!({"reachable": false, "since": since, "why": why}),
+/// Returns whether the first cluster answers; nothing if none is known.
+fn first_cluster(instance: &Instance) -> Value {
+    instance.targets.all().next().map_or(Value::Null, |(_, target)| said(target.as_ref()))
+}
+
+/// Returns all clusters, each with the number of apps on it.
+async fn clusters(instance: &Instance) -> Result<Value, Problem> {
+    let states = instance.store.app_states(&instance.id).await?;
+    let shown = instance.targets.all().map(|(name, target)| {
+        let mut document = said(target.as_ref());
+        if let Some(fields) = document.as_object_mut() {
+            fields.insert("name".to_owned(), json!(instance.targets.context(name)));
+            fields.insert("first".to_owned(), json!(name.is_first()));
+            fields.insert("apps".to_owned(), json!(states.iter().filter(|state| state.cluster == *name).count()));
+        }
+        document
+    });
+    Ok(shown.collect())
+}
+
+fn said(target: &dyn Target) -> Value {
+    match target.reachability() {
+        Reachability::Reachable => json!({"reachable": true}),
+        Reachability::Unreachable { since, why } => json!({"reachable": false, "since": since, "why": why}),
     }
 }
 
-/// Returns since when and why the cluster does not answer; nothing while it does.
+/// Returns since when and why a cluster does not answer, by name where there are several; nothing while all do.
 pub(super) fn silence(instance: &Instance) -> Option<(Timestamp, String)> {
-    match instance.target.as_ref()?.reachability() {
+    instance.targets.all().find_map(|(name, target)| match target.reachability() {
         Reachability::Reachable => None,
-        Reachability::Unreachable { since, why } => Some((since, why)),
-    }
+        Reachability::Unreachable { since, why } if name.is_first() => Some((since, why)),
+        Reachability::Unreachable { since, why } => Some((since, format!("{name}: {why}"))),
+    })
 }
 
 /// `POST /instances/{instance}/pushed`: a hint that the branch moved. It names no commit; the daemon looks for itself.

@@ -61,9 +61,7 @@ pub(super) async fn logs(
     let app = app_name(&app)?;
     let state = apps::state(handle.instance(), &app).await?;
     let what = || format!("read the logs of {app}");
-    let Some(target) = handle.instance().target.clone() else {
-        return Err(Problem::new(409, what(), "no cluster is known yet", "wild cluster add"));
-    };
+    let target = apps::cluster_of(handle.instance(), &app, &what()).await?;
     let refused = |refusal: Refusal| Problem::new(502, what(), refusal.message, format!("wild app status {app}"));
     let pods = pods_of(&app, &state.namespace, target.as_ref()).await.map_err(refused)?;
     let mut requests = requests(&pods, &state.namespace, &wanted);

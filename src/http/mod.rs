@@ -58,6 +58,7 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/apps/{app}/deploy", post(changes::deploy))
         .route("/apps/{app}/suspend", post(changes::suspend))
         .route("/apps/{app}/resume", post(changes::resume))
+        .route("/apps/{app}/move", post(changes::move_app))
         .route("/apps/{app}/rollback", post(changes::rollback))
         .route("/apps/{app}/adopt", post(changes::adopt))
         .route("/apps/{app}/eject", post(changes::eject))

@@ -161,14 +161,14 @@ async fn section(handle: &Handle, now: Timestamp) -> Result<Section, Problem> {
     }
     let filter = OperationFilter { app: None, limit: Some(LAST_OPERATIONS) };
     let operations = shown.store.operations(&shown.id, &filter).await?;
-    let cluster = match (&shown.target, silence(shown)) {
-        (None, _) => {
+    let cluster = match (shown.targets.is_empty(), silence(shown)) {
+        (true, _) => {
             Badge {
                 shape: "○", word: "no cluster yet".to_owned(), class: "quiet", why: "wild cluster add".to_owned()
             }
         }
-        (Some(_), None) => Badge { shape: "●", word: "reachable".to_owned(), class: "good", why: String::new() },
-        (Some(_), Some((since, why))) => {
+        (false, None) => Badge { shape: "●", word: "reachable".to_owned(), class: "good", why: String::new() },
+        (false, Some((since, why))) => {
             let why = format!("since {since}: {why}");
             Badge { shape: "?", word: "does not answer".to_owned(), class: "bad", why }
         }

@@ -50,6 +50,9 @@ async fn opposite(instance: &Instance, operation: &Operation) -> Result<Request,
             let remedy = format!("wild app rollback {app} --to HEAD~1");
             return bring_back(instance, &app, operation, Problem::new(422, what, because, remedy)).await;
         }
+        Request::Move { .. } => {
+            return refuse("where it was before is known to you alone", format!("wild app move {app} --to CLUSTER"));
+        }
         Request::IgnoreDrift { .. } | Request::AddDirectory { .. } => {
             return refuse("it is an entry of .wild/config.yaml", "take the entry out of .wild/config.yaml".to_owned());
         }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AppName, CommitId, ObjectId};
+use super::{AppName, ClusterName, CommitId, ObjectId};
 use crate::base::Timestamp;
 
 /// An app as people are shown it.
@@ -23,6 +23,9 @@ pub struct AppState {
     pub update: Option<String>,
     /// Namespace.
     pub namespace: String,
+    /// Cluster that it is on.
+    #[serde(default, skip_serializing_if = "ClusterName::is_first")]
+    pub cluster: ClusterName,
     /// Word for health: `healthy`, `starting`, `failing`, `stopped`, `deleting`, `unknown`.
     pub health: String,
     /// Why, if it is not healthy, or what it lacks all the same.

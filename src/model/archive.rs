@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CommitId, Object, ObjectId, OperationId};
+use super::{ClusterName, CommitId, Object, ObjectId, OperationId};
 use crate::base::Timestamp;
 
 /// Annotation on a volume that is held: what is to become of it, for whoever finds it without our memory.
@@ -34,6 +34,9 @@ pub struct Archived {
 pub struct HeldVolume {
     /// Name of the PersistentVolume.
     pub name: String,
+    /// Cluster that it is on.
+    #[serde(default, skip_serializing_if = "ClusterName::is_first")]
+    pub cluster: ClusterName,
     /// Its incarnation.
     pub uid: String,
     /// What was to become of it when its claim goes, before we said `Retain`.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CommitId, ObjectId};
+use super::{ClusterName, CommitId, ObjectId};
 
 /// Where an object stands in our memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub enum RecordState {
 pub struct Record {
     /// The object.
     pub id: ObjectId,
+    /// The cluster it is on.
+    #[serde(default, skip_serializing_if = "ClusterName::is_first")]
+    pub cluster: ClusterName,
     /// `apiVersion` it was applied with.
     pub api_version: String,
     /// Where it stands.
@@ -66,6 +69,15 @@ impl Inventory {
     /// Returns an inventory of these records.
     pub fn new(records: impl IntoIterator<Item = Record>) -> Self {
         Self { records: records.into_iter().map(|record| (record.id.clone(), record)).collect() }
+    }
+
+    /// Parts the records by the cluster that their objects are on. An app has objects on a second one only while it moves.
+    pub fn by_cluster(self) -> BTreeMap<ClusterName, Self> {
+        let mut parts: BTreeMap<ClusterName, Self> = BTreeMap::new();
+        for record in self.records.into_values() {
+            parts.entry(record.cluster.clone()).or_default().insert(record);
+        }
+        parts
     }
 
     /// Returns the record of an object.

@@ -4,6 +4,7 @@
 
 mod app_state;
 mod archive;
+mod cluster;
 mod config;
 mod diagnostic;
 mod event;
@@ -26,6 +27,7 @@ mod trigger;
 
 pub use app_state::{AppState, DriftState, ObjectState};
 pub use archive::{Archived, HeldVolume, HoldStage, RECLAIM_POLICY};
+pub use cluster::{ClusterName, ClusterNameError};
 pub use config::Config;
 pub use diagnostic::{Diagnostic, Severity};
 pub use event::{Event, EventKind};
@@ -44,10 +46,11 @@ pub use request::{DataFate, Decision, Deploy, Request, Take};
 pub use revision::{Author, CommitId, CommitIdError, Revision};
 pub use secrets::{NewSecret, Purpose, SecretBytes, SecretPayloads, SecretValue, Secrets};
 pub use settings::{
-    AdoptPolicy, AppSettings, AppUpdateSettings, AuditSettings, ClusterSettings, ConflictPolicy, DeletionBudget,
-    DeletionPolicy, DriftPolicy, ExtraPolicy, Grants, HandoverRule, HealthRule, HealthTest, IgnoreRule, InstanceBudget,
-    ReconcileSettings, RecoveryMode, RecoverySettings, SETTINGS_PATH, SETTINGS_VERSION, Settings, SharedSecret,
-    StatusSettings, Suspension, TlsSettings, UpdatePolicy, UpdateSettings, Upstream,
+    AdoptPolicy, AppCluster, AppSettings, AppUpdateSettings, AuditSettings, ClusterSettings, ConflictPolicy,
+    DeletionBudget, DeletionPolicy, DriftPolicy, ExtraPolicy, Grants, HandoverRule, HealthRule, HealthTest,
+    IdentityPolicy, IgnoreRule, InstanceBudget, ReconcileSettings, RecoveryMode, RecoverySettings, SETTINGS_PATH,
+    SETTINGS_VERSION, Settings, SharedSecret, StatusSettings, Suspension, TlsSettings, UpdatePolicy, UpdateSettings,
+    Upstream,
 };
 pub use subdirectory::{MAX_SUBDIRECTORY_DEPTH, Subdirectory, SubdirectoryError};
 pub use tree::{File, FileMode, FileTree};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AppName, CommitId, DriftState, IgnoreRule, OperationId, PackageName, Suspension};
+use super::{AppName, ClusterName, CommitId, DriftState, IgnoreRule, OperationId, PackageName, Suspension};
 
 /// A change somebody asked for.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -143,6 +143,13 @@ pub enum Request {
         /// The app.
         app: AppName,
     },
+    /// Let the app live on another cluster of the instance.
+    Move {
+        /// The app.
+        app: AppName,
+        /// Name of the cluster.
+        cluster: ClusterName,
+    },
     /// Follow a further upstream.
     AddDirectory {
         /// Its name.
@@ -174,7 +181,8 @@ impl Request {
             | Self::AdoptDrift { app, .. }
             | Self::IgnoreDrift { app, .. }
             | Self::Suspend { app, .. }
-            | Self::Resume { app } => Some(app),
+            | Self::Resume { app }
+            | Self::Move { app, .. } => Some(app),
             Self::AddDirectory { .. } => None,
         }
     }
@@ -199,6 +207,7 @@ impl Request {
             Self::IgnoreDrift { .. } => "ignore",
             Self::Suspend { .. } => "suspend",
             Self::Resume { .. } => "resume",
+            Self::Move { .. } => "move",
             Self::AddDirectory { .. } => "directory",
         }
     }

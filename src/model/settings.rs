@@ -72,6 +72,9 @@ pub struct Settings {
     /// Certificates that apps share.
     #[serde(default)]
     pub tls: TlsSettings,
+    /// As whom objects are written unless an app says otherwise.
+    #[serde(default)]
+    pub identity: IdentityPolicy,
     /// The merge bot.
     #[serde(default)]
     pub updates: UpdateSettings,
@@ -102,7 +105,7 @@ pub struct Upstream {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterSettings {
-    /// Name of the cluster as the daemon knows it; empty for the only one.
+    /// Name of the cluster as `wild cluster add` or the daemon's settings call it; empty for the first one.
     pub context: String,
     /// Namespace of the ApplySet parent.
     pub control_namespace: String,
@@ -294,6 +297,17 @@ pub struct UpdateSettings {
     pub policy: UpdatePolicy,
 }
 
+/// As whom the objects of an app are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdentityPolicy {
+    /// As whoever the kubeconfig says that we are.
+    #[default]
+    Kubeconfig,
+    /// As the service account `wild-apply` of the app's namespace, so that the cluster itself keeps an app within its rights.
+    Impersonate,
+}
+
 /// Which updates are merged without a person.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -329,6 +343,10 @@ pub struct AppSettings {
     pub handover: Vec<HandoverRule>,
     /// Whether nothing of it is written for now.
     pub suspend: Option<Suspension>,
+    /// The cluster that it lives on, if it is another one than the instance's.
+    pub cluster: AppCluster,
+    /// As whom its objects are written.
+    pub identity: Option<IdentityPolicy>,
     /// How long its objects may be on their way.
     #[serde(deserialize_with = "duration::deserialize_some")]
     pub health_timeout: Option<Duration>,
@@ -338,6 +356,14 @@ pub struct AppSettings {
     pub updates: Option<AppUpdateSettings>,
     /// What the app may do beyond its own namespace.
     pub grants: Grants,
+}
+
+/// Which cluster an app lives on.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct AppCluster {
+    /// Name of the cluster; empty for that of the instance.
+    pub context: String,
 }
 
 /// Why nothing of an app is written, and until when.
@@ -533,6 +559,17 @@ impl Settings {
     pub fn update_policy_of(&self, app: &str) -> UpdatePolicy {
         let own = self.apps.get(app).and_then(|settings| settings.updates.as_ref()).and_then(|updates| updates.policy);
         own.unwrap_or(self.updates.policy)
+    }
+
+    /// Returns the name of the cluster that an app lives on; empty for the first one.
+    pub fn context_of(&self, app: &str) -> &str {
+        let own = self.apps.get(app).map(|settings| settings.cluster.context.as_str()).unwrap_or_default();
+        if own.is_empty() { &self.cluster.context } else { own }
+    }
+
+    /// Returns as whom the objects of an app are written.
+    pub fn identity_of(&self, app: &str) -> IdentityPolicy {
+        self.apps.get(app).and_then(|settings| settings.identity).unwrap_or(self.identity)
     }
 
     /// Returns the grants of an app.

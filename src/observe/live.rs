@@ -120,6 +120,7 @@ async fn find(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusa
         let state = RecordState::Applied;
         let record = Record {
             id: id.clone(),
+            cluster: snapshot.cluster.clone(),
             api_version,
             state,
             uid,

@@ -14,12 +14,13 @@ mod underway;
 mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, CommitId, Diagnostic, FileTree, HeldVolume, InstanceId, Inventory, ObjectId, OwnEntry, RecordState,
-    SecretPayloads, Secrets, Settings,
+    AppName, ClusterName, CommitId, Diagnostic, FileTree, HeldVolume, IdentityPolicy, InstanceId, Inventory, ObjectId,
+    OwnEntry, RecordState, SecretPayloads, Secrets, Settings,
 };
 use crate::plan::copies::SecretCopy;
 use crate::plan::{
@@ -49,6 +50,8 @@ pub struct Observation<'a> {
     pub instance: &'a InstanceId,
     /// The app.
     pub app: &'a AppName,
+    /// The cluster that is looked at.
+    pub cluster: &'a ClusterName,
     /// The commit that is wanted.
     pub commit: &'a CommitId,
     /// `apps/<app>/**` of that commit, or of the one before it that removed the app, by repository path.
@@ -106,7 +109,7 @@ pub struct Observed {
 
 /// Makes the snapshot of one app.
 pub async fn observe(observation: Observation<'_>) -> Observed {
-    let Observation { instance, app, commit, presence, settings, secrets, inventory, .. } = &observation;
+    let Observation { instance, app, commit, presence, settings, inventory, .. } = &observation;
     let built = build(&observation).await;
     let last = match &built.desired {
         Desired::Objects(objects) => {
@@ -119,6 +122,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         instance: (*instance).clone(),
         apply_set: apply_set::id(&parent),
         app: (*app).clone(),
+        cluster: observation.cluster.clone(),
         namespace: built.namespace,
         commit: (*commit).clone(),
         presence: *presence,
@@ -159,21 +163,35 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
     if observation.grace == Grace::Waived {
         snapshot.policy.data_grace = Duration::ZERO;
     }
-    if observation.held.is_empty() && is_idle(&snapshot, &last, observation.target).await {
+    let acting = acting(&snapshot, observation.target);
+    let target = acting.as_deref().unwrap_or(observation.target);
+    if observation.held.is_empty() && is_idle(&snapshot, &last, target).await {
         // Nothing of this app is or was in the cluster, or nothing may be concluded: no request is worth it.
         return Observed { snapshot, payloads: built.payloads };
     }
-    let looked = look(&mut snapshot, &observation.held, observation.target).await;
-    let looked = match looked {
-        Ok(()) => contact::fill(&mut snapshot, &built.payloads, observation.target).await,
+    fill(&mut snapshot, &observation, &built.payloads, target).await;
+    Observed { snapshot, payloads: built.payloads }
+}
+
+/// Fills in everything that a target tells.
+async fn fill(snapshot: &mut Snapshot, observation: &Observation<'_>, payloads: &SecretPayloads, target: &dyn Target) {
+    let looked = match look(snapshot, &observation.held, target).await {
+        Ok(()) => contact::fill(snapshot, payloads, target).await,
         refused => refused,
     };
     if let Err(refusal) = looked {
-        note_unreachable(&mut snapshot, observation.target, &refusal);
+        note_unreachable(snapshot, target, &refusal);
     }
-    said::fill(&mut snapshot, secrets, observation.target).await;
-    audit::fill(&mut snapshot, &built.payloads, &observation.audit, observation.target).await;
-    Observed { snapshot, payloads: built.payloads }
+    said::fill(snapshot, observation.secrets, target).await;
+    audit::fill(snapshot, payloads, &observation.audit, target).await;
+}
+
+/// Returns the target as the app writes on it, where it does not write as ourselves.
+pub fn acting(snapshot: &Snapshot, target: &dyn Target) -> Option<Arc<dyn Target>> {
+    match snapshot.policy.identity {
+        IdentityPolicy::Kubeconfig => None,
+        IdentityPolicy::Impersonate => Some(target.acting_in(&snapshot.namespace)),
+    }
 }
 
 /// Returns what the app wants, with what is copied for it.
@@ -217,7 +235,7 @@ async fn is_idle(snapshot: &Snapshot, last: &BTreeSet<Kind>, target: &dyn Target
     match snapshot.presence {
         Presence::Kept => false,
         Presence::Vanished => true,
-        Presence::Added => snapshot.inventory.is_empty(),
+        Presence::Added | Presence::Moves => snapshot.inventory.is_empty(),
         Presence::RemovedKeepingData | Presence::RemovedWithData => {
             // A target that does not answer is asked again by the ordinary look once it does.
             let is_forgotten = snapshot.inventory.is_empty();
@@ -258,6 +276,7 @@ pub fn policy_of(settings: &Settings, app: &AppName) -> Policy {
         deletion_of_all: settings.deletion.instance.clone(),
         recovery: settings.recovery.clone(),
         grants: settings.grants_of(app.as_str()),
+        identity: settings.identity_of(app.as_str()),
         shared: settings.tls.shared.clone(),
     }
 }

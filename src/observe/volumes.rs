@@ -30,7 +30,7 @@ pub(super) fn may_go(snapshot: &Snapshot, id: &ObjectId) -> bool {
     match snapshot.presence {
         Presence::RemovedWithData => true,
         Presence::Kept => prune::is_let_go(snapshot, id),
-        Presence::Added | Presence::RemovedKeepingData | Presence::Vanished => false,
+        Presence::Added | Presence::RemovedKeepingData | Presence::Vanished | Presence::Moves => false,
     }
 }
 

@@ -64,6 +64,8 @@ fn dropped(snapshot: &Snapshot) -> Vec<ObjectId> {
         (Desired::Objects(objects), Presence::Kept) => objects.iter().map(|it| it.object.id()).collect(),
         // Nothing is deleted of an app whose files do not build, and nothing of one that was never deployed.
         (Desired::Unreadable(_), Presence::Kept) | (_, Presence::Added) => return Vec::new(),
+        // What moves to another cluster is not another app's.
+        (_, Presence::Moves) => return Vec::new(),
         (_, Presence::RemovedKeepingData | Presence::RemovedWithData | Presence::Vanished) => BTreeSet::new(),
     };
     snapshot.inventory.records().map(|record| record.id.clone()).filter(|id| !wanted.contains(id)).collect()
@@ -73,6 +75,9 @@ fn dropped(snapshot: &Snapshot) -> Vec<ObjectId> {
 async fn take(instance: &Instance, snapshot: &mut Snapshot, id: ObjectId, app: AppName) -> Result<(), Error> {
     let known = instance.store.inventory(&instance.id, &app).await?.get(&id).cloned();
     let is_live = |record: &Record| {
+        if record.cluster != snapshot.cluster {
+            return false;
+        }
         let uid = snapshot.live.get(&id).map(|live| &live.uid);
         record.state == RecordState::Applied && uid == Some(&record.uid)
     };
@@ -92,7 +97,12 @@ async fn wanted(
     ids: &BTreeSet<ObjectId>,
 ) -> Result<BTreeMap<ObjectId, AppName>, Error> {
     let mut found = BTreeMap::new();
-    for (app, tree) in overview.apps.iter().filter(|(app, _)| **app != snapshot.app && is_deployed(overview, app)) {
+    let settings = overview.settings()?;
+    let is_near = |app: &AppName| {
+        instance.targets.named(settings.context_of(app.as_str())).is_some_and(|(name, _)| *name == snapshot.cluster)
+    };
+    let others = overview.apps.iter().filter(|(app, _)| **app != snapshot.app);
+    for (app, tree) in others.filter(|(app, _)| is_deployed(overview, app) && is_near(app)) {
         let known = lock(&instance.wishes.0).get(app).filter(|wish| wish.tree == *tree).cloned();
         let (wish, files) = match known {
             Some(Wish { objects: Some(objects), .. }) => (Some(objects), FileTree::new()),

@@ -14,6 +14,7 @@ use super::overview::{self, Overview};
 use super::settled::Memory;
 use super::shippers::Shippers;
 use super::statuses::Verdicts;
+use super::targets::Targets;
 use crate::base::Timestamp;
 use crate::broadcast::Bus;
 use crate::git::{InstanceTree, Remote, Repository, Writers};
@@ -24,7 +25,7 @@ use crate::model::{
 use crate::plan::{Fight, Underway};
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
 use crate::store::Store;
-use crate::target::{Access, Cluster, Target};
+use crate::target::Access;
 
 /// An instance that this process works on, alone.
 pub struct Instance {
@@ -42,8 +43,8 @@ pub struct Instance {
     pub remote: Option<Remote>,
     /// Our memory.
     pub store: Store,
-    /// Its cluster; nothing until one is added.
-    pub target: Option<Arc<dyn Target>>,
+    /// Its clusters; none until one is added.
+    pub targets: Targets,
     /// Its secrets.
     pub secrets: SecretsFile,
     /// Key of the hashes on live objects.
@@ -93,7 +94,7 @@ pub struct Opening {
     pub branch: String,
     /// The repository that it is kept equal to.
     pub remote: Option<Remote>,
-    /// How its cluster is reached; nothing looks for the kubeconfig in the state directory.
+    /// How its clusters are reached; nothing looks for the kubeconfig in the state directory.
     pub access: Option<Access>,
     /// The clock.
     pub clock: fn() -> Timestamp,
@@ -102,7 +103,7 @@ pub struct Opening {
 }
 
 impl Instance {
-    /// Opens an instance: reads its identity from the head of the deployed branch, takes its lock, connects its cluster lazily.
+    /// Opens an instance: reads its identity from the head of the deployed branch, takes its lock, connects its clusters lazily.
     pub async fn open(opening: Opening, state: &StateDirectory, store: Store) -> Result<Self, Error> {
         let repository = neighbours::repository(&opening).await?;
         let settings = settings(&opening, &repository).await?;
@@ -121,15 +122,11 @@ impl Instance {
         };
         let access = access.or_else(|| {
             let path = own.kubeconfig();
-            path.exists().then(|| Access::File { path, context: settings.cluster.context.clone() })
+            path.exists().then(|| Access::File { path, context: String::new() })
         });
-        let target: Option<Arc<dyn Target>> = match access {
-            None => None,
-            Some(access) => {
-                let cluster = Cluster::connect(&access, &id, &settings.cluster.control_namespace, clock).await;
-                Some(Arc::new(cluster.map_err(|refusal| refused(&path, refusal.message, "wild cluster add"))?))
-            }
-        };
+        let targets = Targets::connect(access, (&id, &settings.cluster.control_namespace), clock)
+            .await
+            .map_err(|refusal| refused(&path, refusal.message, "wild cluster add"))?;
         let bus = Bus::new(id.clone(), store.clone());
         let committer = Author { name: "wild".to_owned(), email: "wild@localhost".to_owned() };
         let hash_key = own.hash_key()?;
@@ -143,7 +140,7 @@ impl Instance {
             tree,
             remote,
             store,
-            target,
+            targets,
             secrets,
             hash_key,
             bus,

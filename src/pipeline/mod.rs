@@ -27,6 +27,7 @@ mod shippers;
 mod skip;
 mod state;
 mod statuses;
+mod targets;
 mod undo;
 mod upstream;
 
@@ -43,8 +44,7 @@ use crate::model::{
     RefusalText, Request,
 };
 use crate::observe::{self, Grace, Observation, Observed};
-use crate::plan::{self, Ask, Plan, Presence, Snapshot, WakeOn, marks};
-use crate::target::Target;
+use crate::plan::{self, Ask, Blocked, Plan, Presence, Snapshot, WakeOn, marks};
 use crate::{git, record, settings, store};
 
 pub use audit::{Audited, begin_audit};
@@ -60,6 +60,8 @@ use skip::skips;
 use state::Change;
 pub use state::conflict_texts;
 pub use statuses::{seen, take_changed, update as update_statuses};
+pub use targets::Targets;
+use targets::{Nowhere, Stand};
 pub use undo::{Pruned, pruned};
 pub use upstream::{DirectoryState, directories, fetch_directories};
 
@@ -317,12 +319,16 @@ pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Reques
         },
     };
     let committed = Committed::unchanged(&read);
-    let plan = match &instance.target {
-        None => None,
-        Some(target) => {
-            let ask = ask_of(request);
-            let sight = read::desired(instance, app, &committed.head, &read).await?;
-            let mut observed = look(instance, app, &sight, target.as_ref(), (ask, BTreeSet::new())).await?;
+    let sight = read::desired(instance, app, &committed.head, &read).await?;
+    let plan = match stand(instance, app, &sight).await? {
+        Err(Nowhere::NoCluster) => None,
+        Err(nowhere) => {
+            let (reason, message, hint) = nowhere.told(app);
+            let blocked = Blocked { object: None, reason: reason.to_owned(), message, hint };
+            Some(Plan { blocked: vec![blocked], ..Plan::nothing(app.clone(), committed.head.clone()) })
+        }
+        Ok(stand) => {
+            let mut observed = look(instance, app, &sight, stand, (ask_of(request), BTreeSet::new())).await?;
             Some(budget::preview(instance, &mut observed.snapshot).await?)
         }
     };
@@ -416,7 +422,7 @@ async fn settle(
         _ => false,
     };
     let undecided = !proposal.conflicts.is_empty();
-    if !ends_here && !undecided && instance.target.is_some() {
+    if !ends_here && !undecided && !instance.targets.is_empty() {
         return Ok(None);
     }
     let outcome = match (undecided, proposal.is_nothing() && committed.made.is_none()) {
@@ -463,12 +469,11 @@ async fn deploy(
     operation: Option<Operation>,
 ) -> Result<Passed, Error> {
     let sight = read::desired(instance, app, &committed.head, read).await?;
-    let Some(target) = &instance.target else {
-        let state = state::of_repository(instance, app, committed, &sight, None).await?;
-        let before = state::put(instance, app, state.as_ref()).await?;
-        state::tell(instance, Change { app, before, state: state.as_ref(), ended: operation.as_ref() }).await?;
-        return Ok(Passed { judged: true, made: committed.made.clone(), state, ..Passed::default() });
+    let stand = match stand(instance, app, &sight).await? {
+        Ok(stand) => stand,
+        Err(nowhere) => return stay(instance, app, (committed, &sight), operation, &nowhere).await,
     };
+    let target = stand.target;
     fault::point("observe");
     if skips("observe") {
         return Ok(Passed { made: committed.made.clone(), ..Passed::default() });
@@ -477,8 +482,7 @@ async fn deploy(
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
     let ground = settled::Ground { secrets: instance.secrets.read()?, seen: target.seen(app.as_str()) };
     let due = audit::due(instance, app);
-    let observed = look(instance, app, &sight, target.as_ref(), (ask, due.clone())).await?;
-    let Observed { mut snapshot, payloads } = observed;
+    let Observed { mut snapshot, payloads } = look(instance, app, &sight, stand, (ask, due.clone())).await?;
     note_underway(instance, &snapshot);
     let audited = audit::note(instance, &snapshot, &due).await?;
     fault::point("plan");
@@ -500,7 +504,9 @@ async fn deploy(
         fault::point("apply");
         if !skips("apply") {
             let sink = fault::Faulty(&opened);
-            applied = apply::apply(&plan, &marks_of(instance, app), target.as_ref(), &payloads, &sink).await;
+            let acting = observe::acting(&snapshot, target.as_ref());
+            let target = acting.as_deref().unwrap_or(target.as_ref());
+            applied = apply::apply(&plan, &marks_of(instance, app), target, &payloads, &sink).await;
         }
         lock(&instance.fights).insert(app.clone(), plan::fights_after(&snapshot, &plan));
         recording = Some(opened);
@@ -524,6 +530,35 @@ async fn deploy(
     let passed = passed(&plan, &applied, committed, state);
     let wake_at = if asks_again { Some(snapshot.now) } else { passed.wake_at };
     Ok(Passed { wake_at, audited, told: told.or(passed.told), ..passed })
+}
+
+/// Returns where an app is looked at.
+async fn stand<'a>(instance: &'a Instance, app: &AppName, sight: &Sight) -> Result<Result<Stand<'a>, Nowhere>, Error> {
+    let inventory = instance.store.inventory(&instance.id, app).await?;
+    Ok(instance.targets.stand(&sight.context, inventory, sight.presence))
+}
+
+/// Ends a pass of an app that no cluster is known for; what was asked for is held back.
+async fn stay(
+    instance: &Instance,
+    app: &AppName,
+    (committed, sight): (&Committed, &Sight),
+    operation: Option<Operation>,
+    nowhere: &Nowhere,
+) -> Result<Passed, Error> {
+    let mut state = state::of_repository(instance, app, committed, sight, None).await?;
+    if let Some(state) = &mut state {
+        state::stands_nowhere(state, nowhere);
+    }
+    let before = state::put(instance, app, state.as_ref()).await?;
+    state::tell(instance, Change { app, before, state: state.as_ref(), ended: None }).await?;
+    if let Some(operation) = operation {
+        let (_, because, remedy) = nowhere.told(app);
+        let what = format!("{} {app}", operation.verb);
+        let refusal = RefusalText { code: 6, what, because, remedy, diagnostics: Vec::new() };
+        refuse(instance, operation, &refusal).await?;
+    }
+    Ok(Passed { judged: true, made: committed.made.clone(), state, ..Passed::default() })
 }
 
 /// Remembers what is on its way, for the next look at the app.
@@ -571,13 +606,15 @@ async fn look(
     instance: &Instance,
     app: &AppName,
     sight: &Sight,
-    target: &dyn Target,
+    stand: Stand<'_>,
     (ask, audit): (Ask, BTreeSet<ObjectId>),
 ) -> Result<Observed, Error> {
+    let Stand { cluster, target, inventory, presence } = stand;
+    let target = target.as_ref();
     let requirements = requirements::of(instance, app, &sight.files).await?;
     // Only an app that goes is held back by those that need it.
-    let dependents = match sight.presence {
-        Presence::Kept => Vec::new(),
+    let dependents = match presence {
+        Presence::Kept | Presence::Moves => Vec::new(),
         _ => requirements::dependents(&sight.overview, app),
     };
     let secrets = instance.secrets.read()?;
@@ -585,20 +622,23 @@ async fn look(
     let fights = lock(&instance.fights).get(app).cloned().unwrap_or_default();
     let underway = lock(&instance.underway).get(app).cloned().unwrap_or_default();
     let refused = lock(&instance.refused).get(app) == Some(&sight.overview.head);
+    let mut held = instance.store.held_volumes(&instance.id, app).await?;
+    held.retain(|volume| volume.cluster == cluster);
     let mut observed = observe::observe(Observation {
         instance: &instance.id,
         app,
+        cluster: &cluster,
         commit: &sight.overview.head,
-        files: match sight.presence {
-            Presence::Kept | Presence::Added | Presence::Vanished => &sight.files,
+        files: match presence {
+            Presence::Kept | Presence::Added | Presence::Vanished | Presence::Moves => &sight.files,
             Presence::RemovedKeepingData | Presence::RemovedWithData => &sight.last,
         },
-        presence: sight.presence,
+        presence,
         settings: &sight.settings,
         secrets: &secrets,
         hash_key: &instance.hash_key,
-        inventory: instance.store.inventory(&instance.id, app).await?,
-        held: instance.store.held_volumes(&instance.id, app).await?,
+        inventory,
+        held,
         grace: if sight.data == Some(DataFate::DeleteNow) { Grace::Waived } else { Grace::Given },
         requirements,
         dependents,

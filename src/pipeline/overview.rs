@@ -42,7 +42,7 @@ impl Overview {
     }
 
     /// Returns the settings that passes go by, or what a person does where none ever read.
-    pub(super) fn settings(&self) -> Result<Arc<Settings>, Error> {
+    pub(crate) fn settings(&self) -> Result<Arc<Settings>, Error> {
         match (&self.in_force, &self.settings) {
             (Some(settings), _) | (None, Ok(settings)) => Ok(settings.clone()),
             (None, Err(diagnostics)) => Err(Error::Refused(Box::new(RefusalText {

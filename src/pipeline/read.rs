@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::ancestry::{self, generations};
 use super::commit::FORK;
 use super::inputs::Inputs;
-use super::overview::{Overview, overview, overview_of};
+use super::overview::{self, Overview, overview, overview_of};
 use super::{Error, Instance};
 use crate::compile::{self, Authors, Bent, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
 use crate::merge::{self, Conflict, ConflictsFile, RESOLUTIONS_REF, Remembered};
@@ -342,6 +342,8 @@ pub(super) struct Sight {
     pub(super) settings: Arc<Settings>,
     /// Whether the app is there.
     pub(super) presence: Presence,
+    /// Name of the cluster that it is to live on, or was to before it was removed; empty for the first one.
+    pub(super) context: String,
     /// Of an app that was removed, what was said about its data.
     pub(super) data: Option<DataFate>,
     /// Of an app that was removed, what `files` was before.
@@ -371,11 +373,17 @@ pub(super) async fn desired(
         let (data, before) = removed(instance, app, commit).await?;
         (presence(data), data, before)
     };
+    let context = match &before {
+        // The commit that removes an app may remove what the settings say of it.
+        Some(before) => overview::settings_at(&instance.tree, before).await?.ok(),
+        None => None,
+    };
+    let context = context.as_ref().unwrap_or(&settings).context_of(app.as_str()).to_owned();
     let last = match &before {
         Some(before) => instance.tree.read_tree(before, &[&format!("apps/{app}"), &compile::record_path(app)]).await?,
         None => FileTree::new(),
     };
-    Ok(Sight { files, overview, settings, presence, data, last })
+    Ok(Sight { files, overview, settings, presence, context, data, last })
 }
 
 /// Reads the files of an app and its record.

@@ -11,7 +11,7 @@ use super::overview::{Overview, overview};
 use super::state::{self, Change, Facts};
 use super::{Error, Instance, Passed, audit, lock};
 use crate::compile;
-use crate::model::{AppName, AppState, Reason, Secrets};
+use crate::model::{AppName, AppState, ClusterName, Reason, Secrets};
 use crate::observe;
 use crate::plan::{Freshness, Plan, Policy, Presence};
 use crate::target::{Reachability, Target, WatchState};
@@ -23,6 +23,7 @@ pub(super) struct Memory(Mutex<BTreeMap<AppName, Settled>>);
 struct Settled {
     tree: Option<String>,
     record: Option<String>,
+    cluster: ClusterName,
     policy: Policy,
     control_namespace: String,
     secrets: Arc<Secrets>,
@@ -32,7 +33,6 @@ struct Settled {
 
 /// Ends a pass of an app that is still as it was found last; returns nothing if it has to be looked at.
 pub(super) async fn still(instance: &Instance, app: &AppName, why: Reason) -> Result<Option<Passed>, Error> {
-    let Some(target) = &instance.target else { return Ok(None) };
     let compiles = match why {
         Reason::Push | Reason::File | Reason::Scheduled => true,
         Reason::Health | Reason::Released | Reason::Retry => false,
@@ -42,7 +42,9 @@ pub(super) async fn still(instance: &Instance, app: &AppName, why: Reason) -> Re
         return Ok(None);
     }
     let overview = overview(instance).await?;
-    if !is_as_found(instance, app, &overview, target.as_ref())? {
+    let context = overview.settings()?.context_of(app.as_str()).to_owned();
+    let Some((cluster, target)) = instance.targets.named(&context) else { return Ok(None) };
+    if !is_as_found(instance, app, &overview, (cluster, target.as_ref()))? {
         return Ok(None);
     }
     let made = overview.files.contains(&compile::record_path(app));
@@ -68,12 +70,18 @@ pub(super) async fn still(instance: &Instance, app: &AppName, why: Reason) -> Re
     Ok(Some(Passed { judged: true, state: Some(state), ..Passed::default() }))
 }
 
-fn is_as_found(instance: &Instance, app: &AppName, overview: &Overview, target: &dyn Target) -> Result<bool, Error> {
+fn is_as_found(
+    instance: &Instance,
+    app: &AppName,
+    overview: &Overview,
+    (home, target): (&ClusterName, &dyn Target),
+) -> Result<bool, Error> {
     let memory = lock(&instance.settled.0);
     let Some(settled) = memory.get(app) else { return Ok(false) };
-    let Settled { tree, record, policy, control_namespace, secrets, kinds, seen } = settled;
+    let Settled { tree, record, cluster, policy, control_namespace, secrets, kinds, seen } = settled;
     let settings = overview.settings()?;
     Ok(overview.apps.get(app) == tree.as_ref()
+        && home == cluster
         && overview.files.text(&compile::record_path(app)) == record.as_deref()
         && observe::policy_of(&settings, app) == *policy
         && settings.cluster.control_namespace == *control_namespace
@@ -114,6 +122,7 @@ pub(super) fn note(instance: &Instance, facts: &Facts<'_>, state: Option<&AppSta
     let settled = Settled {
         tree: sight.overview.apps.get(app).cloned(),
         record: sight.overview.files.text(&compile::record_path(app)).map(str::to_owned),
+        cluster: snapshot.cluster.clone(),
         policy: snapshot.policy.clone(),
         control_namespace: sight.settings.cluster.control_namespace.clone(),
         secrets: ground.secrets,

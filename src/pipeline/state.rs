@@ -9,13 +9,15 @@ use std::time::Instant;
 
 use super::read::Sight;
 use super::skip::skips;
+use super::targets::Nowhere;
 use super::{Committed, Error, Instance, Overview, overview, read, statuses};
 use crate::apply::Applied;
 use crate::compile;
 use crate::health::Health;
 use crate::merge::Conflict;
 use crate::model::{
-    AppName, AppState, CommitId, DriftState, Event, EventKind, ObjectState, Operation, OperationState, PackageName,
+    AppName, AppState, ClusterName, CommitId, DriftState, Event, EventKind, ObjectState, Operation, OperationState,
+    PackageName,
 };
 use crate::package;
 use crate::plan::{self, Blocked, Plan, Presence, Snapshot, Verb, Verdict};
@@ -101,6 +103,7 @@ pub(super) async fn of_repository(
         },
         available: available.unwrap_or_default(),
         namespace: before.as_ref().map_or_else(|| app.to_string(), |state| state.namespace.clone()),
+        cluster: cluster(instance, sight, snapshot),
         health: before.as_ref().map_or_else(|| "unknown".to_owned(), |state| state.health.clone()),
         health_reason: before.as_ref().map(|state| state.health_reason.clone()).unwrap_or_default(),
         intent: if sight.presence == Presence::Added { "added" } else { "waiting" }.to_owned(),
@@ -116,7 +119,7 @@ pub(super) async fn of_repository(
         objects: before.map(|state| state.objects.clone()).unwrap_or_default(),
         observed_at: instance.now(),
     };
-    if instance.target.is_none() && state.intent == "waiting" {
+    if instance.targets.is_empty() && state.intent == "waiting" {
         "no cluster is known yet".clone_into(&mut state.health_reason);
     }
     if snapshot.is_none()
@@ -131,6 +134,27 @@ pub(super) async fn of_repository(
     }
     advise(&mut state, committed);
     Ok(Some(state))
+}
+
+/// Returns the cluster that an app is on, or is to be on.
+fn cluster(instance: &Instance, sight: &Sight, snapshot: Option<&Snapshot>) -> ClusterName {
+    let named = || instance.targets.named(&sight.context).map(|(name, _)| name.clone());
+    snapshot.map(|snapshot| snapshot.cluster.clone()).or_else(named).unwrap_or_default()
+}
+
+/// Notes that no cluster is known for an app; what is applied of it stays as it is.
+pub(super) fn stands_nowhere(state: &mut AppState, nowhere: &Nowhere) {
+    let (reason, why, hint) = nowhere.told(&state.name);
+    if *nowhere == Nowhere::NoCluster {
+        return;
+    }
+    "blocked".clone_into(&mut state.intent);
+    reason.clone_into(&mut state.reason);
+    "unknown".clone_into(&mut state.health);
+    state.health_reason.clear();
+    state.needs_you = why;
+    state.hint = hint;
+    state.lifecycle = lifecycle(state, false).to_owned();
 }
 
 /// Returns whether an app is the same in two commits, so that what was applied of the one is applied of the other.

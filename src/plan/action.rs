@@ -8,7 +8,7 @@ use super::recreate::Recreate;
 use super::yields::Yields;
 use crate::base::Timestamp;
 use crate::health::{Health, HealthState};
-use crate::model::{AppName, CommitId, HeldVolume, Object, ObjectId, Record};
+use crate::model::{AppName, ClusterName, CommitId, HeldVolume, Object, ObjectId, Record};
 
 /// What to do for one app.
 #[derive(Clone, PartialEq, Debug)]
@@ -260,8 +260,8 @@ pub enum WakeOn {
     App(AppName),
     /// A namespace is gone.
     NamespaceGone(String),
-    /// The target answers.
-    Target,
+    /// A cluster answers.
+    Target(ClusterName),
     /// A new revision.
     Revision,
     /// A secret is set.

@@ -36,6 +36,7 @@ pub(super) fn exceeded(snapshot: &Snapshot, victims: &[Victim]) -> Option<Blocke
     }
     let why = match snapshot.presence {
         Presence::Vanished => format!("no commit says that {} was to be deleted", snapshot.app),
+        Presence::Moves => format!("{} moves to another cluster, which its data does not", snapshot.app),
         Presence::Kept if let Some(victim) = victims.iter().find(|victim| kind::is_protected(&victim.id.kind)) => {
             format!("{} takes content with it that git does not hold", victim.id.short())
         }

@@ -125,6 +125,7 @@ fn proven(snapshot: &Snapshot, wanted: &Wanted, existing: &Existing) -> (Decisio
     }
     let record = Record {
         id: wanted.id.clone(),
+        cluster: snapshot.cluster.clone(),
         api_version: wanted.payload.api_version().to_owned(),
         state: RecordState::Applied,
         uid: existing.uid.clone(),

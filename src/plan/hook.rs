@@ -225,6 +225,7 @@ pub(super) fn ended(snapshot: &Snapshot, wanted: &Wanted) -> Option<Ended> {
 pub(super) fn remembered(snapshot: &Snapshot, wanted: &Wanted, state: RecordState) -> Record {
     Record {
         id: wanted.id.clone(),
+        cluster: snapshot.cluster.clone(),
         api_version: wanted.payload.api_version().to_owned(),
         state,
         uid: String::new(),
@@ -288,7 +289,7 @@ pub fn has_rescue(snapshot: &Snapshot) -> bool {
 pub(super) fn of_farewell(snapshot: &Snapshot) -> Vec<Wanted> {
     match snapshot.presence {
         Presence::RemovedKeepingData | Presence::RemovedWithData => of_moment(snapshot, Moment::is_of_farewell),
-        Presence::Kept | Presence::Added | Presence::Vanished => Vec::new(),
+        Presence::Kept | Presence::Added | Presence::Vanished | Presence::Moves => Vec::new(),
     }
 }
 

@@ -28,7 +28,9 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
             block(&mut plan, stop);
         }
         (Presence::Kept, None) => keep(snapshot, &mut plan),
-        (Presence::RemovedKeepingData | Presence::Vanished, None) => leave(snapshot, DataFate::Keep, &mut plan),
+        (Presence::RemovedKeepingData | Presence::Vanished | Presence::Moves, None) => {
+            leave(snapshot, DataFate::Keep, &mut plan)
+        }
         (Presence::RemovedWithData, None) => leave(snapshot, DataFate::Delete, &mut plan),
     }
     volume::end(snapshot, &mut plan);
@@ -108,6 +110,10 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
         }
     }
     let mut victims = sort_out(fates, plan);
+    if snapshot.presence == Presence::Moves && plan.forgotten.len() == snapshot.inventory.len() {
+        // Nothing more comes from this cluster that would wake the app, which goes on with the other one.
+        plan.wake_at = Some(snapshot.now);
+    }
     plan.notes.extend(victims.iter().filter_map(|victim| cascade(&victim.id)));
     let all: Vec<Victim> = victims.iter().chain(&released).cloned().collect();
     if let Some(blocked) = budget::exceeded(snapshot, &all) {

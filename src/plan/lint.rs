@@ -23,7 +23,7 @@ pub fn lint(snapshot: &Snapshot, plan: &Plan) -> Vec<String> {
                 let is_meant = match snapshot.presence {
                     Presence::RemovedWithData => true,
                     Presence::Kept => is_approved,
-                    Presence::Added | Presence::RemovedKeepingData | Presence::Vanished => false,
+                    Presence::Added | Presence::RemovedKeepingData | Presence::Vanished | Presence::Moves => false,
                 };
                 Vec::from_iter((!is_meant).then_some("its claim does not go"))
             }
@@ -128,7 +128,7 @@ fn delete(snapshot: &Snapshot, plan: &Plan, action: &Action) -> Vec<&'static str
             let created = snapshot.inventory.get(&action.object).is_some_and(|record| record.created);
             rule(kind != "Namespace" || (alone && created), "the namespace is not only ours");
         }
-        Presence::Vanished => {
+        Presence::Vanished | Presence::Moves => {
             rule(approved, "nobody asked for it");
             rule(!kind::holds_data(kind), "its data was to be kept");
         }

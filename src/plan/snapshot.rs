@@ -14,9 +14,9 @@ use super::volume::{ClaimedVolume, Held};
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
-    AdoptPolicy, AppName, CommitId, ConflictPolicy, DeletionBudget, Diagnostic, DriftPolicy, Editors, ExtraPolicy,
-    Finalizer, Grants, HandoverRule, HealthRule, IgnoreRule, InstanceBudget, InstanceId, Inventory, Leaving, Object,
-    ObjectId, PackageName, Prune, Record, RecoverySettings, SharedSecret, Suspension,
+    AdoptPolicy, AppName, ClusterName, CommitId, ConflictPolicy, DeletionBudget, Diagnostic, DriftPolicy, Editors,
+    ExtraPolicy, Finalizer, Grants, HandoverRule, HealthRule, IdentityPolicy, IgnoreRule, InstanceBudget, InstanceId,
+    Inventory, Leaving, Object, ObjectId, PackageName, Prune, Record, RecoverySettings, SharedSecret, Suspension,
 };
 
 /// The planner's input for one app on one target.
@@ -28,6 +28,8 @@ pub struct Snapshot {
     pub apply_set: String,
     /// The app.
     pub app: AppName,
+    /// Cluster that this is about.
+    pub cluster: ClusterName,
     /// Namespace the app is deployed to.
     pub namespace: String,
     /// Commit that is wanted.
@@ -131,6 +133,8 @@ pub enum Presence {
     RemovedKeepingData,
     /// A commit that says so removed it with its volumes and namespace.
     RemovedWithData,
+    /// It is there and is to live on another cluster than this one.
+    Moves,
     /// It is gone and no commit says that this was meant.
     Vanished,
 }
@@ -374,6 +378,8 @@ pub struct Policy {
     pub recovery: RecoverySettings,
     /// About reaching beyond its namespace.
     pub grants: Grants,
+    /// As whom its objects are written.
+    pub identity: IdentityPolicy,
     /// Secrets that apps may have copies of.
     pub shared: Vec<SharedSecret>,
 }

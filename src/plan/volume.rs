@@ -114,6 +114,7 @@ fn hold(snapshot: &Snapshot, volume: &ClaimedVolume) -> Option<HeldVolume> {
     }
     Some(HeldVolume {
         name: name.clone(),
+        cluster: snapshot.cluster.clone(),
         uid: uid.clone(),
         policy: known.map_or(policy, |known| &known.policy).clone(),
         claim: claim.clone(),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::apply::{Applied, Kept, Noted, Sink};
 use crate::base::{Timestamp, chain};
 use crate::model::{
-    AppName, Archived, CommitId, Effect, HeldVolume, InstanceId, Inventory, ObjectId, Observed, Operation,
+    AppName, Archived, ClusterName, CommitId, Effect, HeldVolume, InstanceId, Inventory, ObjectId, Observed, Operation,
     OperationOutcome, OperationState, Outcome, Record, RecordState, Secrets,
 };
 use crate::plan::{Action, Plan, Snapshot, Verb, archive};
@@ -20,6 +20,7 @@ pub struct Recording<'a> {
     store: &'a Store,
     instance: &'a InstanceId,
     app: &'a AppName,
+    cluster: &'a ClusterName,
     commit: &'a CommitId,
     before: &'a Inventory,
     now: Timestamp,
@@ -45,7 +46,7 @@ pub async fn open<'a>(
         .actions
         .iter()
         .filter(|action| matches!(action.verb, Verb::Apply { .. }) && snapshot.inventory.get(&action.object).is_none())
-        .map(|action| intended(action, &snapshot.commit))
+        .map(|action| intended(action, snapshot))
         .collect();
     let operation = Operation { state: OperationState::Running, ..operation };
     store.begin_operation(instance, &snapshot.app, &operation, &intended).await?;
@@ -57,6 +58,7 @@ pub async fn open<'a>(
         store,
         instance,
         app: &snapshot.app,
+        cluster: &snapshot.cluster,
         commit: &snapshot.commit,
         before: &snapshot.inventory,
         now: snapshot.now,
@@ -111,7 +113,8 @@ impl Recording<'_> {
     async fn archive(&self, action: &Action, kept: Kept<'_>) -> Result<(), Error> {
         let object = match kept {
             Kept::Volume(volume) => {
-                let held = HeldVolume { since: volume.since.max(self.operation.started), ..volume.clone() };
+                let since = volume.since.max(self.operation.started);
+                let held = HeldVolume { since, cluster: self.cluster.clone(), ..volume.clone() };
                 return self.store.hold_volumes(self.instance, self.app, &[held]).await;
             }
             Kept::Object(object) => object,
@@ -130,15 +133,13 @@ impl Recording<'_> {
 
     async fn remember(&self, action: &Action, outcome: &Outcome) -> Result<(), Error> {
         let change = match (&action.verb, outcome.effect, &outcome.observed) {
-            (Verb::Apply { .. }, _, Some(observed)) => {
-                self.put(applied(action, outcome.effect, observed, self.before, self.commit))
-            }
+            (Verb::Apply { .. }, _, Some(observed)) => self.put(self.applied(action, outcome.effect, observed)),
             (Verb::Apply { .. }, Effect::Deleted, None) => self.put_leaving(action),
             (Verb::Delete { .. }, Effect::Deleted, _) if outcome.message == "gone" => {
-                RecordChange::Remove(self.instance, &action.object)
+                RecordChange::Remove(self.instance, self.cluster, &action.object)
             }
             (Verb::Delete { .. }, Effect::Deleted, _) => self.put_leaving(action),
-            (Verb::Release, Effect::Configured, _) => RecordChange::Remove(self.instance, &action.object),
+            (Verb::Release, Effect::Configured, _) => RecordChange::Remove(self.instance, self.cluster, &action.object),
             (Verb::LetGo { volume }, Effect::Configured, _) => {
                 RecordChange::LetVolumeGo(self.instance, self.app, &volume.uid)
             }
@@ -146,6 +147,26 @@ impl Recording<'_> {
         };
         let position = self.earlier.len() + action.id;
         self.store.put_outcome(&self.operation.id, position, outcome, change).await
+    }
+
+    /// Returns the record of an object after an answer.
+    fn applied(&self, action: &Action, effect: Effect, observed: &Observed) -> Record {
+        let Observed { uid, resource_version: _, generation, fields, time, hash } = observed;
+        Record {
+            id: action.object.clone(),
+            cluster: self.cluster.clone(),
+            api_version: action.api_version.clone(),
+            state: RecordState::Applied,
+            uid: uid.clone(),
+            hash: hash.clone(),
+            fields: fields.clone(),
+            time: time.clone(),
+            generation: *generation,
+            created: matches!(effect, Effect::Created | Effect::Recreated)
+                || is_made_by_us(self.before.get(&action.object), uid),
+            commit: Some(self.commit.clone()),
+            audited: String::new(),
+        }
     }
 
     /// Notes that the deletion of an object has begun.
@@ -186,16 +207,17 @@ pub async fn settle(store: &Store, instance: &InstanceId, snapshot: &Snapshot, p
         store.put_records(instance, &snapshot.app, &plan.recovered).await?;
     }
     for id in &plan.forgotten {
-        store.remove_record(instance, id).await?;
+        store.remove_record(instance, &snapshot.cluster, id).await?;
     }
     Ok(())
 }
 
 /// Returns the record of an object before its first write. One that is not there will be made by us; if the answer is never taken in, that
 /// is all that is known of it.
-fn intended(action: &Action, commit: &CommitId) -> Record {
+fn intended(action: &Action, snapshot: &Snapshot) -> Record {
     Record {
         id: action.object.clone(),
+        cluster: snapshot.cluster.clone(),
         api_version: action.api_version.clone(),
         state: RecordState::Intended,
         uid: String::new(),
@@ -204,25 +226,7 @@ fn intended(action: &Action, commit: &CommitId) -> Record {
         time: String::new(),
         generation: 0,
         created: action.uid.is_none(),
-        commit: Some(commit.clone()),
-        audited: String::new(),
-    }
-}
-
-fn applied(action: &Action, effect: Effect, observed: &Observed, before: &Inventory, commit: &CommitId) -> Record {
-    let Observed { uid, resource_version: _, generation, fields, time, hash } = observed;
-    Record {
-        id: action.object.clone(),
-        api_version: action.api_version.clone(),
-        state: RecordState::Applied,
-        uid: uid.clone(),
-        hash: hash.clone(),
-        fields: fields.clone(),
-        time: time.clone(),
-        generation: *generation,
-        created: matches!(effect, Effect::Created | Effect::Recreated)
-            || is_made_by_us(before.get(&action.object), uid),
-        commit: Some(commit.clone()),
+        commit: Some(snapshot.commit.clone()),
         audited: String::new(),
     }
 }
@@ -287,6 +291,7 @@ mod tests {
     fn what_we_made_is_known_as_ours_also_if_the_first_answer_was_never_taken_in() {
         let record = |state, uid: &str, created| Record {
             id: ObjectId::new("", "Namespace", "", "blog"),
+            cluster: ClusterName::default(),
             api_version: "v1".into(),
             state,
             uid: uid.into(),

@@ -178,6 +178,7 @@ fn migrator() -> Migrator {
     Migrator::with_migrations(vec![
         migration(1, "first", include_str!("migrations/0001_first.sql")),
         migration(2, "archive", include_str!("migrations/0002_archive.sql")),
+        migration(3, "clusters", include_str!("migrations/0003_clusters.sql")),
     ])
 }
 

@@ -9,8 +9,8 @@ use super::write::{Statement, Table};
 use super::{Error, Store, archive, attempt, records, row};
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, CommitId, InstanceId, ObjectId, Operation, OperationId, OperationOutcome, OperationState, Outcome, Record,
-    RefusalText,
+    AppName, ClusterName, CommitId, InstanceId, ObjectId, Operation, OperationId, OperationOutcome, OperationState,
+    Outcome, Record, RefusalText,
 };
 
 /// Rows that a list returns unless a filter asks for fewer.
@@ -39,8 +39,8 @@ pub enum RecordChange<'a> {
     Nothing,
     /// The record of an app's object is now this.
     Put(&'a InstanceId, &'a AppName, Box<Record>),
-    /// The object is no longer in it.
-    Remove(&'a InstanceId, &'a ObjectId),
+    /// The object of a cluster is no longer in it.
+    Remove(&'a InstanceId, &'a ClusterName, &'a ObjectId),
     /// A volume of an app, by its uid, is held no longer.
     LetVolumeGo(&'a InstanceId, &'a AppName, &'a str),
 }
@@ -156,7 +156,7 @@ impl Store {
         match change {
             RecordChange::Nothing => {}
             RecordChange::Put(instance, app, record) => statements.push(records::put(instance, app, &record)?),
-            RecordChange::Remove(instance, id) => statements.push(records::remove(instance, id)),
+            RecordChange::Remove(instance, cluster, id) => statements.push(records::remove(instance, cluster, id)),
             RecordChange::LetVolumeGo(instance, app, uid) => statements.push(archive::let_go(instance, app, uid)),
         }
         self.writer.hand_in(statements).await.done().await.map(|_| ())

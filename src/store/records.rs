@@ -7,7 +7,7 @@ use sqlx::sqlite::SqliteRow;
 
 use super::write::{Statement, Table};
 use super::{Error, Store, attempt, row};
-use crate::model::{AppName, InstanceId, Inventory, ObjectId, Record};
+use crate::model::{AppName, ClusterName, InstanceId, Inventory, ObjectId, Record};
 
 impl Store {
     /// Returns the inventory of an app.
@@ -58,26 +58,32 @@ impl Store {
         self.writer.hand_in(statements).await.done().await.map(|_| ())
     }
 
-    /// Forgets an object that is verified gone or no longer ours.
-    pub async fn remove_record(&self, instance: &InstanceId, id: &ObjectId) -> Result<(), Error> {
-        self.writer.write(remove(instance, id)).await.map(|_| ())
+    /// Forgets an object of a cluster that is verified gone or no longer ours.
+    pub async fn remove_record(
+        &self,
+        instance: &InstanceId,
+        cluster: &ClusterName,
+        id: &ObjectId,
+    ) -> Result<(), Error> {
+        self.writer.write(remove(instance, cluster, id)).await.map(|_| ())
     }
 }
 
 /// Returns the statement that stores a record.
 pub(super) fn put(instance: &InstanceId, app: &AppName, record: &Record) -> Result<Statement, Error> {
-    let head = "INSERT OR REPLACE INTO records (instance, app, object, body) ";
+    let head = "INSERT OR REPLACE INTO records (instance, app, cluster, object, body) ";
     Ok(Statement::row("store a record", Table::Records, head)
         .text(instance.as_str())
         .text(app.as_str())
+        .text(record.cluster.as_str())
         .text(key(&record.id))
         .text(serde_json::to_string(record).map_err(row("records"))?))
 }
 
 /// Returns the statement that forgets an object.
-pub(super) fn remove(instance: &InstanceId, id: &ObjectId) -> Statement {
-    let sql = "DELETE FROM records WHERE instance = $1 AND object = $2";
-    Statement::new("remove a record", Table::Records, sql).text(instance.as_str()).text(key(id))
+pub(super) fn remove(instance: &InstanceId, cluster: &ClusterName, id: &ObjectId) -> Statement {
+    let sql = "DELETE FROM records WHERE instance = $1 AND cluster = $2 AND object = $3";
+    Statement::new("remove a record", Table::Records, sql).text(instance.as_str()).text(cluster.as_str()).text(key(id))
 }
 
 /// Returns the key of an object: its four parts, none of which can hold a slash except the last separator's neighbours.

@@ -5,8 +5,8 @@
 use super::{OperationFilter, RecordChange, Store, StoredStatus};
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, AppState, Archived, CommitId, Effect, Event, EventKind, HeldVolume, HoldStage, InstanceId, Object,
-    ObjectId, Operation, OperationId, OperationOutcome, OperationState, Outcome, Record, RecordState, Request,
+    AppName, AppState, Archived, ClusterName, CommitId, Effect, Event, EventKind, HeldVolume, HoldStage, InstanceId,
+    Object, ObjectId, Operation, OperationId, OperationOutcome, OperationState, Outcome, Record, RecordState, Request,
 };
 
 fn instance() -> InstanceId {
@@ -38,6 +38,7 @@ fn operation(started: i64, state: OperationState) -> Operation {
 fn record(name: &str) -> Record {
     Record {
         id: ObjectId::new("", "ConfigMap", "quillblog", name),
+        cluster: ClusterName::default(),
         api_version: "v1".into(),
         state: RecordState::Intended,
         uid: String::new(),
@@ -117,7 +118,7 @@ async fn an_inventory_is_replaced_record_by_record() {
     let store = Store::in_memory().await.unwrap();
     store.put_records(&instance(), &app(), &[record("a"), record("b")]).await.unwrap();
     store.put_records(&instance(), &app(), &[Record { state: RecordState::Applied, ..record("a") }]).await.unwrap();
-    store.remove_record(&instance(), &record("b").id).await.unwrap();
+    store.remove_record(&instance(), &ClusterName::default(), &record("b").id).await.unwrap();
     let inventory = store.inventory(&instance(), &app()).await.unwrap();
     assert_eq!(inventory.len(), 1);
     assert_eq!(inventory.get(&record("a").id).unwrap().state, RecordState::Applied);
@@ -330,6 +331,7 @@ async fn a_volume_is_held_until_it_is_let_go() {
     let store = Store::in_memory().await.unwrap();
     let held = HeldVolume {
         name: "pv".into(),
+        cluster: ClusterName::default(),
         uid: "v".into(),
         policy: "Delete".into(),
         claim: Object::default(),

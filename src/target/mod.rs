@@ -14,6 +14,7 @@ use refusal::Quoting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -400,4 +401,6 @@ pub trait Target: Send + Sync {
     fn reachability(&self) -> Reachability;
     /// Asks the target once whether it answers, and remembers the answer.
     fn probe(&self) -> Answer<'_, ()>;
+    /// Returns the same target on which objects in namespaces are written by the service account that a namespace has for that.
+    fn acting_in(&self, namespace: &str) -> Arc<dyn Target>;
 }

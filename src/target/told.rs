@@ -13,9 +13,9 @@ pub struct Guard {
     pub name: String,
 }
 
-/// Returns the rule that our account lacks, as YAML, where a server says that it may not do something.
+/// Returns the rule that an account lacks, as YAML, where a server says that it may not do something: ours, or that of an app.
 pub(super) fn missing_rule(message: &str) -> Option<String> {
-    let (_, rest) = message.split_once(" cannot ")?;
+    let (user, rest) = message.split_once(" cannot ")?;
     let (verb, rest) = rest.split_once(" resource \"")?;
     let (plural, rest) = rest.split_once("\" in API group \"")?;
     let (group, rest) = rest.split_once('"')?;
@@ -29,7 +29,16 @@ pub(super) fn missing_rule(message: &str) -> Option<String> {
     };
     let role = if namespace.is_some() { "Role" } else { "ClusterRole" };
     let rule = format!("- {{apiGroups: [\"{group}\"], resources: [\"{plural}\"], verbs: [\"{verb}\"]}}");
-    Some(format!("our account may not {verb} {plural} {place}; what its {role} lacks: {rule}"))
+    let who = account(user).unwrap_or_else(|| "our account".to_owned());
+    Some(format!("{who} may not {verb} {plural} {place}; what its {role} lacks: {rule}"))
+}
+
+/// Returns the service account that a message names last.
+fn account(words: &str) -> Option<String> {
+    let (_, user) = words.rsplit_once("\"system:serviceaccount:")?;
+    let (namespace, name) = user.strip_suffix('"')?.split_once(':')?;
+    let is_named = [namespace, name].into_iter().all(|part| !part.is_empty() && is_plain(part));
+    is_named.then(|| format!("the service account {namespace}/{name}"))
 }
 
 /// Returns what a server says of a quota that is used up: its name, what is asked for, used and limited.
@@ -72,6 +81,8 @@ mod tests {
         let said = "User \"wild\" cannot create resource \"namespaces\" in API group \"\" at the cluster scope";
         let told = "our account may not create namespaces at the cluster scope; what its ClusterRole lacks: - {apiGroups: [\"\"], resources: [\"namespaces\"], verbs: [\"create\"]}";
         assert_eq!(missing_rule(said).as_deref(), Some(told));
+        let said = "User \"system:serviceaccount:blog:wild-apply\" cannot patch resource \"services\" in API group \"\" in the namespace \"blog\"";
+        assert!(missing_rule(said).unwrap().starts_with("the service account blog/wild-apply may not patch services"));
         assert_eq!(missing_rule("pods \"x\" is forbidden: exceeded quota: small"), None);
         assert_eq!(missing_rule("cannot patch resource \"a\nb\" in API group \"\" at the cluster scope"), None);
     }

@@ -3,6 +3,7 @@
 mod audit;
 mod bent;
 mod both;
+mod clusters;
 mod data;
 mod deletion;
 mod drift;

@@ -5,6 +5,7 @@
 mod bad_input;
 mod both;
 mod children;
+mod clusters;
 mod commits;
 mod demo;
 mod faults;

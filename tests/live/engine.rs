@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::both::{Plain, check_all, config, is_told, prepare, workload};
 use crate::ground::{Plane, start};
 use crate::parts::{ControlPlane, Shape};
-use crate::rights::a_rule_that_is_missing_is_named;
+use crate::rights::{a_rule_that_is_missing_is_named, an_app_writes_as_an_account_of_its_own};
 use crate::world::{Ground, World};
 
 const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gizmos.both.example.org}\n\
@@ -263,6 +263,7 @@ async fn the_engine_does_on_a_real_cluster_what_its_design_says() {
         a_policy_is_named_with_what_it_says(&world),
         a_webhook_that_does_not_answer_is_named_with_its_service(&world),
         a_rule_that_is_missing_is_named(&plane),
+        an_app_writes_as_an_account_of_its_own(&plane),
     );
     check_all(&mut world).await;
     world.stop().await;

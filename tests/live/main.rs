@@ -16,6 +16,7 @@
 mod both;
 mod charts;
 mod cluster;
+mod clusters;
 #[path = "../it/commits.rs"]
 mod commits;
 mod data;

@@ -1,4 +1,4 @@
-//! What an account that may not do everything is told, by a real API server.
+//! What an account that may not do everything is told, by a real API server, and apps that write as accounts of their own.
 //!
 //! Not here: what the engine does where it may do all (`engine.rs`).
 
@@ -11,7 +11,7 @@ use crate::world::{Ground, World};
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
 /// A cluster as an account sees it that may look at everything and write little.
-struct Limited(Plane);
+struct Limited(Plane, &'static str);
 
 impl Ground for Limited {
     fn url(&self) -> String {
@@ -20,7 +20,7 @@ impl Ground for Limited {
 
     fn kubeconfig(&self) -> String {
         let mut config: Value = serde_json::from_str(&self.0.kubeconfig()).unwrap();
-        config["users"][0]["user"]["as"] = json!("limited");
+        config["users"][0]["user"]["as"] = json!(self.1);
         config.to_string()
     }
 
@@ -31,7 +31,7 @@ impl Ground for Limited {
 
 /// §14: a rule that is missing.
 pub(crate) async fn a_rule_that_is_missing_is_named(plane: &Plane) {
-    let plane = Limited(plane.clone());
+    let plane = Limited(plane.clone(), "limited");
     let directory = tempfile::tempdir().unwrap();
     let role = |rules: Value| json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "limited"}, "rules": rules});
     let look = json!({"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]});
@@ -63,5 +63,68 @@ pub(crate) async fn a_rule_that_is_missing_is_named(plane: &Plane) {
     };
     world.until("what is allowed is done", is_done).await;
     plain.healthy().await;
+    world.stop().await;
+}
+
+fn rbac(kind: &str, name: &str, more: Value) -> Value {
+    let mut object = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name}});
+    object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    object
+}
+
+/// Security R14: with `identity: impersonate` what an app may do in its namespace is what the account `wild-apply` there may do; the daemon itself
+/// looks, keeps its own objects and makes namespaces.
+pub(crate) async fn an_app_writes_as_an_account_of_its_own(plane: &Plane) {
+    let world = World::start_on(
+        tempfile::tempdir().unwrap(),
+        Limited(plane.clone(), "watcher"),
+        "k3f7q2muuu",
+        &["stonedb 15.5"],
+    );
+    let world = world.await;
+    let rules = json!({"rules": [
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["create", "patch"]},
+        {"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["impersonate"], "resourceNames": ["wild-apply"]},
+    ]});
+    let to = |kind: &str, role: &str, subject: Value| json!({"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}, "subjects": [subject]});
+    let watcher = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "watcher"});
+    world.make(&format!("{RBAC}/clusterroles"), rbac("ClusterRole", "watcher", rules)).await;
+    let binding = rbac("ClusterRoleBinding", "watcher", to("ClusterRole", "watcher", watcher.clone()));
+    world.make(&format!("{RBAC}/clusterrolebindings"), binding).await;
+    // Our own namespace, where another world may have been before.
+    let own = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "wild-system"}});
+    if world.get("/api/v1/namespaces/wild-system").await.is_none() {
+        world.make("/api/v1/namespaces", own).await;
+    }
+    let within = format!("{RBAC}/namespaces/wild-system");
+    let rules = json!({"rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]});
+    world.make(&format!("{within}/roles"), rbac("Role", "watcher", rules)).await;
+    world.make(&format!("{within}/rolebindings"), rbac("RoleBinding", "watcher", to("Role", "watcher", watcher))).await;
+    world.set("identity: impersonate\n").await;
+    let plain = Plain { world: &world, name: "own" };
+    plain.push(&[("config.yaml", &config("config", "1"))]).await;
+    let rule = "- {apiGroups: [\"\"], resources: [\"configmaps\"], verbs: [\"patch\"]}";
+    let says = ["the service account own/wild-apply may not patch configmaps in the namespace own", rule];
+    plain.stands_for("ApplyFailed", &says).await;
+    let within = format!("{RBAC}/namespaces/own");
+    let rules = json!({"rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch", "delete", "get"]}]});
+    let account = json!({"kind": "ServiceAccount", "name": "wild-apply", "namespace": "own"});
+    world.make(&format!("{within}/roles"), rbac("Role", "wild-apply", rules)).await;
+    let binding = rbac("RoleBinding", "wild-apply", to("Role", "wild-apply", account));
+    world.make(&format!("{within}/rolebindings"), binding).await;
+    let is_done = async || {
+        plain.allow(&[]).await;
+        world.state(plain.name).await.is_some_and(|state| state.intent == "applied")
+    };
+    world.until("what the account may do is done", is_done).await;
+    plain.healthy().await;
+    // Drift is put back, and what is wanted no longer goes, by the same account.
+    let path = plain.path("v1", "configmaps", "config");
+    world.patch(&path, json!({"data": {"version": "by hand"}})).await;
+    plain.until("it is put back", &path, |live| live["data"]["version"] == json!("1")).await;
+    let last = plain.push(&[("other.yaml", &config("other", "1"))]).await;
+    plain.done(&last).await;
+    plain.until("what is not wanted is gone", &path, Value::is_null).await;
     world.stop().await;
 }

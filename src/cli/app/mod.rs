@@ -13,6 +13,7 @@ mod events;
 mod history;
 mod list;
 mod logs;
+mod place;
 mod resolve;
 mod rollback;
 mod show;
@@ -67,6 +68,8 @@ pub(super) enum AppVerb {
     Suspend(suspend::Suspend),
     /// Writes again what is committed of a suspended app.
     Resume(suspend::Resume),
+    /// Lets an app live on another cluster.
+    Move(place::Move),
     /// Shows the commits that touched an app.
     History(history::History),
     /// Shows the objects of an app with what controllers made of them.
@@ -96,6 +99,7 @@ pub(super) async fn run(session: &mut Session<'_>, verb: AppVerb) -> Result<Exit
         AppVerb::Delete(arguments) => delete::run(session, arguments).await,
         AppVerb::Suspend(arguments) => suspend::suspend(session, arguments).await,
         AppVerb::Resume(arguments) => suspend::resume(session, arguments).await,
+        AppVerb::Move(arguments) => place::run(session, arguments).await,
         AppVerb::History(arguments) => history::run(session, arguments).await,
         AppVerb::Tree(arguments) => tree::run(session, arguments).await,
         AppVerb::Events(arguments) => events::run(session, arguments).await,

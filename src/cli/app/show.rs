@@ -44,6 +44,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Show) -> Result<Ex
                         "version",
                         "available",
                         "namespace",
+                        "cluster",
                         "health",
                         "healthReason",
                         "intent",

@@ -167,6 +167,7 @@ mod tests {
             available: String::new(),
             update: None,
             namespace: text(app),
+            cluster: Default::default(),
             health: text("healthy"),
             health_reason: String::new(),
             intent: text("applied"),

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::base::{RepoPath, Timestamp};
 use crate::git::{Layout, NewCommit, Repository};
-use crate::model::{Author, File, InstanceName, Subdirectory};
+use crate::model::{Author, ClusterName, File, InstanceName, Subdirectory};
 use crate::pipeline::Opening;
 use crate::store::Store;
 
@@ -67,7 +67,12 @@ async fn a_pass_that_ended_early_leaves_the_app_waiting_as_before() {
     let mut worker = worker(directory.path()).await;
     let app = AppName::parse("plain").unwrap();
     let at = worker.shared.instance.now().plus(Duration::from_secs(600));
-    let waits = Passed { judged: true, wake_on: vec![WakeOn::Target], wake_at: Some(at), ..Passed::default() };
+    let waits = Passed {
+        judged: true,
+        wake_on: vec![WakeOn::Target(ClusterName::default())],
+        wake_at: Some(at),
+        ..Passed::default()
+    };
     worker.waits.begin(&app);
     worker.follow(Duration::ZERO, app.clone(), &[Reason::Push].into(), waits);
     // A request is refused before anything is planned; its pass took the place of the one that waited for the clock.
@@ -76,7 +81,7 @@ async fn a_pass_that_ended_early_leaves_the_app_waiting_as_before() {
     let refused = Passed { failed: Some(ErrorClass::User), ..Passed::default() };
     worker.follow(Duration::from_secs(5), app.clone(), &[Reason::Request].into(), refused);
     assert_eq!(worker.queue.next(Duration::from_secs(5)), Next::Sleep(Duration::from_secs(600)));
-    assert_eq!(worker.waits.happen(WakeOn::Target), [app.clone()].into());
+    assert_eq!(worker.waits.happen(WakeOn::Target(ClusterName::default())), [app.clone()].into());
     // One that came to its end and waits for nothing ends both.
     worker.queue = Queue::default();
     worker.waits.begin(&app);

@@ -36,6 +36,7 @@ fn deployment(uid: &str) -> Object {
 fn record(uid: &str) -> Record {
     Record {
         id: web(),
+        cluster: Default::default(),
         api_version: "apps/v1".into(),
         state: RecordState::Applied,
         uid: uid.into(),
@@ -58,6 +59,7 @@ async fn snapshot(target: &Scripted, inventory: Inventory) -> Snapshot {
     observe(Observation {
         instance: &InstanceId::parse("k3f7q2m5xd").unwrap(),
         app: &AppName::parse("blog").unwrap(),
+        cluster: &Default::default(),
         commit: &CommitId::parse(&"a".repeat(40)).unwrap(),
         files: &files,
         presence: Presence::Kept,

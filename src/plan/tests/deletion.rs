@@ -431,6 +431,23 @@ fn an_app_that_vanished_without_a_word_is_not_deleted() {
 }
 
 #[test]
+fn an_app_that_moves_to_another_cluster_goes_from_this_one_when_a_person_agrees_and_leaves_its_data() {
+    let world = presence(app(), Presence::Moves);
+    let digest = plan(&world.snapshot).digest;
+    let text = format!(
+        "! DeletionNeedsApproval: 4 of 4 objects would be deleted, and blog moves to another cluster, which its data does not; the plan is {digest} (try: wild app deploy blog --prune --plan {digest})"
+    );
+    check(&world, &[&text]);
+    let approved = world.with(|snapshot| snapshot.ask.approve = Some(digest));
+    let removed = presence(app(), Presence::RemovedKeepingData);
+    assert_eq!(plan(&approved.snapshot).actions, plan(&removed.snapshot).actions);
+    // When the last of it is known to be gone nothing is left here that would wake it to go on there.
+    let gone = presence(World::new().has(&config("files", "1")).loses("ConfigMap/files"), Presence::Moves);
+    let last = plan(&gone.snapshot);
+    assert_eq!((last.forgotten.len(), last.wake_at), (1, Some(gone.snapshot.now)));
+}
+
+#[test]
 fn a_vanished_app_with_nothing_but_volumes_is_not_even_released() {
     let world = presence(World::deployed(&[claim("data")]), Presence::Vanished);
     assert_eq!(plan(&world.snapshot).actions, []);

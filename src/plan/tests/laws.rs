@@ -81,6 +81,7 @@ fn around() -> impl Strategy<Value = (Presence, DriftPolicy, AdoptPolicy, Freshn
         1 => Just(Presence::RemovedKeepingData),
         1 => Just(Presence::RemovedWithData),
         1 => Just(Presence::Vanished),
+        1 => Just(Presence::Moves),
     ];
     let drift = prop_oneof![Just(DriftPolicy::Correct), Just(DriftPolicy::Report), Just(DriftPolicy::Off)];
     let adopt = prop_oneof![Just(AdoptPolicy::Ask), Just(AdoptPolicy::Unowned)];
@@ -206,6 +207,7 @@ fn applied(next: &mut Snapshot, action: &Action, payload: &Object) {
     next.existing.remove(&action.object);
     next.inventory.insert(Record {
         id: action.object.clone(),
+        cluster: Default::default(),
         api_version: action.api_version.clone(),
         state: RecordState::Applied,
         uid: uid.clone(),

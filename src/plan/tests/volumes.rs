@@ -7,7 +7,7 @@ use serde_json::json;
 use super::check;
 use super::world::{World, claim, config, id, object};
 use crate::base::Timestamp;
-use crate::model::{HeldVolume, HoldStage, RecordState};
+use crate::model::{ClusterName, HeldVolume, HoldStage, RecordState};
 use crate::plan::volume::again;
 use crate::plan::{ClaimState, ClaimedVolume, Held, Presence, Verb, VolumeState, plan};
 
@@ -29,7 +29,9 @@ fn held(stage: HoldStage, found: VolumeState, claim: ClaimState) -> Held {
     let ClaimedVolume { name, uid, policy, stays: _, claim: body } = volume("Delete");
     let since = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
     let until = Timestamp::parse("2026-11-27T12:00:00Z").unwrap();
-    Held { volume: HeldVolume { name, uid, policy, claim: body, since, until, stage }, found: Ok(found), claim }
+    let cluster = ClusterName::default();
+    let volume = HeldVolume { name, cluster, uid, policy, claim: body, since, until, stage };
+    Held { volume, found: Ok(found), claim }
 }
 
 fn holding(world: World, stage: HoldStage, found: VolumeState, claim: ClaimState) -> World {

@@ -154,6 +154,7 @@ impl World {
                 instance,
                 apply_set,
                 app: AppName::parse("blog").unwrap(),
+                cluster: Default::default(),
                 namespace: "blog".into(),
                 commit: CommitId::parse(&"c".repeat(40)).unwrap(),
                 presence: Presence::Kept,
@@ -203,6 +204,7 @@ impl World {
                     deletion_of_all: InstanceBudget::default(),
                     recovery: RecoverySettings::default(),
                     grants: Grants::default(),
+                    identity: Default::default(),
                     shared: Vec::new(),
                 },
                 ask: Ask::default(),
@@ -264,6 +266,7 @@ impl World {
         let OwnEntry { fields, time } = OwnEntry::of(Some(&managed(&wanted.payload)));
         self.snapshot.inventory.insert(Record {
             id: wanted.id.clone(),
+            cluster: Default::default(),
             api_version: wanted.payload.api_version().into(),
             state: RecordState::Applied,
             uid: uid.clone(),

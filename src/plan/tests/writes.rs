@@ -5,7 +5,7 @@ use serde_json::json;
 use super::world::{World, claim, config, custom, definition, deployment, ending, id, job, object, secret};
 use super::{check, check_health};
 use crate::health::{Health, HealthState};
-use crate::model::{Diagnostic, RecordState};
+use crate::model::{ClusterName, Diagnostic, RecordState};
 use crate::plan::{Desired, Force, Freshness, NamespaceState, Owner, Presence, TargetState, Verb, WakeOn, marks, plan};
 
 fn web() -> World {
@@ -211,7 +211,7 @@ fn a_target_that_does_not_answer_stops_everything() {
     let message = "the cluster has not answered since 2026-11-21T12:00:00Z: connection refused";
     check(&world, &[&format!("! TargetUnreachable: {message} (try: wild app wait blog)")]);
     check_health(&world, &format!("unknown: {message}"));
-    assert_eq!(plan(&world.snapshot).wake_on, [WakeOn::Target]);
+    assert_eq!(plan(&world.snapshot).wake_on, [WakeOn::Target(ClusterName::default())]);
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub enum Access {
     Hurried(String, Patience),
     /// By the service account of the pod we run in.
     InCluster,
+    /// By another context of the same kubeconfig.
+    At(Box<Self>, String),
 }
 
 impl Access {
@@ -37,7 +39,42 @@ impl Access {
     pub(super) fn patience(&self) -> Patience {
         match self {
             Self::Hurried(_, patience) => *patience,
+            Self::At(access, _) => access.patience(),
             Self::File { .. } | Self::Text(_) | Self::InCluster => Patience::default(),
+        }
+    }
+
+    /// Returns whether what it says may be another thing later.
+    fn is_read_again(&self) -> bool {
+        match self {
+            Self::Text(_) | Self::Hurried(..) => false,
+            Self::At(access, _) => access.is_read_again(),
+            Self::File { .. } | Self::InCluster => true,
+        }
+    }
+
+    /// Returns the clusters that can be reached by it: the name of the one that it means itself, empty if it has none, and all others.
+    pub fn contexts(&self) -> Result<(String, Vec<String>), Refusal> {
+        let Some((kubeconfig, chosen)) = self.kubeconfig()? else { return Ok((String::new(), Vec::new())) };
+        let current = if chosen.is_empty() { kubeconfig.current_context.unwrap_or_default() } else { chosen };
+        let names = kubeconfig.contexts.into_iter().map(|context| context.name);
+        let others = names.filter(|name| *name != current).collect();
+        Ok((current, others))
+    }
+
+    /// Reads the kubeconfig with the context that is chosen in it, empty for its current one; nothing where there is none.
+    fn kubeconfig(&self) -> Result<Option<(Kubeconfig, String)>, Refusal> {
+        match self {
+            Self::InCluster => Ok(None),
+            Self::At(access, context) => Ok(access.kubeconfig()?.map(|(kubeconfig, _)| (kubeconfig, context.clone()))),
+            Self::File { path, context } => match Kubeconfig::read_from(path) {
+                Ok(kubeconfig) => Ok(Some((kubeconfig, context.clone()))),
+                Err(error) => Err(settings(&format!("read the kubeconfig {}", path.display()), &error)),
+            },
+            Self::Text(text) | Self::Hurried(text, _) => match Kubeconfig::from_yaml(text) {
+                Ok(kubeconfig) => Ok(Some((kubeconfig, String::new()))),
+                Err(error) => Err(settings("read the kubeconfig", &error)),
+            },
         }
     }
 }
@@ -55,9 +92,7 @@ impl Inner {
     /// Reads the files of the connection again if the server does not answer or does not know us: certificates and tokens expire, and
     /// somebody puts new ones into their place. What does not read changes nothing.
     pub(super) async fn renew(&self) {
-        if *locked(&self.reachability) == Reachability::Reachable
-            || matches!(self.access, Access::Text(_) | Access::Hurried(..))
-        {
+        if *locked(&self.reachability) == Reachability::Reachable || !self.access.is_read_again() {
             return;
         }
         if let Ok(client) = client(&self.access).await {
@@ -68,20 +103,8 @@ impl Inner {
 
 /// Reads the settings of a connection and refuses what would run a program or skip the check of the server's certificate.
 async fn config(access: &Access) -> Result<kube::Config, Refusal> {
-    let (kubeconfig, context) = match access {
-        Access::InCluster => {
-            return kube::Config::incluster().map_err(|error| settings("read the service account", &error));
-        }
-        Access::File { path, context } => {
-            let read = Kubeconfig::read_from(path);
-            (
-                read.map_err(|error| settings(&format!("read the kubeconfig {}", path.display()), &error))?,
-                context.clone(),
-            )
-        }
-        Access::Text(text) | Access::Hurried(text, _) => {
-            (Kubeconfig::from_yaml(text).map_err(|error| settings("read the kubeconfig", &error))?, String::new())
-        }
+    let Some((kubeconfig, context)) = access.kubeconfig()? else {
+        return kube::Config::incluster().map_err(|error| settings("read the service account", &error));
     };
     for named in &kubeconfig.auth_infos {
         let Some(user) = &named.auth_info else { continue };

@@ -48,6 +48,8 @@ pub(super) struct Call<'a> {
     pub(super) path: String,
     /// Body and its content type.
     pub(super) body: Option<(&'a Value, &'static str)>,
+    /// As whom it is sent, if not as ourselves.
+    pub(super) user: Option<&'a str>,
     /// What form the answer has.
     pub(super) form: Form,
     /// Whether the answer may be quoted.
@@ -64,6 +66,7 @@ impl Call<'_> {
             method: Method::GET,
             path,
             body: None,
+            user: None,
             form: Form::Full,
             quoting: Quoting::Allowed,
             deadline,
@@ -79,7 +82,7 @@ impl<'a> Call<'a> {
         body: (&'a Value, &'static str),
     ) -> Self {
         let (form, quoting) = (Form::Full, quoting(id));
-        Call { attempt, method, path, body: Some(body), form, quoting, deadline: WRITE_DEADLINE }
+        Call { attempt, method, path, body: Some(body), user: None, form, quoting, deadline: WRITE_DEADLINE }
     }
 }
 
@@ -104,7 +107,7 @@ impl Inner {
     }
 
     async fn exchange(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
-        let Call { attempt, method, path, body, form, quoting, deadline: _ } = call;
+        let Call { attempt, method, path, body, user, form, quoting, deadline: _ } = call;
         let broken = |what: &str| Refusal::new(RefusalKind::Server, format!("{attempt}: {what}"));
         let accept = match form {
             Form::Full => "application/json",
@@ -112,6 +115,10 @@ impl Inner {
             Form::MetadataList => METADATA_LIST_FORM,
         };
         let request = Request::builder().method(method.clone()).uri(path).header("Accept", accept);
+        let request = match user {
+            Some(user) => request.header("Impersonate-User", user),
+            None => request,
+        };
         let request = match body {
             Some((value, content_type)) => {
                 request.header("Content-Type", content_type).body(Body::from(value.to_string().into_bytes()))

@@ -45,7 +45,7 @@ impl Inner {
                 labels: Vec::new(),
                 dependents: Dependents::Collected,
             };
-            return self.delete(&request).await.map(|_| ());
+            return self.delete(&request, None).await.map(|_| ());
         }
         let Some(kept) = without(live.at(&["metadata", "finalizers"]), finalizers) else { return Ok(()) };
         let body = json!({"metadata": {"uid": uid, "resourceVersion": text("resourceVersion"), "finalizers": kept}});
@@ -101,6 +101,7 @@ impl Inner {
             method,
             path,
             body: Some(body),
+            user: None,
             form: Form::Full,
             quoting: Quoting::Allowed,
             deadline: WRITE_DEADLINE,

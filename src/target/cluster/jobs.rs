@@ -104,6 +104,7 @@ impl Inner {
             method,
             path,
             body: Some(body),
+            user: None,
             form: Form::Full,
             quoting: Quoting::Allowed,
             deadline: WRITE_DEADLINE,

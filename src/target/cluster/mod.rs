@@ -45,10 +45,15 @@ pub use patience::Patience;
 /// Reads in flight.
 const READ_LIMIT: usize = 16;
 
+/// Name of the service account that writes for an app where the settings want that.
+const ACCOUNT: &str = "wild-apply";
+
 /// A connected cluster. Cheap to clone; the watches end with the last clone.
 #[derive(Clone)]
 pub struct Cluster {
     inner: Arc<Inner>,
+    /// As whom objects in namespaces are written, if not as ourselves.
+    user: Option<Arc<str>>,
 }
 
 struct Inner {
@@ -116,7 +121,12 @@ impl Cluster {
             clock,
             stop: CancellationToken::new(),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(inner), user: None })
+    }
+
+    /// Returns as whom an object is written. What stands in no namespace is nobody's but ours: a grant in the settings let it through.
+    fn user_of(&self, id: &ObjectId) -> Option<&str> {
+        self.user.as_deref().filter(|_| !id.namespace.is_empty())
     }
 }
 
@@ -160,23 +170,23 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Target for Cluster {
     fn apply<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, Written> {
-        Box::pin(self.inner.apply(request))
+        Box::pin(self.inner.apply(request, self.user_of(&request.id)))
     }
 
     fn try_create<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, ()> {
-        Box::pin(self.inner.try_create(request))
+        Box::pin(self.inner.try_create(request, self.user_of(&request.id)))
     }
 
     fn patch<'a>(&'a self, request: &'a PatchRequest) -> Answer<'a, ()> {
-        Box::pin(self.inner.patch(request))
+        Box::pin(self.inner.patch(request, self.user_of(&request.id)))
     }
 
     fn delete<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, Deletion> {
-        Box::pin(self.inner.delete(request))
+        Box::pin(self.inner.delete(request, self.user_of(&request.id)))
     }
 
     fn release<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, ()> {
-        Box::pin(self.inner.release(request))
+        Box::pin(self.inner.release(request, self.user_of(&request.id)))
     }
 
     fn free<'a>(&'a self, request: &'a FreeRequest) -> Answer<'a, ()> {
@@ -306,5 +316,10 @@ impl Target for Cluster {
 
     fn probe(&self) -> Answer<'_, ()> {
         Box::pin(self.inner.probe())
+    }
+
+    fn acting_in(&self, namespace: &str) -> Arc<dyn Target> {
+        let user = format!("system:serviceaccount:{namespace}:{ACCOUNT}");
+        Arc::new(Self { inner: self.inner.clone(), user: Some(user.into()) })
     }
 }

@@ -37,7 +37,7 @@ impl Inner {
     }
 
     /// Sends one server-side apply; after a lost answer once more, because the same apply twice is one.
-    pub(super) async fn apply(&self, request: &ApplyRequest) -> Result<Written, Refusal> {
+    pub(super) async fn apply(&self, request: &ApplyRequest, user: Option<&str>) -> Result<Written, Refusal> {
         let ApplyRequest { id, api_version, body, ownership, mode, hash, is_partial } = request;
         let mut path = self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await?;
         path.push_str("?fieldManager=");
@@ -58,7 +58,8 @@ impl Inner {
         }
         let send = || {
             let request = (Method::PATCH, path.clone());
-            self.call(Call::write((format!("apply {id}"), id), request, (body, "application/apply-patch+yaml")))
+            let call = Call::write((format!("apply {id}"), id), request, (body, "application/apply-patch+yaml"));
+            self.call(Call { user, ..call })
         };
         let mut written = self.insist(send).await.and_then(|(code, value)| written(code, value, hash, id));
         if let Ok(written) = &mut written {
@@ -78,7 +79,7 @@ impl Inner {
     }
 
     /// Asks the server whether it would take a new object like this one. Under its own name it would only answer that the object is there.
-    pub(super) async fn try_create(&self, request: &ApplyRequest) -> Result<(), Refusal> {
+    pub(super) async fn try_create(&self, request: &ApplyRequest, user: Option<&str>) -> Result<(), Refusal> {
         let ApplyRequest { id, api_version, body, .. } = request;
         let path = self.collection_path(&Kind::of(id, api_version), &id.namespace).await?;
         let mut body = body.clone();
@@ -91,21 +92,21 @@ impl Inner {
         let _place = self.writes.place().await;
         let request = (Method::POST, format!("{path}?dryRun=All&fieldManager={MANAGER}&fieldValidation=Strict"));
         let call = Call::write((format!("try a new {id}"), id), request, (&body, "application/json"));
-        self.call(call).await.map(|_| ())
+        self.call(Call { user, ..call }).await.map(|_| ())
     }
 
     /// Sends a JSON patch under our name; not again where its answer is lost, because its steps are about one version.
-    pub(super) async fn patch(&self, request: &PatchRequest) -> Result<(), Refusal> {
+    pub(super) async fn patch(&self, request: &PatchRequest, user: Option<&str>) -> Result<(), Refusal> {
         let PatchRequest { id, api_version, steps } = request;
         let path = self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await?;
         let _place = self.writes.place().await;
         let request = (Method::PATCH, format!("{path}?fieldManager={MANAGER}"));
         let call = Call::write((format!("change {id}"), id), request, (steps, "application/json-patch+json"));
-        self.call(Call { form: Form::Metadata, ..call }).await.map(|_| ())
+        self.call(Call { form: Form::Metadata, user, ..call }).await.map(|_| ())
     }
 
     /// Deletes an object that is still the one we mean: read, compare uid and labels, delete with both as preconditions.
-    pub(super) async fn delete(&self, request: &DeleteRequest) -> Result<Deletion, Refusal> {
+    pub(super) async fn delete(&self, request: &DeleteRequest, user: Option<&str>) -> Result<Deletion, Refusal> {
         let DeleteRequest { id, api_version, uid, labels, dependents } = request;
         let path = match self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await {
             Err(refusal) if refusal.kind == RefusalKind::UnknownKind => return Ok(Deletion::Gone),
@@ -148,6 +149,7 @@ impl Inner {
                     method: Method::DELETE,
                     path: path.clone(),
                     body: Some((&body, "application/json")),
+                    user,
                     form: Form::Full,
                     quoting: quoting(id),
                     deadline: DELETE_DEADLINE,
@@ -173,7 +175,7 @@ impl Inner {
 
     /// Removes our labels, annotations and managed fields entry. Applying an empty object instead would delete every field that
     /// only we own.
-    pub(super) async fn release(&self, request: &DeleteRequest) -> Result<(), Refusal> {
+    pub(super) async fn release(&self, request: &DeleteRequest, user: Option<&str>) -> Result<(), Refusal> {
         let DeleteRequest { id, api_version, uid, labels: _, dependents: _ } = request;
         let path = self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await?;
         let Some(live) = self.read(id, api_version, Form::Metadata).await? else { return Ok(()) };
@@ -214,7 +216,8 @@ impl Inner {
         let _place = self.writes.place().await;
         let request = (Method::PATCH, format!("{path}?fieldManager=wild-released"));
         let body = (&body, "application/merge-patch+json");
-        self.call(Call::write((format!("release {id}"), id), request, body)).await?;
+        let call = Call::write((format!("release {id}"), id), request, body);
+        self.call(Call { user, ..call }).await?;
         self.cache().forget(id);
         Ok(())
     }
