@@ -97,9 +97,8 @@ impl Wild {
         }
     }
 
-    /// Kills the next process that arrives at a point for the n-th time.
+    /// Kills the next process that arrives at a point for the n-th time. One that dies of an earlier point right now leaves what says so.
     pub(crate) fn arm(&self, point: &str, arrival: usize) {
-        let _ = std::fs::remove_file(self.root.join("fault.hit"));
         std::fs::write(self.root.join("fault.new"), format!("{point}\n{arrival}\n")).unwrap();
         std::fs::rename(self.root.join("fault.new"), self.root.join("fault")).unwrap();
     }
@@ -164,6 +163,8 @@ impl Wild {
         if ended.is_err() {
             let _ = daemon.kill();
         }
+        // A point that it arrived at last is nobody's end any more.
+        let _ = std::fs::remove_file(self.root.join("fault.hit"));
         ended.unwrap_or_else(|_| panic!("the daemon did not end\n{}", self.log()))
     }
 
