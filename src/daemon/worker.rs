@@ -34,6 +34,8 @@ const LOST_LIMIT: usize = 5;
 const LOOP_STALL: Duration = Duration::from_secs(60);
 /// The loop turns at least this often.
 const TURN_LIMIT: Duration = Duration::from_secs(10);
+/// How often what is too old is forgotten.
+const FORGET_EVERY: Duration = Duration::from_secs(3600);
 /// How often objects are compared value by value.
 const AUDIT_EVERY: Duration = Duration::from_secs(3600);
 /// How long a stop waits for running passes.
@@ -177,6 +179,8 @@ struct Timers {
     reconcile: Option<(Duration, Duration)>,
     remote: Option<(Duration, Duration)>,
     upstream: Option<Duration>,
+    /// When what is too old is forgotten, by the clock of the instance.
+    forget: Timestamp,
     /// When the next turn of the slow audit is, by the clock of the instance.
     audit: Option<Timestamp>,
     schedule: Option<Schedule>,
@@ -184,8 +188,15 @@ struct Timers {
 
 impl Worker {
     async fn new(shared: Arc<Shared>) -> Self {
-        let mut timers =
-            Timers { look: None, reconcile: None, remote: None, upstream: None, audit: None, schedule: None };
+        let mut timers = Timers {
+            look: None,
+            reconcile: None,
+            remote: None,
+            upstream: None,
+            forget: shared.instance.now().plus(FORGET_EVERY),
+            audit: None,
+            schedule: None,
+        };
         let everything = shared.work == Work::Everything;
         if shared.instance.remote.is_some() && everything {
             timers.remote = Some((Duration::ZERO, shared.intervals.poll_remote));
@@ -354,6 +365,7 @@ impl Worker {
             self.timers.upstream,
             self.probes.next(),
             self.timers.audit.map(|at| now + at.since(self.shared.instance.now())),
+            Some(now + self.timers.forget.since(self.shared.instance.now())),
         ];
         let first = timers.into_iter().flatten().fold(due, Duration::min).min(now + TURN_LIMIT);
         first.saturating_sub(now)
@@ -383,6 +395,12 @@ impl Worker {
             }
         }
         let clock = self.shared.instance.now();
+        if self.timers.forget <= clock {
+            self.timers.forget = clock.plus(FORGET_EVERY);
+            if let Err(error) = self.shared.instance.forget_old().await {
+                tracing::warn!(instance = %self.shared.instance.name, error = chain(&error), "nothing old was forgotten");
+            }
+        }
         if self.timers.audit.is_some_and(|at| at <= clock) {
             self.timers.audit = Some(clock.plus(AUDIT_EVERY));
             self.audit().await;

@@ -48,9 +48,9 @@ pub use secrets::{NewSecret, Purpose, SecretBytes, SecretPayloads, SecretValue, 
 pub use settings::{
     AdoptPolicy, AppCluster, AppSettings, AppUpdateSettings, AuditSettings, ClusterSettings, ConflictPolicy,
     DeletionBudget, DeletionPolicy, DriftPolicy, ExtraPolicy, Grants, HandoverRule, HealthRule, HealthTest,
-    IdentityPolicy, IgnoreRule, InstanceBudget, ReconcileSettings, RecoveryMode, RecoverySettings, SETTINGS_PATH,
-    SETTINGS_VERSION, Settings, SharedSecret, StatusSettings, Suspension, TlsSettings, UpdatePolicy, UpdateSettings,
-    Upstream,
+    HistorySettings, IdentityPolicy, IgnoreRule, InstanceBudget, ReconcileSettings, RecoveryMode, RecoverySettings,
+    SETTINGS_PATH, SETTINGS_VERSION, Settings, SharedSecret, StatusSettings, Suspension, TlsSettings, UpdatePolicy,
+    UpdateSettings, Upstream,
 };
 pub use subdirectory::{MAX_SUBDIRECTORY_DEPTH, Subdirectory, SubdirectoryError};
 pub use tree::{File, FileMode, FileTree};

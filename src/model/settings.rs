@@ -72,6 +72,9 @@ pub struct Settings {
     /// Certificates that apps share.
     #[serde(default)]
     pub tls: TlsSettings,
+    /// How long it is known what was done.
+    #[serde(default)]
+    pub history: HistorySettings,
     /// As whom objects are written unless an app says otherwise.
     #[serde(default)]
     pub identity: IdentityPolicy,
@@ -297,6 +300,15 @@ pub struct UpdateSettings {
     pub policy: UpdatePolicy,
 }
 
+/// How long it is known what was done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default)]
+pub struct HistorySettings {
+    /// How long what came of each object of an operation is kept, such as `120h`; after that its summary is.
+    #[serde(deserialize_with = "duration::deserialize")]
+    pub details: Duration,
+}
+
 /// As whom the objects of an app are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -499,6 +511,13 @@ impl Default for RecoverySettings {
     fn default() -> Self {
         // Seed S3: half a minute of normal clean-up comes first.
         Self { mode: RecoveryMode::Auto, after: Duration::from_secs(30), finalizers: BTreeSet::new() }
+    }
+}
+
+impl Default for HistorySettings {
+    fn default() -> Self {
+        // Seed S0: snapshots are kept for five days.
+        Self { details: Duration::from_secs(120 * 3600) }
     }
 }
 

@@ -131,7 +131,7 @@ impl Instance {
         let committer = Author { name: "wild".to_owned(), email: "wild@localhost".to_owned() };
         let hash_key = own.hash_key()?;
         store.take_over_running(&id, clock()).await?;
-        store.purge_archive(&id, clock()).await?;
+        tidy(&store, &id, &settings, clock()).await?;
         Ok(Self {
             name,
             id,
@@ -160,6 +160,12 @@ impl Instance {
             audits: Turns::default(),
             lock: Mutex::new(Some(lock)),
         })
+    }
+
+    /// Forgets what is too old to be of use: objects in the archive, and what operations did to each object.
+    pub(crate) async fn forget_old(&self) -> Result<(), Error> {
+        let settings = super::settings(self).await?;
+        tidy(&self.store, &self.id, &settings, self.now()).await
     }
 
     /// Gives the instance up to other processes; for the end of the daemon, when nothing works on it any more.
@@ -201,6 +207,13 @@ impl Instance {
         super::fault::point("accepted");
         Ok(operation)
     }
+}
+
+async fn tidy(store: &Store, id: &InstanceId, settings: &Settings, now: Timestamp) -> Result<(), Error> {
+    store.purge_archive(id, now).await?;
+    let details = i64::try_from(settings.history.details.as_micros()).unwrap_or(i64::MAX);
+    store.forget_outcomes(id, Timestamp(now.0.saturating_sub(details))).await?;
+    Ok(())
 }
 
 /// Reads the settings of an instance from the head of its branch.

@@ -162,6 +162,14 @@ impl Store {
         self.writer.hand_in(statements).await.done().await.map(|_| ())
     }
 
+    /// Forgets what came of each object of the operations that ended before a time; their rows stay. Returns how many were forgotten.
+    pub async fn forget_outcomes(&self, instance: &InstanceId, before: Timestamp) -> Result<u64, Error> {
+        let sql = "DELETE FROM outcomes WHERE operation IN
+                 (SELECT id FROM operations WHERE instance = $1 AND ended <> 0 AND ended < $2)";
+        let statement = Statement::new("forget what old operations did to each object", Table::Outcomes, sql);
+        self.writer.write(statement.text(instance.as_str()).number(before.0)).await
+    }
+
     /// Returns the outcomes of an operation in the order of its plan.
     pub async fn outcomes(&self, operation: &OperationId) -> Result<Vec<Outcome>, Error> {
         let rows = sqlx::query("SELECT body FROM outcomes WHERE operation = $1 ORDER BY position")

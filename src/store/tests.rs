@@ -114,6 +114,34 @@ async fn outcomes_keep_the_order_of_the_plan() {
 }
 
 #[tokio::test]
+async fn what_old_operations_did_to_each_object_is_forgotten_and_that_they_were_is_not() {
+    let store = Store::in_memory().await.unwrap();
+    let outcome = Outcome {
+        object: record("a").id,
+        effect: Effect::Created,
+        error: None,
+        message: String::new(),
+        reason: String::new(),
+        observed: None,
+    };
+    let ended = |started, ended| Operation { ended, ..operation(started, OperationState::Succeeded) };
+    let all = [ended(1, Some(Timestamp(10))), ended(2, Some(Timestamp(20))), ended(3, None)];
+    for operation in &all {
+        store.insert_operation(&instance(), operation).await.unwrap();
+        store.put_outcome(&operation.id, 0, &outcome, RecordChange::Nothing).await.unwrap();
+    }
+    let other = InstanceId::parse("k3f7q2m5xe").unwrap();
+    assert_eq!(store.forget_outcomes(&other, Timestamp(99)).await.unwrap(), 0);
+    assert_eq!(store.forget_outcomes(&instance(), Timestamp(20)).await.unwrap(), 1);
+    let mut left = Vec::new();
+    for operation in &all {
+        left.push(store.outcomes(&operation.id).await.unwrap().len());
+    }
+    assert_eq!(left, [0, 1, 1]);
+    assert_eq!(store.operations(&instance(), &OperationFilter::default()).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
 async fn an_inventory_is_replaced_record_by_record() {
     let store = Store::in_memory().await.unwrap();
     store.put_records(&instance(), &app(), &[record("a"), record("b")]).await.unwrap();
