@@ -410,7 +410,15 @@ pub(super) async fn fill_neighbours(snapshot: &mut Snapshot, target: &dyn Target
     let ids = snapshot.inventory.records().map(|record| &record.id).filter(|id| goes(id));
     let names: Vec<String> = ids.map(|id| id.name.clone()).collect();
     for name in names {
-        let Seen::Answer(contents) = seen(target.contents(&name).await)? else { continue };
+        let contents = match target.contents(&name).await {
+            // That passes, and then it is seen whether anything is in it; who may not look never will.
+            Err(refusal) if refusal.kind == RefusalKind::Unserved => {
+                snapshot.unseen.insert(namespace::id(&name), refusal.message);
+                continue;
+            }
+            answer => seen(answer)?,
+        };
+        let Seen::Answer(contents) = contents else { continue };
         let neighbours = contents.into_iter().filter(|object| !is_own_or_system(snapshot, object));
         let neighbours = neighbours.map(|object| object.id().short()).collect();
         snapshot.neighbours.insert(name, neighbours);

@@ -96,6 +96,7 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
     let removal = remove::remove(snapshot, data, &last);
     // Taking our marks off is part of the farewell that a person agrees to.
     plan.digest = budget::digest(&removal.victims());
+    plan.wake_at = plan.wake_at.into_iter().chain(remove::next_look(snapshot, &removal)).min();
     if run_last_hooks(snapshot, &hooks, removal.is_anything_left, plan) {
         return;
     }

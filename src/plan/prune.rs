@@ -107,9 +107,9 @@ pub(super) fn fate(snapshot: &Snapshot, record: &Record) -> Fate {
     }
     let live = snapshot.live.get(&record.id);
     match snapshot.freshness_of(&record.id) {
-        // The kind went after we had asked for the deletion: so did the object.
+        // A group that only does not answer hides its objects; one that the server does not know holds none.
         Freshness::UnknownKind if record.state == RecordState::Deleting => Fate::Forget(String::new()),
-        Freshness::UnknownKind => hidden(record, "the cluster does not know its kind"),
+        Freshness::UnknownKind => Fate::Forget(went_with_kind(record)),
         Freshness::Stale | Freshness::Unwatched => hidden(record, "the watch of its kind is not fresh"),
         Freshness::Fresh => match (live, snapshot.unseen.get(&record.id)) {
             (Some(live), _) => fate_of_live(record, live),
@@ -130,6 +130,11 @@ fn fate_of_live(record: &Record, live: &Live) -> Fate {
         return Fate::Forget(format!("{} was made anew by somebody else and is left alone", record.id.short()));
     }
     Fate::Delete(Victim { id: record.id.clone(), api_version: record.api_version.clone(), uid: live.uid.clone() })
+}
+
+/// Returns what is said of an object whose kind the server no longer knows.
+fn went_with_kind(record: &Record) -> String {
+    format!("{} went with its kind, which the cluster no longer knows", record.id.short())
 }
 
 fn hidden(record: &Record, why: &str) -> Fate {

@@ -10,7 +10,8 @@ use super::depends;
 use super::kind::{self, STAGE_ADMISSION, STAGE_CUSTOM};
 use super::namespace;
 use super::prune::{self, Fate, Victim};
-use super::snapshot::{Freshness, Snapshot};
+use super::snapshot::Snapshot;
+use crate::base::Timestamp;
 use crate::model::{AppName, DataFate, ObjectId, Prune, Record};
 
 /// What becomes of one object of an app that goes.
@@ -99,11 +100,8 @@ fn goes_first(id: &ObjectId) -> bool {
 }
 
 fn farewell(snapshot: &Snapshot, record: &Record, data: DataFate) -> Farewell {
-    if snapshot.freshness_of(&record.id) == Freshness::UnknownKind {
-        let text = format!("{} went with its kind, which the cluster no longer knows", record.id.short());
-        return Farewell::Fate(Fate::Forget(text));
-    }
     match prune::fate(snapshot, record) {
+        Fate::Delete(_) if let Some(why) = unseen(snapshot, record, data) => Farewell::Fate(waits(&record.id, why)),
         Fate::Delete(victim) if stays(snapshot, record, data) => Farewell::Release(victim),
         Fate::Moves(app) => Farewell::Fate(moves(&record.id, app)),
         fate => Farewell::Fate(fate),
@@ -128,6 +126,32 @@ fn stays(snapshot: &Snapshot, record: &Record, data: DataFate) -> bool {
         DataFate::Delete | DataFate::DeleteNow => is_foreign_namespace,
     };
     holds_more || prune::is_kept(snapshot, &record.id)
+}
+
+/// Returns why it cannot be seen for now what a namespace holds that goes if it is empty: to let go of it would leave it for ever.
+fn unseen<'a>(snapshot: &'a Snapshot, record: &Record, data: DataFate) -> Option<&'a str> {
+    let is_namespace = record.id == namespace::id(&record.id.name);
+    let may_go = is_namespace && data != DataFate::Keep && record.created && !prune::is_kept(snapshot, &record.id);
+    snapshot.unseen.get(&record.id).filter(|_| may_go).map(String::as_str)
+}
+
+fn waits(id: &ObjectId, why: &str) -> Fate {
+    let blocked = Blocked {
+        object: Some(id.clone()),
+        reason: "DiscoveryPartial".into(),
+        message: format!("{} stays for now, because it could not be seen what it holds: {why}", id.short()),
+        hint: String::new(),
+    };
+    Fate::Block(blocked, Some(WakeOn::Kind { group: id.group.clone(), kind: id.kind.clone() }))
+}
+
+/// Returns when to look again at what cannot be seen for now: no watch tells that.
+pub(super) fn next_look(snapshot: &Snapshot, removal: &Removal) -> Option<Timestamp> {
+    let event = removal.farewells.iter().find_map(|(id, farewell)| match farewell {
+        Farewell::Fate(Fate::Block(_, event)) if *id == namespace::id(&id.name) => event.as_ref(),
+        _ => None,
+    });
+    kind::look_again(snapshot, event?)
 }
 
 /// Returns whether a namespace may go: made by us, and nothing in it that stays or is somebody else's.

@@ -14,6 +14,7 @@ mod health;
 mod hooks;
 mod order;
 mod overdue;
+mod partial;
 mod presence;
 mod restart;
 mod restarts;

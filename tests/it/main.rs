@@ -16,6 +16,7 @@ mod input;
 mod line;
 mod machine;
 mod merge_file;
+mod partial;
 mod proxy;
 mod sandbox;
 mod scripts_api;

@@ -195,20 +195,19 @@ fn a_kind_whose_watch_is_not_fresh_is_not_pruned() {
 }
 
 #[test]
-fn a_kind_that_discovery_hides_is_not_pruned() {
-    let world = World::deployed(&[config("files", "1")]).has(&custom("Widget", "a")).watch(
-        "widgets.example",
-        "Widget",
-        Freshness::UnknownKind,
-    );
+fn a_kind_that_discovery_hides_is_not_pruned_and_an_object_whose_kind_is_gone_is() {
+    let world = World::deployed(&[config("files", "1")]).has(&custom("Widget", "a"));
+    let seen = |freshness| world.clone().watch("widgets.example", "Widget", freshness);
     check(
-        &world,
+        &seen(Freshness::Unwatched),
         &[
-            "! DiscoveryPartial: Widget/a is no longer wanted and stays: the cluster does not know its kind",
+            "! DiscoveryPartial: Widget/a is no longer wanted and stays: the watch of its kind is not fresh",
             "= 2 unchanged",
         ],
     );
-    let going = world.record("Widget/a", |record| record.state = RecordState::Deleting);
+    let gone = seen(Freshness::UnknownKind);
+    check(&gone, &["i Widget/a went with its kind, which the cluster no longer knows", "= 2 unchanged 1 forgotten"]);
+    let going = gone.record("Widget/a", |record| record.state = RecordState::Deleting);
     check(&going, &["= 2 unchanged 1 forgotten"]);
 }
 
@@ -381,6 +380,23 @@ fn a_namespace_with_something_else_in_it_stays() {
         &released,
     );
     check(&alone.with(|snapshot| snapshot.neighbours.clear()), &released);
+}
+
+#[test]
+fn a_namespace_of_which_it_cannot_be_seen_for_now_what_it_holds_is_not_let_go_of() {
+    let unseen = |world: World| {
+        let why = "the server cannot serve a group".to_owned();
+        presence(world, Presence::RemovedWithData)
+            .with(|snapshot| _ = snapshot.unseen.insert(id("Namespace/blog"), why))
+    };
+    let stays = "! DiscoveryPartial: Namespace/blog stays for now, because it could not be seen what it holds: the server cannot serve a group";
+    let world = unseen(World::deployed(&[]));
+    check(&world, &[stays]);
+    assert!(plan(&world.snapshot).wake_at.is_some(), "nothing else would tell when it can be seen");
+    check(&unseen(World::deployed(&[config("files", "1")])), &["- ConfigMap files its app was deleted", stays]);
+    check(&unseen(World::new().has_namespace(false)), &["o Namespace blog it stays without us"]);
+    let keeping = unseen(World::deployed(&[])).with(|snapshot| snapshot.presence = Presence::RemovedKeepingData);
+    check(&keeping, &["o Namespace blog it stays without us"]);
 }
 
 #[test]

@@ -52,6 +52,8 @@ struct Watched {
     synced: bool,
     unknown: bool,
     refused: bool,
+    /// Whether its objects could not be seen at all since its last list: the server did not know it, or did not let us watch it.
+    hidden: bool,
     last: Option<Instant>,
     /// How often another rule than before was about its health.
     judged: usize,
@@ -212,13 +214,17 @@ impl Cache {
     pub(super) fn unknown(&mut self, group: &str, kind: &str) {
         if let Some(watched) = self.watched(group, kind) {
             watched.unknown = true;
+            watched.hidden = true;
             watched.synced = false;
         }
     }
 
     /// Notes that we may not watch a kind and returns whether that is new. What was seen of it before is doubted, not gone.
     pub(super) fn refused(&mut self, group: &str, kind: &str) -> bool {
-        self.watched(group, kind).is_some_and(|watched| !std::mem::replace(&mut watched.refused, true))
+        self.watched(group, kind).is_some_and(|watched| {
+            watched.hidden = true;
+            !std::mem::replace(&mut watched.refused, true)
+        })
     }
 
     /// Returns whether the watch of each kind can be trusted, by kind and group.
@@ -229,16 +235,31 @@ impl Cache {
     }
 
     /// Notes that a list is complete: objects that it did not hold are gone. Returns how many should have been told as gone before.
+    ///
+    /// Apps that waited for a kind which could not be seen are told, whether anything of theirs is in the list or not.
     pub(super) fn synced(&mut self, group: &str, kind: &str, listed: &BTreeSet<ObjectId>) -> usize {
         let Some(watched) = self.watched(group, kind) else { return 0 };
         let was_synced = std::mem::replace(&mut watched.synced, true);
+        let was_hidden = std::mem::take(&mut watched.hidden);
         watched.last = Some(Instant::now());
         let gone: BTreeSet<ObjectId> = watched.objects.keys().filter(|id| !listed.contains(*id)).cloned().collect();
         let missed = if was_synced { gone.len() } else { 0 };
         for id in gone {
             self.event(&id, None);
         }
+        if was_hidden {
+            self.tell_needing(&(group.to_owned(), kind.to_owned()));
+        }
         missed
+    }
+
+    /// Tells the apps that have or want objects of a kind to look at it.
+    fn tell_needing(&mut self, key: &GroupKind) {
+        let needing = self.needs.iter().filter(|(_, needs)| needs.contains(key)).map(|(app, _)| app.clone());
+        for app in needing.collect::<Vec<_>>() {
+            *self.seen.entry(app.clone()).or_default() += 1;
+            self.news.insert(TargetEvent::Health { app });
+        }
     }
 
     /// Takes in the newest state of an object, or that it is gone, and returns whether that is news.
@@ -605,6 +626,28 @@ mod tests {
         assert!(!cache.event(&id(), live("6", "f:other")));
         assert!(cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole));
         assert_eq!(cache.news.pop_first(), Some(drift()));
+    }
+
+    #[test]
+    fn apps_that_need_a_kind_which_could_not_be_seen_are_told_when_it_can() {
+        let unknown: fn(&mut Cache) = |cache| cache.unknown("", "ConfigMap");
+        let refused: fn(&mut Cache) = |cache| _ = cache.refused("", "ConfigMap");
+        for hide in [unknown, refused] {
+            let mut cache = cache();
+            cache.need("blog", &[kind("ConfigMap")].into());
+            cache.need("shop", &[kind("Secret")].into());
+            cache.synced("", "ConfigMap", &[].into());
+            assert!(cache.news.is_empty(), "a first list says nothing that nobody asked for");
+            let seen = cache.seen("blog");
+            hide(&mut cache);
+            cache.heard("", "ConfigMap");
+            assert!(cache.news.is_empty());
+            cache.synced("", "ConfigMap", &[].into());
+            assert_eq!(cache.news.pop_first(), Some(TargetEvent::Health { app: "blog".into() }));
+            assert!(cache.news.is_empty() && cache.seen("blog") > seen);
+            cache.synced("", "ConfigMap", &[].into());
+            assert!(cache.news.is_empty(), "it is told once");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use http::{Method, Request};
 use kube::client::Body;
 use serde_json::Value;
 
+use super::discovery::of_group;
 use super::{Inner, Kind, json};
 use crate::model::{Object, ObjectId};
 use crate::target::{Quoting, Refusal, RefusalKind};
@@ -167,6 +168,8 @@ impl Inner {
         match self.call(call).await {
             Ok((_, value)) => Ok(Object::from_value(value)),
             Err(refusal) if refusal.kind == RefusalKind::NotFound => Ok(None),
+            // A server that is busy itself says how long to wait; one that cannot reach the server behind a group does not.
+            Err(refusal) if refusal.retry_after.is_none() => Err(of_group(&id.group, refusal)),
             Err(refusal) => Err(refusal),
         }
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Inner;
 use super::call::{Call, DISCOVERY_DEADLINE, Form};
+use super::discovery::of_group;
 use crate::model::Object;
 use crate::target::Refusal;
 
@@ -23,10 +24,9 @@ impl Inner {
         let (mut found, mut listed) = (Vec::new(), BTreeSet::new());
         for version in self.group_versions().await? {
             let path = if version.contains('/') { format!("/apis/{version}") } else { format!("/api/{version}") };
-            let (_, list) = self
-                .call(Call::get(format!("ask for the kinds of {version}"), path.clone(), DISCOVERY_DEADLINE))
-                .await?;
             let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+            let ask = Call::get(format!("ask for the kinds of {version}"), path.clone(), DISCOVERY_DEADLINE);
+            let (_, list) = self.call(ask).await.map_err(|refusal| of_group(group, refusal))?;
             for (plural, kind) in listable(&list) {
                 if !listed.insert((group.to_owned(), plural.clone())) {
                     continue;
@@ -37,7 +37,7 @@ impl Inner {
                     ..Call::get(format!("list {kind} in {namespace}"), page, DISCOVERY_DEADLINE)
                 };
                 // A kind that was there a moment ago and cannot be listed is doubt, too: its objects may come back with it.
-                let (_, objects) = self.call(call).await?;
+                let (_, objects) = self.call(call).await.map_err(|refusal| of_group(group, refusal))?;
                 for item in objects.get("items").and_then(Value::as_array).into_iter().flatten() {
                     let Some(mut object) = Object::from_value(item.clone()) else { continue };
                     object.0.insert("kind".to_owned(), Value::from(kind.clone()));

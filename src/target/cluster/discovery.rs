@@ -77,12 +77,17 @@ impl Inner {
         match self.call(Call::get(attempt, path, DISCOVERY_DEADLINE)).await {
             Ok((_, list)) => Ok(parse(&list)),
             Err(refusal) if refusal.kind == RefusalKind::NotFound => Err(unknown(kind)),
-            // The core group is the server itself; behind any other another server may stand that is down.
-            Err(refusal) if refusal.kind == RefusalKind::Busy && !kind.group.is_empty() => {
-                Err(Refusal { kind: RefusalKind::Unserved, ..refusal })
-            }
-            Err(refusal) => Err(refusal),
+            Err(refusal) => Err(of_group(&kind.group, refusal)),
         }
+    }
+}
+
+/// Returns what a refusal says of an API group. The core group is the server itself; behind any other another server may stand that is down,
+/// and that says nothing of the rest.
+pub(super) fn of_group(group: &str, refusal: Refusal) -> Refusal {
+    match refusal.kind {
+        RefusalKind::Busy if !group.is_empty() => Refusal { kind: RefusalKind::Unserved, ..refusal },
+        _ => refusal,
     }
 }
 
