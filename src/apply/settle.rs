@@ -60,7 +60,7 @@ pub(super) async fn settle(
             return Ok(held(action, plan::FIELD_CONFLICT, &message));
         }
         ConflictVerdict::ForeignOwner { tool } => {
-            let message = format!("{} belongs to {tool}, which owns fields of it", action.object.short());
+            let message = format!("{} belongs to {tool}: {names} holds fields of it", action.object.short());
             return Ok(held(action, "ForeignOwner", &message));
         }
     };
@@ -112,7 +112,7 @@ mod tests {
         let note = "takes fields over from kubectl-edit";
         check(Force::No, vec![conflict("kubectl-edit"), accepted()], (Effect::Configured, note), &[Respect, Take])
             .await;
-        let flux = "Deployment/a belongs to Flux, which owns fields of it";
+        let flux = "Deployment/a belongs to Flux: kustomize-controller holds fields of it";
         check(Force::No, vec![conflict("kustomize-controller")], (Effect::Blocked, flux), &[Respect]).await;
         check(Force::No, vec![accepted()], (Effect::Configured, ""), &[Respect]).await;
     }

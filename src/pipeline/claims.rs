@@ -12,9 +12,9 @@ use super::read::{self, Sight};
 use super::{Error, Instance, lock};
 use crate::base::Encoder;
 use crate::compile;
-use crate::model::{AppName, FileTree, ObjectId, Record, RecordState};
+use crate::model::{AppName, FileTree, ObjectId, OwnEntry, Record, RecordState};
 use crate::observe;
-use crate::plan::{Claim, Desired, Owner, Presence, Snapshot};
+use crate::plan::{Claim, Desired, Owner, Presence, Snapshot, namespace};
 
 /// What each app wants, by app.
 #[derive(Default)]
@@ -31,8 +31,12 @@ struct Wish {
 /// Fills in what other apps say of objects that this one drops or that another one marked, and what is remembered of those that move here.
 pub(super) async fn fill(instance: &Instance, sight: &Sight, snapshot: &mut Snapshot) -> Result<(), Error> {
     note(instance, &sight.overview, snapshot);
-    let marked: BTreeMap<ObjectId, AppName> =
-        snapshot.existing.iter().filter_map(|(id, it)| marked(id, &it.owner)).collect();
+    let marked: BTreeMap<ObjectId, AppName> = snapshot
+        .existing
+        .iter()
+        .filter_map(|(id, it)| marked(id, &it.owner))
+        .filter(|(id, app)| !serves(snapshot, id) || !sight.overview.apps.contains_key(app))
+        .collect();
     let ids: BTreeSet<ObjectId> = dropped(snapshot).into_iter().chain(marked.keys().cloned()).collect();
     if ids.is_empty() {
         return Ok(());
@@ -58,6 +62,13 @@ fn marked(id: &ObjectId, owner: &Owner) -> Option<(ObjectId, AppName)> {
     }
 }
 
+/// Returns whether an object is the namespace of an app that only needs it to be there. As long as the app is there that has it, it stays with
+/// that one: none of their files names it, so each would take it from the other.
+fn serves(snapshot: &Snapshot, id: &ObjectId) -> bool {
+    let Desired::Objects(objects) = &snapshot.desired else { return false };
+    *id == namespace::id(&snapshot.namespace) && objects.iter().all(|it| it.object.id() != *id)
+}
+
 /// Returns the objects that an app remembers and no longer wants.
 fn dropped(snapshot: &Snapshot) -> Vec<ObjectId> {
     let wanted: BTreeSet<ObjectId> = match (&snapshot.desired, snapshot.presence) {
@@ -74,6 +85,11 @@ fn dropped(snapshot: &Snapshot) -> Vec<ObjectId> {
 /// Notes that an object moves here from another app, with what was remembered of it there.
 async fn take(instance: &Instance, snapshot: &mut Snapshot, id: ObjectId, app: AppName) -> Result<(), Error> {
     let known = instance.store.inventory(&instance.id, &app).await?.get(&id).cloned();
+    // Labels can be copied: that we applied it, our memory says or our own entry among its managers.
+    let managed = snapshot.existing.get(&id).and_then(|existing| existing.managed.as_ref());
+    if known.is_none() && OwnEntry::of(managed).fields.is_empty() {
+        return Ok(());
+    }
     let is_live = |record: &Record| {
         if record.cluster != snapshot.cluster {
             return false;

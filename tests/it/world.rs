@@ -162,7 +162,8 @@ impl<C: Ground> World<C> {
         self.restart().await;
     }
 
-    async fn restart_by(&mut self, access: Access) {
+    /// Stops the daemon and starts another that reaches the cluster like this.
+    pub(crate) async fn restart_by(&mut self, access: Access) {
         self.daemon.stop().await;
         self.daemon = open(&self.settings, &self.root, access, self.clock).await;
         self.handle = self.daemon.instance("home").unwrap();

@@ -13,6 +13,7 @@ mod extra;
 mod given;
 mod health;
 mod noted;
+mod owners;
 mod pruned;
 mod shared;
 mod taken;
@@ -44,6 +45,7 @@ apps:
   letgo: {grants: {kinds: [Namespace]}}
   definitions: {grants: {kinds: [CustomResourceDefinition]}}
   unspoken: {grants: {kinds: [CustomResourceDefinition]}}
+  ownkind: {grants: {kinds: [CustomResourceDefinition]}}
 ";
 
 /// Writes the settings that the checks need.
@@ -60,7 +62,7 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
 
 /// Runs the checks of single apps; one that fails lets the others end.
 async fn check_side_by_side<C: Ground>(world: &World<C>) {
-    let checks: [(&str, Check<'_>); 28] = [
+    let checks: [(&str, Check<'_>); 31] = [
         ("made anew", anew::what_holds_nothing_is_made_anew_by_itself(world).boxed_local()),
         ("asked", anew::what_runs_is_made_anew_only_when_a_person_says_so(world).boxed_local()),
         ("never", anew::what_holds_data_and_what_its_author_keeps_is_never_made_anew(world).boxed_local()),
@@ -80,8 +82,11 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("health", health::an_app_is_as_well_as_its_objects(world).boxed_local()),
         ("recorded", noted::what_was_done_is_recorded(world).boxed_local()),
         ("burst", noted::a_burst_of_commits_costs_one_pass(world).boxed_local()),
+        ("owned", owners::what_is_somebody_elses_is_named_and_not_touched(world).boxed_local()),
+        ("holders", owners::a_field_is_taken_from_people_and_programs_and_not_from_tools(world).boxed_local()),
         ("pruned", pruned::what_holds_data_stays_and_what_somebody_made_anew_is_left_alone(world).boxed_local()),
         ("let go", pruned::what_its_author_let_go_goes_once_a_person_agreed(world).boxed_local()),
+        ("common", pruned::a_namespace_of_two_apps_is_written_by_one_of_them(world).boxed_local()),
         ("moved", pruned::an_object_goes_from_one_app_to_another(world).boxed_local()),
         ("rivals", pruned::what_two_apps_want_is_told(world).boxed_local()),
         ("shared", shared::a_shared_certificate_is_copied_and_follows_its_source(world).boxed_local()),

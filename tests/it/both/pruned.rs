@@ -89,6 +89,31 @@ pub(super) async fn what_its_author_let_go_goes_once_a_person_agreed<C: Ground>(
     assert_eq!(plain.config("kept").await["data"]["version"], json!("1"));
 }
 
+/// §2.1, §8.2: a namespace that two apps need is one app's, and stays as long as one of them needs it.
+pub(super) async fn a_namespace_of_two_apps_is_written_by_one_of_them<C: Ground>(world: &World<C>) {
+    const PATH: &str = "/api/v1/namespaces/common";
+    let [first, second] = ["commonone", "commontwo"].map(|name| Plain { world, name });
+    for plain in [&first, &second] {
+        let done = plain.push_into("common", &[("config.yaml", &config(plain.name, "1"))]).await;
+        plain.done(&done).await;
+    }
+    let before = world.get(PATH).await.unwrap()["metadata"].clone();
+    for plain in [&first, &second, &first, &second] {
+        world.look_again(plain.name).await;
+    }
+    assert_eq!(world.get(PATH).await.unwrap()["metadata"], before, "it goes to and fro");
+    let files = ["kustomization.yaml", "config.yaml"].map(|file| format!("apps/{}/{file}", first.name));
+    let gone: Vec<(&str, Option<&str>)> = files.iter().map(|file| (file.as_str(), None)).collect();
+    world.push(&format!("no more\n\nWild-Delete: {0}\nWild-Delete-Data: delete", first.name), &gone).await;
+    world.until("the first app is gone", async || world.state(first.name).await.is_none()).await;
+    world.look_again(second.name).await;
+    second.healthy().await;
+    let now = world.get(PATH).await.unwrap();
+    assert!(now["metadata"]["uid"] == before["uid"] && now["metadata"]["deletionTimestamp"].is_null(), "{now}");
+    let left = world.get("/api/v1/namespaces/common/configmaps/commontwo").await.unwrap();
+    assert!(has_version("1")(&left), "{left}");
+}
+
 /// Two apps of one namespace, and what moves from one to the other.
 struct Move<'a, C: Ground> {
     from: Plain<'a, C>,
