@@ -19,7 +19,7 @@ use super::update::is_there;
 use crate::base::RepoPath;
 use crate::kustomize;
 use crate::merge::{is_customised, is_package_view};
-use crate::model::{AppName, Diagnostic, DriftState, File, FileTree, Object, at, locate};
+use crate::model::{AppName, Diagnostic, DriftState, File, FileTree, MASK, Object, at, locate};
 use crate::yaml::{self, Dialect};
 
 /// Places that are tried for one field; each costs a build of the app.
@@ -64,6 +64,9 @@ fn check(app: &AppName, field: &DriftState) -> Result<(), Refusal> {
         _ if field.path.is_empty() => "no single field of it is known to differ",
         "changed" | "extra" if field.live.is_none() => {
             "its value in the cluster could not be read; look again in a moment"
+        }
+        _ if field.live.as_ref().is_some_and(|live| live.to_string().contains(MASK)) => {
+            "it holds the value of a secret, which is never committed"
         }
         _ => return Ok(()),
     };

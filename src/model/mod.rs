@@ -44,7 +44,7 @@ pub use operation::{
 pub use prune::{PRUNE, PRUNE_WORDS, Prune};
 pub use request::{DataFate, Decision, Deploy, Request, Take};
 pub use revision::{Author, CommitId, CommitIdError, Revision};
-pub use secrets::{NewSecret, Purpose, SecretBytes, SecretPayloads, SecretValue, Secrets};
+pub use secrets::{MASK, NewSecret, Purpose, SecretBytes, SecretPayloads, SecretValue, Secrets};
 pub use settings::{
     AdoptPolicy, AppCluster, AppSettings, AppUpdateSettings, AuditSettings, ClusterSettings, ConflictPolicy,
     DeletionBudget, DeletionPolicy, DriftPolicy, ExtraPolicy, Grants, HandoverRule, HealthRule, HealthTest,

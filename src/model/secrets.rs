@@ -12,7 +12,7 @@ use super::ObjectId;
 /// Shortest value that is masked in a text; a shorter one could be any word.
 const MIN_MASKED_BYTES: usize = 6;
 /// What stands for a value.
-const MASK: &str = "(hidden)";
+pub const MASK: &str = "(hidden)";
 
 /// Why a secret value is read. Each purpose has one caller, listed in the tidy test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

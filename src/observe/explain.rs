@@ -1,18 +1,24 @@
-//! Fills in the values of drifted fields by one read per object. Values of Secrets are never read.
+//! Fills in the values of drifted fields by one read per object. Values of Secrets are never read, and where somebody wrote one into another
+//! object it is hidden.
 //!
 //! Not here: finding the fields (`plan`).
 
 use std::collections::BTreeMap;
 
-use crate::model::{DriftState, Object, ObjectId, value_at};
-use crate::plan::{Desired, DriftItem, DriftKind, Snapshot};
+use crate::model::{DriftState, Object, ObjectId, Secrets, value_at};
+use crate::plan::{Desired, DriftItem, DriftKind, Snapshot, archive};
 use crate::target::Target;
 
 /// Fields of one object that a report holds; an object that lost more is drifted as a whole.
 const MAX_FIELDS: usize = 50;
 
 /// Returns the drift of a plan as people are shown it. An object that cannot be read now is shown without live values.
-pub async fn explain(snapshot: &Snapshot, drift: &[DriftItem], target: &dyn Target) -> Vec<DriftState> {
+pub async fn explain(
+    snapshot: &Snapshot,
+    drift: &[DriftItem],
+    secrets: &Secrets,
+    target: &dyn Target,
+) -> Vec<DriftState> {
     let mut wanted: BTreeMap<ObjectId, &Object> = BTreeMap::new();
     if let Desired::Objects(objects) = &snapshot.desired {
         wanted.extend(objects.iter().map(|desired| (desired.object.id(), &desired.object)));
@@ -36,7 +42,7 @@ pub async fn explain(snapshot: &Snapshot, drift: &[DriftItem], target: &dyn Targ
             kind: word(item.kind).to_owned(),
             path: path.to_owned(),
             desired: desired.filter(|_| !secret).and_then(|object| value_at(object, path)),
-            live: live.as_ref().and_then(|object| value_at(object, path)),
+            live: live.as_ref().and_then(|object| value_at(object, path)).map(|value| archive::mask(&value, secrets)),
             manager: item.manager.clone(),
             since: item.since.clone(),
             harmless: item.harmless,

@@ -492,7 +492,7 @@ async fn deploy(
     }
     record::settle(&instance.store, &instance.id, &snapshot, &plan).await?;
     apply::note_jobs(&mut plan, target.as_ref(), snapshot.now).await;
-    let drift = observe::explain(&snapshot, &plan.drift, target.as_ref()).await;
+    let drift = observe::explain(&snapshot, &plan.drift, &ground.secrets, target.as_ref()).await;
     let mut applied = Applied::default();
     let (mut recording, mut told) = (None, None);
     if !plan.actions.is_empty() || operation.is_some() {

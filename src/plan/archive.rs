@@ -50,7 +50,8 @@ pub fn masked(object: &Object, secrets: &Secrets) -> Object {
     Object(object.0.iter().map(|(key, value)| (key.clone(), mask(value, secrets))).collect())
 }
 
-fn mask(value: &Value, secrets: &Secrets) -> Value {
+/// Returns a value in which marks stand for the values of secrets.
+pub fn mask(value: &Value, secrets: &Secrets) -> Value {
     match value {
         Value::String(text) => Value::from(secrets.mask(text)),
         Value::Array(items) => items.iter().map(|item| mask(item, secrets)).collect(),

@@ -132,6 +132,11 @@ fn what_must_not_or_cannot_stand_in_a_file_is_refused() {
         world.act(&adopt(&[secret])),
         &format!("user: adopt data.key of Secret/blog-secrets: {said}; wild secret list"),
     );
+    // Somebody wrote the value of a secret into another object, and it was hidden where that was seen.
+    refused(
+        world.act(&adopt(&[blog("spec.template.spec.hostname", json!("blog"), json!("x(hidden)"))])),
+        "user: adopt Deployment/blog as it is in the cluster: it holds the value of a secret, which is never committed; wild drift revert blog",
+    );
     let missing = DriftState { kind: "missing".to_owned(), ..blog("", Value::Null, Value::Null) };
     let said = "it is gone from the cluster; to keep it so, remove it from the files of the app";
     refused(

@@ -14,6 +14,7 @@ mod given;
 mod health;
 mod noted;
 mod owners;
+mod planted;
 mod pruned;
 mod shared;
 mod taken;
@@ -62,7 +63,7 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
 
 /// Runs the checks of single apps; one that fails lets the others end.
 async fn check_side_by_side<C: Ground>(world: &World<C>) {
-    let checks: [(&str, Check<'_>); 31] = [
+    let checks: [(&str, Check<'_>); 32] = [
         ("made anew", anew::what_holds_nothing_is_made_anew_by_itself(world).boxed_local()),
         ("asked", anew::what_runs_is_made_anew_only_when_a_person_says_so(world).boxed_local()),
         ("never", anew::what_holds_data_and_what_its_author_keeps_is_never_made_anew(world).boxed_local()),
@@ -84,6 +85,7 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("burst", noted::a_burst_of_commits_costs_one_pass(world).boxed_local()),
         ("owned", owners::what_is_somebody_elses_is_named_and_not_touched(world).boxed_local()),
         ("holders", owners::a_field_is_taken_from_people_and_programs_and_not_from_tools(world).boxed_local()),
+        ("planted", planted::no_value_of_a_secret_is_told_or_kept(world).boxed_local()),
         ("pruned", pruned::what_holds_data_stays_and_what_somebody_made_anew_is_left_alone(world).boxed_local()),
         ("let go", pruned::what_its_author_let_go_goes_once_a_person_agreed(world).boxed_local()),
         ("common", pruned::a_namespace_of_two_apps_is_written_by_one_of_them(world).boxed_local()),
