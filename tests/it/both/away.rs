@@ -1,25 +1,49 @@
 //! A cluster that does not answer, and does again.
 
+use rewild::model::{DataFate, Request};
+use serde_json::Value;
+
 use super::{Plain, config, has_version};
 use crate::proxy::{Fault, Proxy, To};
-use crate::world::{Ground, World};
+use crate::world::{Ground, World, app};
 
-/// §2.4: nothing is said that nobody knows, and nobody has to ask again.
+/// §2.4, and what seed S3 asks of a deletion: nothing is said that nobody knows, and nobody has to ask again.
 pub(super) async fn a_cluster_that_answers_again_is_brought_what_it_missed<C: Ground>(world: &mut World<C>) {
-    let plain = Plain { world, name: "away" };
-    let first = plain.push(&[("config.yaml", &config("config", "1"))]).await;
-    plain.done(&first).await;
+    for name in ["away", "cutoff", "lost"] {
+        let plain = Plain { world, name };
+        let first = plain.push(&[("config.yaml", &config("config", "1"))]).await;
+        plain.done(&first).await;
+    }
     let proxy = Proxy::start_with(&world.cluster.url(), world.cluster.client()).await;
     world.restart_through(proxy.url()).await;
-    let plain = Plain { world, name: "away" };
-    plain.healthy().await;
+    for name in ["away", "cutoff", "lost"] {
+        world.healthy(name).await;
+    }
+    let [plain, cut, lost] = ["away", "cutoff", "lost"].map(|name| Plain { world, name });
     proxy.spoil(To::All, Fault::Reset, usize::MAX);
     let second = plain.push(&[("config.yaml", &config("config", "2"))]).await;
-    plain.stands_for("TargetUnreachable", &[]).await;
+    // A person takes the namespace of one app away meanwhile.
+    let [cut_off, taken] = ["cutoff", "lost"].map(|name| format!("/api/v1/namespaces/{name}"));
+    world.try_delete(&taken).await;
+    plain.until("a namespace is gone", &taken, Value::is_null).await;
+    for name in [cut.name, lost.name] {
+        let deleted = Request::Delete { app: app(name), data: DataFate::Delete };
+        world.handle.ask(deleted, "alice").await.unwrap();
+        let path = format!("apps/{name}/config.yaml");
+        world.until("the repository is clean", async || world.file("main", &path).await.is_none()).await;
+    }
+    for plain in [&plain, &cut, &lost] {
+        plain.stands_for("TargetUnreachable", &[]).await;
+    }
     let state = world.state(plain.name).await.unwrap();
     assert_eq!(state.health, "unknown", "{}", state.health_reason);
     assert_ne!(world.status(&second, "wild/deploy").await.as_deref(), Some("success"));
+    assert_eq!(cut.config("config").await["data"]["version"], "1");
     proxy.clear();
     plain.until("what it missed is there", &plain.path("v1", "configmaps", "config"), has_version("2")).await;
     plain.done(&second).await;
+    for (name, path) in [(cut.name, &cut_off), (lost.name, &taken)] {
+        world.until(&format!("{name} is gone"), async || world.state(name).await.is_none()).await;
+        assert!(world.get(path).await.is_none(), "{path} is there");
+    }
 }

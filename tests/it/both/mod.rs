@@ -3,6 +3,7 @@
 //! Each check is about apps of its own, so that many run side by side in one world. Also read by `tests/live/engine.rs`. Not here: the worlds
 //! that the checks run in (`tests/it/line/both.rs`, `tests/live/engine.rs`).
 
+mod again;
 mod anew;
 mod away;
 mod budget;
@@ -10,6 +11,7 @@ mod contested;
 mod depends;
 mod ended;
 mod extra;
+mod fifty;
 mod given;
 mod health;
 mod noted;
@@ -63,7 +65,7 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
 
 /// Runs the checks of single apps; one that fails lets the others end.
 async fn check_side_by_side<C: Ground>(world: &World<C>) {
-    let checks: [(&str, Check<'_>); 32] = [
+    let checks: [(&str, Check<'_>); 36] = [
         ("made anew", anew::what_holds_nothing_is_made_anew_by_itself(world).boxed_local()),
         ("asked", anew::what_runs_is_made_anew_only_when_a_person_says_so(world).boxed_local()),
         ("never", anew::what_holds_data_and_what_its_author_keeps_is_never_made_anew(world).boxed_local()),
@@ -73,6 +75,10 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ),
         ("left", ended::what_a_namespace_still_holds_goes_if_a_person_holds_it_or_agrees(world).boxed_local()),
         ("condemned", ended::the_namespace_of_a_deleted_app_goes_when_a_person_agrees(world).boxed_local()),
+        ("at once", again::an_app_that_is_deleted_and_added_at_once_is_a_new_one(world).boxed_local()),
+        ("twice", again::an_app_whose_namespace_is_going_already_goes_with_it(world).boxed_local()),
+        ("several", again::what_several_people_ask_of_one_app_at_once_is_all_done(world).boxed_local()),
+        ("fifty", fifty::of_fifty_objects_two_bad_ones_hold_no_other_back(world).boxed_local()),
         ("depends", depends::an_object_waits_for_what_it_depends_on_and_goes_before_it(world).boxed_local()),
         ("added", extra::what_people_add_is_told_and_left(world).boxed_local()),
         ("taken away", extra::what_people_add_is_taken_away(world).boxed_local()),
