@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Largest body of a request.
@@ -21,7 +22,7 @@ const MAX_BODY: usize = 4 * 1024 * 1024;
 const DEPTH: usize = 1_000;
 
 /// What goes wrong.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
     /// A code with this `Retry-After`, which may be empty, instead of an answer.
     Refuse(u16, &'static str),
@@ -33,6 +34,10 @@ pub(crate) enum Fault {
     Reset,
     /// The request is not carried out, and its connection stays open.
     Hold,
+    /// The request is carried out when it is released.
+    Delay,
+    /// The request is carried out, and its answer comes when it is released.
+    DelayAnswer,
 }
 
 /// To which requests it goes wrong.
@@ -40,7 +45,7 @@ pub(crate) enum Fault {
 pub(crate) enum To {
     Writes,
     Watches,
-    /// Changes of what has this path.
+    /// Changes of what has a path that ends so.
     WritesOf(&'static str),
     /// Everything about the kinds of an API group.
     Group(&'static str),
@@ -94,6 +99,8 @@ struct Shared {
     cluster: String,
     client: reqwest::Client,
     weather: Mutex<Weather>,
+    /// Whether what is delayed may go on.
+    released: watch::Sender<bool>,
     bend: Mutex<Bend>,
     /// By path, the frames of the first list that a watch began with.
     lists: Mutex<BTreeMap<String, Vec<Bytes>>>,
@@ -126,7 +133,8 @@ impl Proxy {
         let address = format!("http://{}", listener.local_addr().unwrap());
         let bend = Mutex::default();
         let (weather, lists, last) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let shared = Arc::new(Shared { cluster: cluster.to_owned(), client, weather, bend, lists, last });
+        let released = watch::Sender::new(false);
+        let shared = Arc::new(Shared { cluster: cluster.to_owned(), client, weather, released, bend, lists, last });
         let router = Router::new().fallback(pass).with_state(shared.clone());
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { shared, address, task }
@@ -139,6 +147,7 @@ impl Proxy {
 
     /// Lets the next requests of a sort go wrong.
     pub(crate) fn spoil(&self, to: To, fault: Fault, times: usize) {
+        self.shared.released.send_replace(false);
         *self.shared.weather.lock().unwrap() = Weather { fault: Some((to, fault)), left: times, hits: 0 };
     }
 
@@ -152,6 +161,11 @@ impl Proxy {
         let bend = self.shared.bend.lock().unwrap();
         let lists = self.shared.lists.lock().unwrap();
         lists.keys().all(|path| bend.listed.contains(path))
+    }
+
+    /// Lets go on what is delayed.
+    pub(crate) fn release(&self) {
+        self.shared.released.send_replace(true);
     }
 
     /// Ends the bad weather.
@@ -171,7 +185,7 @@ impl Shared {
         let (to, fault) = weather.fault?;
         let meant = match to {
             To::Writes => request.method() != Method::GET,
-            To::WritesOf(path) => request.method() != Method::GET && request.uri().path() == path,
+            To::WritesOf(path) => request.method() != Method::GET && request.uri().path().ends_with(path),
             To::Watches => is_watch(request),
             To::Group(group) => request.uri().path().starts_with(&format!("/apis/{group}/")),
             To::Calls => !is_watch(request),
@@ -183,6 +197,10 @@ impl Shared {
         weather.left -= 1;
         weather.hits += 1;
         Some(fault)
+    }
+
+    async fn released(&self) {
+        let _ = self.released.subscribe().wait_for(|released| *released).await;
     }
 
     fn hit(&self) {
@@ -209,6 +227,15 @@ async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
             Response::from_parts(parts, Body::from(bytes.slice(..bytes.len() / 2)))
         }
         Some(Fault::Hold) => std::future::pending().await,
+        Some(Fault::Delay) => {
+            shared.released().await;
+            forward(&shared, request).await
+        }
+        Some(Fault::DelayAnswer) => {
+            let answer = forward(&shared, request).await;
+            shared.released().await;
+            answer
+        }
     }
 }
 

@@ -68,6 +68,23 @@ pub(crate) const FRAMES: [Frames; 9] = [
     Frames::Deep,
 ];
 
+/// What people do to an object while a request about it is on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hand {
+    Edits,
+    Deletes,
+}
+
+/// F43: before a request is carried out and after it.
+pub(crate) const HANDS: [(Fault, Hand); 4] = [
+    (Fault::Delay, Hand::Edits),
+    (Fault::Delay, Hand::Deletes),
+    (Fault::DelayAnswer, Hand::Edits),
+    (Fault::DelayAnswer, Hand::Deletes),
+];
+/// Operations of one revision that people are in the way of: its own, what failed over their hands, what puts things back.
+const FEW: usize = 6;
+
 /// Requests are given up ten times sooner than in the product.
 const HASTY: Patience = Patience {
     haste: 10,
@@ -267,6 +284,49 @@ pub(crate) async fn check_frames<C: Ground>(frames: Frames, mut plain: Plain<'_,
     plain.ends(&head, "3", &what).await;
     let last = plain.live().await;
     assert_eq!(generation(&last[1]), generation(&after[1]) + 1, "{what}: it was changed more than once");
+    plain.world.stop().await;
+}
+
+/// Checks that a revision ends the same whatever people do to its objects while it goes out, without a storm.
+pub(crate) async fn check_hands<C: Ground>((fault, hand): (Fault, Hand), mut plain: Plain<'_, C>) {
+    let what = format!("somebody {hand:?} during {fault:?}");
+    let proxy = Proxy::start_with(&plain.world.cluster.url(), plain.world.cluster.client()).await;
+    plain.push("1", false).await;
+    plain.world.restart_through(proxy.url()).await;
+    plain.world.healthy(plain.name).await;
+    let (before, world) = (plain.live().await, &plain.world);
+    proxy.spoil(To::WritesOf("/configmaps/config"), fault, 1);
+    let head = plain.push("2", false).await;
+    let is_held = async || {
+        let carried_out = plain.live().await[0]["data"]["version"] == json!("2");
+        proxy.hits() == 1 && carried_out == (fault == Fault::DelayAnswer)
+    };
+    world.until(&format!("{what}: the request is on its way"), is_held).await;
+    match hand {
+        Hand::Edits => world.patch(&plain.config_path(), json!({"data": {"version": "by hand"}})).await,
+        Hand::Deletes => world.try_delete(&plain.config_path()).await,
+    }
+    // The turn of this one comes later.
+    world.patch(&plain.web_path(), json!({"spec": {"replicas": 5}})).await;
+    proxy.release();
+    world
+        .until(&format!("{what}: the revision is applied and told"), async || {
+            let [config, web] = plain.live().await;
+            let is_done = shows(&config, &web, "2") && web["spec"]["replicas"] == json!(1);
+            is_done && world.status(&head, "wild/deploy").await.as_deref() == Some("success")
+        })
+        .await;
+    world.healthy(plain.name).await;
+    let after = plain.live().await;
+    let is_same = before[0]["metadata"]["uid"] == after[0]["metadata"]["uid"];
+    assert_eq!(is_same, hand == Hand::Edits, "{what}: it is another one, or the old one");
+    assert_eq!(before[1]["metadata"]["uid"], after[1]["metadata"]["uid"], "{what}: it was made anew");
+    // The revision, the edit, and what puts that back: the first and the last may be one.
+    assert!(generation(&after[1]) <= generation(&before[1]) + 3, "{what}: it was changed too often");
+    let instance = world.handle.instance();
+    let rows = instance.store.operations(&instance.id, &Default::default()).await.unwrap();
+    let of_head = rows.iter().filter(|row| row.commit.as_ref() == Some(&head)).count();
+    assert!(of_head <= FEW, "{what}: {of_head} operations\n{rows:#?}");
     plain.world.stop().await;
 }
 

@@ -2,7 +2,7 @@
 
 use futures::{StreamExt, stream};
 
-use crate::weather::{FRAMES, Plain, ROWS, check, check_fight, check_frames, check_unused};
+use crate::weather::{FRAMES, HANDS, Plain, ROWS, check, check_fight, check_frames, check_hands, check_unused};
 use crate::world::World;
 
 /// Worlds side by side: more would only wait for the machine.
@@ -21,6 +21,12 @@ async fn a_revision_ends_the_same_in_any_weather() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_watch_does_not_tell_is_found_all_the_same() {
     let rows = FRAMES.map(async |frames| check_frames(frames, plain().await).await);
+    stream::iter(rows).buffer_unordered(WIDTH).collect::<()>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_people_do_while_a_request_is_on_its_way_changes_nothing_in_the_end() {
+    let rows = HANDS.map(async |row| check_hands(row, plain().await).await);
     stream::iter(rows).buffer_unordered(WIDTH).collect::<()>().await;
 }
 
