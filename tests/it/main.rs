@@ -20,6 +20,7 @@ mod partial;
 mod proxy;
 mod sandbox;
 mod scripts_api;
+mod simulation;
 mod steps;
 mod tour;
 mod weather;

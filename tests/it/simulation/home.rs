@@ -1,0 +1,341 @@
+//! An instance whose passes are those of the engine, from observe to record, over a cluster that may die with them.
+//!
+//! What a pass of the product reads from git comes from memory here, and so does what other apps want. Not here: the cluster (`target.rs`),
+//! what the apps are to be (`apps.rs`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rewild::apply;
+use rewild::base::Timestamp;
+use rewild::model::{
+    AppName, CommitId, FileTree, InstanceId, ObjectId, Operation, OperationId, OperationState, RecordState, Secrets,
+    Settings,
+};
+use rewild::observe::{self, Grace, Observation, Observed, Past, observe};
+use rewild::plan::{self, Ask, Claim, Desired, Owner, Plan, Presence, Recreate, Snapshot, Verb, marks};
+use rewild::record;
+use rewild::store::Store;
+use serde_json::Value;
+
+use super::apps::{APPS, Wishes, files};
+use super::target::{Cluster, Loss};
+
+const ID: &str = "k3f7q2m5xd";
+const KEY: [u8; 32] = [7; 32];
+const SETTINGS: &str = r#"{"apiVersion": "rewild.dev/v1", "instanceId": "k3f7q2m5xd"}"#;
+/// Rounds over all apps after which all must be at rest.
+const MAX_ROUNDS: usize = 16;
+/// Commits whose files are kept: those that brought what changes now.
+const KEPT: usize = 32;
+
+/// The instance.
+pub(crate) struct Home {
+    store: Store,
+    pub(crate) cluster: Cluster,
+    instance: InstanceId,
+    settings: Settings,
+    secrets: Secrets,
+    wishes: Wishes,
+    commit: CommitId,
+    commits: usize,
+    /// By app, its files as each commit that changed them had them.
+    history: BTreeMap<&'static str, Vec<(CommitId, FileTree)>>,
+    passes: i64,
+    /// The plans since the last commit as people read them, for a test that fails.
+    pub(crate) told: String,
+}
+
+/// What a pass came to.
+struct Came {
+    /// Whether there is more to do.
+    is_busy: bool,
+    /// The name of deletions that wait for a person.
+    asks: Option<String>,
+    /// The plan as people read it.
+    plan: String,
+}
+
+fn app(name: &str) -> AppName {
+    AppName::parse(name).unwrap()
+}
+
+impl Home {
+    pub(crate) async fn new() -> Self {
+        Self {
+            store: Store::in_memory().await.unwrap(),
+            cluster: Cluster::default(),
+            instance: InstanceId::parse(ID).unwrap(),
+            settings: serde_json::from_str(SETTINGS).unwrap(),
+            secrets: Secrets::new(),
+            wishes: Wishes::new(),
+            commit: CommitId::parse(&"0".repeat(40)).unwrap(),
+            commits: 0,
+            history: BTreeMap::new(),
+            passes: 0,
+            told: String::new(),
+        }
+    }
+
+    /// Takes in a commit.
+    pub(crate) fn commit(&mut self, wishes: &Wishes) {
+        self.commits += 1;
+        self.commit = CommitId::parse(&format!("{:040x}", self.commits)).unwrap();
+        for (name, namespace) in APPS {
+            let now = files(name, namespace, &wishes[name]);
+            let before = self.history.entry(name).or_default();
+            if wishes[name].is_present && before.last().is_none_or(|(_, files)| *files != now) {
+                before.push((self.commit.clone(), now));
+                let much = before.len().saturating_sub(KEPT);
+                before.drain(..much);
+            }
+        }
+        self.wishes = wishes.clone();
+    }
+
+    /// Walks until nothing is left to do, losing what is armed one after the other; returns how much of it was lost.
+    pub(crate) async fn settle(&mut self, losses: &[(usize, Loss)]) -> usize {
+        let (mut losses, mut lost) = (losses.iter(), 0);
+        let mut arm = |cluster: &Cluster| _ = losses.next().map(|(arrival, loss)| cluster.arm(*arrival, *loss));
+        arm(&self.cluster);
+        let mut asks: BTreeMap<&str, String> = BTreeMap::new();
+        let mut order: Vec<&'static str> = Vec::new();
+        self.told.clear();
+        for _ in 0..MAX_ROUNDS {
+            let mut is_busy = false;
+            order.extend(APPS.iter().map(|(name, _)| *name));
+            for name in std::mem::take(&mut order) {
+                let walked = self.pass(name, asks.remove(name)).await;
+                if self.cluster.has_lost() {
+                    (lost, is_busy) = (lost + 1, true);
+                    arm(&self.cluster);
+                }
+                let told = walked.as_ref().map_or("it died\n", |came| came.plan.as_str());
+                self.told.push_str(&format!("{name}:\n{told}"));
+                let Some(came) = walked else {
+                    // The process that begins anew looks at this app first.
+                    self.no_object_is_unknown().await;
+                    order.push(name);
+                    is_busy = true;
+                    break;
+                };
+                is_busy |= came.is_busy;
+                asks.extend(came.asks.map(|digest| (name, digest)));
+            }
+            self.cluster.tick();
+            if !is_busy {
+                return lost;
+            }
+        }
+        panic!("it does not come to rest: {}", self.told);
+    }
+
+    /// Walks the line for one app; nothing if the process died on the way.
+    async fn pass(&mut self, name: &'static str, approve: Option<String>) -> Option<Came> {
+        self.passes += 1;
+        let walked = tokio::select! {
+            biased;
+            came = self.walk(name, approve) => Some(came),
+            () = self.cluster.death() => None,
+        };
+        // What was handed to the store before the end is in it; a real process dies with what was not.
+        self.store.put_cursor(&self.instance, "barrier", &self.passes.to_string()).await.unwrap();
+        walked
+    }
+
+    async fn walk(&self, name: &'static str, approve: Option<String>) -> Came {
+        let Observed { mut snapshot, payloads } = self.look(name, approve).await;
+        self.claim(&mut snapshot).await;
+        self.remember(&mut snapshot).await;
+        let mut plan = plan::plan(&snapshot);
+        assert_eq!(plan::lint(&snapshot, &plan), Vec::<String>::new());
+        self.cluster.list(listed(&plan));
+        self.cluster.moment().await;
+        record::settle(&self.store, &self.instance, &snapshot, &plan).await.unwrap();
+        apply::note_jobs(&mut plan, &self.cluster, snapshot.now).await;
+        if !plan.actions.is_empty() {
+            let opened =
+                record::open(&self.store, &self.instance, &snapshot, &plan, self.operation(name)).await.unwrap();
+            self.cluster.moment().await;
+            let marks = [(marks::INSTANCE.to_owned(), ID.to_owned()), (marks::APP.to_owned(), name.to_owned())];
+            let applied = apply::apply(&plan, &marks, &self.cluster, &payloads, &opened).await;
+            self.cluster.moment().await;
+            opened.close(&applied, &plan, snapshot.now).await.unwrap();
+        }
+        came(&plan)
+    }
+
+    fn operation(&self, name: &str) -> Operation {
+        let now = self.now();
+        Operation {
+            id: OperationId::new("reconcile", Some(&app(name)), now),
+            verb: "reconcile".into(),
+            app: Some(app(name)),
+            request: None,
+            trigger: "reconcile".into(),
+            actor: "wild".into(),
+            commit: None,
+            state: OperationState::Waiting,
+            outcome: None,
+            message: String::new(),
+            refusal: None,
+            started: now,
+            ended: None,
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp(Timestamp::parse("2026-11-21T12:00:00Z").unwrap().0 + self.passes * 1_000_000)
+    }
+
+    async fn look(&self, name: &'static str, approve: Option<String>) -> Observed {
+        let is_present = self.wishes[name].is_present;
+        let nothing = FileTree::new();
+        let app = app(name);
+        observe(Observation {
+            instance: &self.instance,
+            app: &app,
+            cluster: &Default::default(),
+            commit: &self.commit,
+            files: self.history.get(name).and_then(|all| all.last()).map_or(&nothing, |(_, files)| files),
+            presence: if is_present { Presence::Kept } else { Presence::RemovedWithData },
+            settings: &self.settings,
+            secrets: &self.secrets,
+            hash_key: &KEY,
+            inventory: self.store.inventory(&self.instance, &app).await.unwrap(),
+            held: Vec::new(),
+            grace: Grace::Given,
+            requirements: Vec::new(),
+            dependents: Vec::new(),
+            fights: BTreeMap::new(),
+            underway: Default::default(),
+            refused: false,
+            audit: BTreeSet::new(),
+            ask: Ask { approve, ..Ask::default() },
+            target: &self.cluster,
+            now: self.now(),
+        })
+        .await
+    }
+
+    /// Returns another app that is to have an object.
+    fn who_wants(&self, id: &ObjectId, but: &AppName) -> Option<AppName> {
+        let others = APPS.iter().filter(|(name, _)| *name != but.as_str() && self.wishes[name].is_present);
+        let wants = |name: &str| {
+            let (_, files) = self.history[name].last().unwrap();
+            let wanted = observe::wanted_ids(&app(name), files, &self.secrets, &KEY, &self.settings.tls.shared);
+            wanted.unwrap().contains(id)
+        };
+        others.map(|(name, _)| *name).find(|name| wants(name)).map(app)
+    }
+
+    /// Fills in what other apps say of objects that this one drops or finds under their marks, as `pipeline` does.
+    async fn claim(&self, snapshot: &mut Snapshot) {
+        let wanted: BTreeSet<ObjectId> = match (&snapshot.desired, snapshot.presence) {
+            (Desired::Objects(objects), Presence::Kept) => objects.iter().map(|it| it.object.id()).collect(),
+            _ => BTreeSet::new(),
+        };
+        let dropped: Vec<ObjectId> =
+            snapshot.inventory.records().map(|record| record.id.clone()).filter(|id| !wanted.contains(id)).collect();
+        for id in dropped {
+            let other = self.who_wants(&id, &snapshot.app);
+            snapshot.claims.extend(other.map(|other| (id, Claim::Wanted(other))));
+        }
+        let marked: Vec<(ObjectId, AppName)> = snapshot
+            .existing
+            .iter()
+            .filter_map(|(id, it)| match &it.owner {
+                // A namespace stays with the app that has it while that is there.
+                Owner::App(app) if id.kind == "Namespace" && self.wishes[app.as_str()].is_present => None,
+                Owner::App(app) => Some((id.clone(), AppName::parse(app).unwrap())),
+                _ => None,
+            })
+            .collect();
+        for (id, other) in marked {
+            if let Some(rival) = self.who_wants(&id, &snapshot.app) {
+                snapshot.claims.insert(id, Claim::Wanted(rival));
+                continue;
+            }
+            let known = self.store.inventory(&self.instance, &other).await.unwrap().get(&id).cloned();
+            let uid = snapshot.live.get(&id).map(|live| live.uid.clone());
+            let is_live =
+                |state: RecordState, record: &str| state == RecordState::Applied && uid.as_deref() == Some(record);
+            if let Some(record) = known.filter(|record| is_live(record.state, &record.uid)) {
+                snapshot.existing.remove(&id);
+                snapshot.inventory.insert(record);
+            }
+            snapshot.claims.insert(id, Claim::GivenUp(other));
+        }
+    }
+
+    /// Fills in what was applied last of objects that change.
+    async fn remember(&self, snapshot: &mut Snapshot) {
+        let history = self.history.get(snapshot.app.as_str());
+        for (commit, brought) in plan::changed(snapshot) {
+            let files = history.into_iter().flatten().rfind(|(known, _)| *known <= commit).map(|(_, files)| files);
+            let Some(files) = files else { continue };
+            let (settings, secrets) = (&self.settings, &self.secrets);
+            let past = Past { files, brought: &brought, settings, secrets, hash_key: &KEY };
+            let before = observe::before(snapshot, past, &self.cluster).await;
+            snapshot.before.extend(before);
+        }
+    }
+
+    /// I3 at any moment: what carries our mark is remembered.
+    async fn no_object_is_unknown(&self) {
+        let known = self.remembered().await;
+        for (id, uid) in self.ours() {
+            let record = known.get(&id);
+            assert!(record.is_some(), "{id} {uid} is in the cluster and nobody remembers it");
+        }
+    }
+
+    /// I3 at rest: what carries our mark is what is remembered, in the same incarnation.
+    pub(crate) async fn memory_is_true(&self) {
+        let mut known = self.remembered().await;
+        let ours = self.ours();
+        // A Job that has run is remembered after it is gone.
+        known.retain(|id, _| id.kind != "Job" || ours.contains_key(id));
+        assert_eq!(ours, known, "the inventory is not what is there\n{}", self.told);
+    }
+
+    async fn remembered(&self) -> BTreeMap<ObjectId, String> {
+        let mut known = BTreeMap::new();
+        for (name, _) in APPS {
+            let inventory = self.store.inventory(&self.instance, &app(name)).await.unwrap();
+            known.extend(inventory.records().map(|record| (record.id.clone(), record.uid.clone())));
+        }
+        known
+    }
+
+    fn ours(&self) -> BTreeMap<ObjectId, String> {
+        let is_ours = |object: &Value| object["metadata"]["labels"][marks::INSTANCE] == ID;
+        let objects = self.cluster.objects().into_iter().filter(|(_, object)| is_ours(object));
+        objects.map(|(id, object)| (id, object["metadata"]["uid"].as_str().unwrap().to_owned())).collect()
+    }
+}
+
+/// Returns what a plan lists for deletion, for good or to be made anew.
+fn listed(plan: &Plan) -> BTreeSet<(ObjectId, String)> {
+    let is_listed = |verb: &Verb, recreate: &Recreate| match verb {
+        Verb::Delete { .. } => true,
+        Verb::Apply { .. } => matches!(recreate, Recreate::Allowed(_) | Recreate::Now(_)),
+        _ => false,
+    };
+    let listed = plan.actions.iter().filter(|action| is_listed(&action.verb, &action.recreate));
+    listed.filter_map(|action| Some((action.object.clone(), action.uid.clone()?))).collect()
+}
+
+fn came(plan: &Plan) -> Came {
+    let held = plan.blocked.iter().find(|blocked| blocked.reason == "DeletionNeedsApproval");
+    let asks = held.map(|_| plan.digest.clone());
+    // What waits for others is done when they are.
+    let waits = plan.blocked.iter().any(|blocked| blocked.reason != "DeletionNeedsApproval");
+    let is_busy = waits
+        || asks.is_some()
+        || !plan.actions.is_empty()
+        || !plan.forgotten.is_empty()
+        || !plan.recovered.is_empty()
+        || !plan.leaving.is_empty()
+        || !plan.later.is_empty();
+    Came { is_busy, asks, plan: plan::display(plan) }
+}

@@ -1,0 +1,538 @@
+//! A cluster in memory that dies where it is told to: before a request, or after it was carried out, or so that only its answer is lost.
+//!
+//! It does what the engine relies on: incarnations, versions, generations, owned fields, fields that cannot be changed, Jobs that run, objects
+//! that take a while to go. Not here: everything else that a server does (`sandbox`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use rewild::health;
+use rewild::model::{Editors, HealthRule, Leaving, Object, ObjectId, Observed, OwnEntry, Prune};
+use rewild::plan::marks;
+use rewild::target::{
+    Answer, ApplyRequest, DeleteRequest, Deletion, Dependents, FreeRequest, Kind, LiveObject, LogLines, LogRequest,
+    Mode, PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts, TargetEvent,
+    VolumeRequest, WatchState, Written,
+};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+/// How a process or an answer is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Loss {
+    /// The process dies before the request is sent.
+    Before,
+    /// It dies when the request was carried out, before it takes the answer in.
+    After,
+    /// It lives on without the answer.
+    Answer,
+}
+
+/// What was done to an object that there is or was.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Deed {
+    Created,
+    Changed,
+    Deleted,
+}
+
+#[derive(Default)]
+struct State {
+    version: u64,
+    objects: BTreeMap<ObjectId, Value>,
+    /// Jobs of which it is noted that they have run.
+    noted: BTreeMap<ObjectId, String>,
+    /// How often each Job ran, by what it runs.
+    runs: BTreeMap<String, usize>,
+    deeds: BTreeMap<(ObjectId, Deed), usize>,
+    /// Incarnations that the last plan lists for deletion.
+    listed: BTreeSet<(ObjectId, String)>,
+}
+
+#[derive(Default)]
+struct Fate {
+    arrivals: usize,
+    /// At which arrival what is lost.
+    due: Option<(usize, Loss)>,
+    is_armed: bool,
+    /// Whether the process has died, so that nothing it still sends goes out.
+    is_dead: bool,
+}
+
+/// The cluster.
+#[derive(Default)]
+pub(crate) struct Cluster {
+    state: Mutex<State>,
+    fate: Mutex<Fate>,
+    died: watch::Sender<bool>,
+}
+
+impl Cluster {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// Loses something at the n-th request from now.
+    pub(crate) fn arm(&self, arrival: usize, loss: Loss) {
+        *self.fate.lock().unwrap() = Fate { due: Some((arrival, loss)), is_armed: true, ..Fate::default() };
+    }
+
+    /// Counts requests from now, and loses nothing.
+    pub(crate) fn count(&self) {
+        *self.fate.lock().unwrap() = Fate::default();
+    }
+
+    /// Returns how many requests came since they are counted.
+    pub(crate) fn counted(&self) -> usize {
+        self.fate.lock().unwrap().arrivals
+    }
+
+    /// Returns whether what was to be lost is lost, and lets the next process live.
+    pub(crate) fn has_lost(&self) -> bool {
+        let mut fate = self.fate.lock().unwrap();
+        let lost = fate.is_armed && fate.due.is_none();
+        if lost {
+            *fate = Fate::default();
+            self.died.send_replace(false);
+        }
+        lost
+    }
+
+    /// Waits until the process is to die.
+    pub(crate) async fn death(&self) {
+        let _ = self.died.subscribe().wait_for(|died| *died).await;
+    }
+
+    /// A moment of the process in which it may die as well, such as before it stores something.
+    pub(crate) async fn moment(&self) {
+        let _ = self.step(|_| Ok(())).await;
+    }
+
+    /// Carries out a request, unless something is lost.
+    async fn step<T>(&self, run: impl FnOnce(&mut State) -> Result<T, Refusal>) -> Result<T, Refusal> {
+        let loss = {
+            let mut fate = self.fate.lock().unwrap();
+            fate.arrivals += 1;
+            let loss = fate.due.filter(|(arrival, _)| *arrival == fate.arrivals).map(|(_, loss)| loss);
+            if loss.is_some() {
+                fate.due = None;
+            }
+            let was_dead = fate.is_dead;
+            fate.is_dead |= matches!(loss, Some(Loss::Before | Loss::After));
+            if was_dead { Some(Loss::Before) } else { loss }
+        };
+        match loss {
+            None => run(&mut self.state()),
+            Some(Loss::Answer) => {
+                let _ = run(&mut self.state());
+                Err(Refusal::new(RefusalKind::Timeout, "the answer is lost"))
+            }
+            Some(loss) => {
+                if loss == Loss::After {
+                    let _ = run(&mut self.state());
+                }
+                self.died.send_replace(true);
+                std::future::pending().await
+            }
+        }
+    }
+
+    /// Lets time pass: what is being deleted is gone.
+    pub(crate) fn tick(&self) {
+        let mut state = self.state();
+        let gone: Vec<ObjectId> =
+            state.objects.iter().filter(|(_, it)| is_going(it)).map(|(id, _)| id.clone()).collect();
+        for id in gone {
+            state.remove(&id);
+        }
+    }
+
+    /// Deletes an object as a person does, or as its time to live.
+    pub(crate) fn vanish(&self, id: &ObjectId) {
+        self.state().objects.remove(id);
+    }
+
+    /// Makes an object of somebody else.
+    pub(crate) fn strange(&self, body: Value) {
+        let mut state = self.state();
+        let id = Object::from_value(body.clone()).unwrap().id();
+        let metadata = state.metadata(&body, None);
+        let mut object = body;
+        object["metadata"] = metadata;
+        state.objects.insert(id, object);
+    }
+
+    /// Returns all objects.
+    pub(crate) fn objects(&self) -> BTreeMap<ObjectId, Value> {
+        self.state().objects.clone()
+    }
+
+    /// Returns what was done to objects, and how often what Jobs run was run.
+    pub(crate) fn deeds(&self) -> (BTreeMap<(ObjectId, Deed), usize>, BTreeMap<String, usize>) {
+        let state = self.state();
+        (state.deeds.clone(), state.runs.clone())
+    }
+
+    /// Takes note of what a plan lists for deletion: nothing else may be deleted from now on.
+    pub(crate) fn list(&self, listed: BTreeSet<(ObjectId, String)>) {
+        self.state().listed = listed;
+    }
+}
+
+fn is_going(object: &Value) -> bool {
+    object["metadata"].get("deletionTimestamp").is_some()
+}
+
+/// Returns the fields of a payload as a server writes them down.
+fn fields_of(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => map.iter().map(|(key, item)| (format!("f:{key}"), fields_of(item))).collect(),
+        Value::Array(items) if items.iter().all(|item| item.get("name").is_some()) => items
+            .iter()
+            .map(|item| {
+                let mut fields = fields_of(item);
+                fields["."] = json!({});
+                (format!("k:{}", json!({"name": item["name"]})), fields)
+            })
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => json!({}),
+    }
+}
+
+/// Returns what of an object is its content: all but what a server adds.
+fn content(object: &Value) -> Value {
+    let mut content = object.clone();
+    content.as_object_mut().unwrap().shift_remove("status");
+    if let Some(metadata) = content["metadata"].as_object_mut() {
+        for key in ["uid", "resourceVersion", "generation", "managedFields", "deletionTimestamp"] {
+            metadata.shift_remove(key);
+        }
+    }
+    content
+}
+
+/// Returns the part of an object that cannot be changed.
+fn frozen(object: &Value) -> Option<(&'static str, Value)> {
+    match object["kind"].as_str() {
+        Some("Job") => Some(("spec.template", object["spec"]["template"].clone())),
+        Some("ConfigMap" | "Secret") if object["immutable"] == json!(true) => Some(("data", object["data"].clone())),
+        _ => None,
+    }
+}
+
+impl State {
+    /// Returns the metadata of a new version of an object.
+    fn metadata(&mut self, body: &Value, before: Option<&Value>) -> Value {
+        self.version += 1;
+        let mut metadata = body["metadata"].clone();
+        let uid = before
+            .map_or_else(|| format!("uid-{}", self.version), |it| it["metadata"]["uid"].as_str().unwrap().to_owned());
+        let generation = before.map_or(1, |before| {
+            let is_same = ["spec", "data"].iter().all(|key| before[*key] == body[*key]);
+            before["metadata"]["generation"].as_i64().unwrap() + i64::from(!is_same)
+        });
+        metadata["uid"] = json!(uid);
+        metadata["resourceVersion"] = json!(self.version.to_string());
+        metadata["generation"] = json!(generation);
+        metadata
+    }
+
+    fn check(&self, id: &ObjectId, body: &Value) -> Result<(), Refusal> {
+        let refuse = |kind, why: &str| Err(Refusal::new(kind, format!("apply {id}: {why}")));
+        let namespace = self.objects.get(&ObjectId::new("", "Namespace", "", &id.namespace));
+        if !id.namespace.is_empty() {
+            match namespace {
+                None => return refuse(RefusalKind::NotFound, "its namespace is not there"),
+                Some(namespace) if is_going(namespace) => {
+                    return refuse(RefusalKind::NamespaceTerminating, "its namespace is being deleted");
+                }
+                Some(_) => {}
+            }
+        }
+        let before = self.objects.get(id);
+        let meant = &body["metadata"]["uid"];
+        if !meant.is_null() && before.is_none_or(|before| before["metadata"]["uid"] != *meant) {
+            return refuse(RefusalKind::UidMismatch, "it is another one");
+        }
+        match (before.and_then(frozen), frozen(body)) {
+            (Some((field, before)), now) if now.as_ref().is_none_or(|(_, now)| *now != before) => {
+                refuse(RefusalKind::Immutable(vec![field.to_owned()]), "field is immutable")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn apply(&mut self, request: &ApplyRequest) -> Result<Written, Refusal> {
+        let id = &request.id;
+        self.check(id, &request.body)?;
+        let before = self.objects.get(id).cloned();
+        let mut body = request.body.clone();
+        body["metadata"].as_object_mut().unwrap().shift_remove("uid");
+        let unchanged = before.as_ref().is_some_and(|before| content(before) == content(&body));
+        if !unchanged {
+            let mut owned = body.clone();
+            for key in ["apiVersion", "kind"] {
+                owned.as_object_mut().unwrap().shift_remove(key);
+            }
+            for key in ["name", "namespace"] {
+                owned["metadata"].as_object_mut().unwrap().shift_remove(key);
+            }
+            let mut object = body.clone();
+            object["metadata"] = self.metadata(&body, before.as_ref());
+            let time = format!(
+                "2026-11-21T{:02}:{:02}:{:02}Z",
+                self.version / 3600 % 24,
+                self.version / 60 % 60,
+                self.version % 60
+            );
+            object["metadata"]["managedFields"] = json!([{"manager": "wild", "operation": "Apply", "apiVersion": request.api_version,
+                "time": time, "fieldsType": "FieldsV1", "fieldsV1": fields_of(&owned)}]);
+            if id.kind == "Job" {
+                if before.is_none() {
+                    *self.runs.entry(format!("{id} {}", body["spec"])).or_default() += 1;
+                }
+                object["status"] = json!({"succeeded": 1, "conditions": [{"type": "Complete", "status": "True"}]});
+            }
+            if id.kind == "Namespace" {
+                object["status"] = json!({"phase": "Active"});
+            }
+            self.objects.insert(id.clone(), object);
+            let deed = if before.is_some() { Deed::Changed } else { Deed::Created };
+            *self.deeds.entry((id.clone(), deed)).or_default() += 1;
+        }
+        let object = Object::from_value(self.objects[id].clone()).unwrap();
+        let OwnEntry { fields, time } = OwnEntry::of(object.at(&["metadata", "managedFields"]));
+        let text = |key: &str| object.at(&["metadata", key]).and_then(Value::as_str).unwrap().to_owned();
+        let generation = object.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap();
+        let hash = request.hash.clone();
+        let observed =
+            Observed { uid: text("uid"), resource_version: text("resourceVersion"), generation, fields, time, hash };
+        Ok(Written { observed, created: before.is_none(), unchanged, object })
+    }
+
+    fn delete(&mut self, request: &DeleteRequest) -> Result<Deletion, Refusal> {
+        let DeleteRequest { id, uid, labels, dependents, .. } = request;
+        let Some(live) = self.objects.get_mut(id) else { return Ok(Deletion::Gone) };
+        if live["metadata"]["uid"] != json!(uid) {
+            return Ok(Deletion::Gone);
+        }
+        if labels.iter().any(|(key, value)| live["metadata"]["labels"][key] != json!(value)) {
+            return Err(Refusal::new(RefusalKind::Conflict(Vec::new()), format!("delete {id}: it is not ours")));
+        }
+        if is_going(live) {
+            return Ok(Deletion::Begun);
+        }
+        assert!(
+            self.listed.contains(&(id.clone(), uid.clone())),
+            "{id} {uid} is deleted, and the plan does not list it"
+        );
+        *self.deeds.entry((id.clone(), Deed::Deleted)).or_default() += 1;
+        // What has content, and every other object of the rest, takes a while.
+        let takes_long = id.kind == "Namespace" || id.name.len() % 2 == 0;
+        if takes_long && *dependents == Dependents::Collected && id.kind != "Job" {
+            self.version += 1;
+            let live = self.objects.get_mut(id).unwrap();
+            live["metadata"]["deletionTimestamp"] = json!("2026-11-21T10:00:00Z");
+            live["metadata"]["resourceVersion"] = json!(self.version.to_string());
+            return Ok(Deletion::Begun);
+        }
+        self.remove(id);
+        Ok(Deletion::Gone)
+    }
+
+    fn remove(&mut self, id: &ObjectId) {
+        self.objects.remove(id);
+        if id.kind == "Namespace" {
+            self.objects.retain(|other, _| other.namespace != id.name);
+        }
+    }
+
+    fn release(&mut self, request: &DeleteRequest) {
+        let Some(live) = self.objects.get_mut(&request.id) else { return };
+        let metadata = live["metadata"].as_object_mut().unwrap();
+        for section in ["labels", "annotations"] {
+            let is_ours = |key: &str| key.starts_with(marks::PREFIX) || key == marks::PART_OF;
+            if let Some(section) = metadata.get_mut(section).and_then(Value::as_object_mut) {
+                section.retain(|key, _| !is_ours(key));
+            }
+        }
+        for entry in metadata["managedFields"].as_array_mut().unwrap() {
+            entry["manager"] = json!(marks::RELEASED_MANAGER);
+            entry["operation"] = json!("Update");
+        }
+    }
+
+    fn live(&self, id: &ObjectId) -> Option<LiveObject> {
+        let object = Object::from_value(self.objects.get(id)?.clone()).unwrap();
+        object.label(marks::INSTANCE)?;
+        let text = |key: &str| object.at(&["metadata", key]).and_then(Value::as_str).unwrap_or("").to_owned();
+        Some(LiveObject {
+            uid: text("uid"),
+            resource_version: text("resourceVersion"),
+            generation: object.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0),
+            own: OwnEntry::of(object.at(&["metadata", "managedFields"])),
+            terminating: !text("deletionTimestamp").is_empty(),
+            leaving: Leaving::of(&object),
+            health: health::has_rule(&id.group, &id.kind, &[]).then(|| health::assess(&object, &[])),
+            changed: None,
+            managed: None,
+            hash: object.annotation(marks::HASH).unwrap_or("").to_owned(),
+            baseline: String::new(),
+            unspoken: false,
+            prune: Prune::of(&object),
+            hold: String::new(),
+            depends_on: String::new(),
+            app: object.label(marks::APP).unwrap_or("").to_owned(),
+        })
+    }
+
+    fn read(&self, id: &ObjectId) -> Option<Object> {
+        self.objects.get(id).map(|object| Object::from_value(object.clone()).unwrap())
+    }
+}
+
+impl Target for Cluster {
+    fn apply<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, Written> {
+        assert_eq!(request.mode, Mode::Write, "nobody asks for a dry run here");
+        Box::pin(self.step(move |state| state.apply(request)))
+    }
+
+    fn try_create<'a>(&'a self, _request: &'a ApplyRequest) -> Answer<'a, ()> {
+        Box::pin(self.step(|_| Ok(())))
+    }
+
+    fn patch<'a>(&'a self, _request: &'a PatchRequest) -> Answer<'a, ()> {
+        Box::pin(self.step(|_| Ok(())))
+    }
+
+    fn delete<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, Deletion> {
+        Box::pin(self.step(move |state| state.delete(request)))
+    }
+
+    fn release<'a>(&'a self, request: &'a DeleteRequest) -> Answer<'a, ()> {
+        Box::pin(self.step(move |state| {
+            state.release(request);
+            Ok(())
+        }))
+    }
+
+    fn free<'a>(&'a self, _request: &'a FreeRequest) -> Answer<'a, ()> {
+        Box::pin(self.step(|_| Ok(())))
+    }
+
+    fn change_volume<'a>(&'a self, _request: &'a VolumeRequest) -> Answer<'a, ()> {
+        Box::pin(self.step(|_| Ok(())))
+    }
+
+    fn bring_back<'a>(&'a self, _claim: &'a Object) -> Answer<'a, ()> {
+        Box::pin(self.step(|_| Ok(())))
+    }
+
+    fn get<'a>(&'a self, id: &'a ObjectId, _api_version: &'a str) -> Answer<'a, Option<Object>> {
+        Box::pin(self.step(move |state| Ok(state.read(id))))
+    }
+
+    fn metadata<'a>(&'a self, id: &'a ObjectId, _api_version: &'a str) -> Answer<'a, Option<Object>> {
+        Box::pin(self.step(move |state| Ok(state.read(id))))
+    }
+
+    fn contents<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>> {
+        Box::pin(self.step(move |state| {
+            let inside = state.objects.iter().filter(|(id, _)| id.namespace == namespace);
+            Ok(inside.map(|(_, object)| Object::from_value(object.clone()).unwrap()).collect())
+        }))
+    }
+
+    fn pods<'a>(&'a self, _namespace: &'a str) -> Answer<'a, Vec<Object>> {
+        Box::pin(self.step(|_| Ok(Vec::new())))
+    }
+
+    fn declares_status<'a>(&'a self, _kind: &'a Kind) -> Answer<'a, bool> {
+        Box::pin(self.step(|_| Ok(false)))
+    }
+
+    fn log<'a>(&'a self, _request: &'a LogRequest) -> Answer<'a, LogLines> {
+        Box::pin(self.step(|_| Err(Refusal::new(RefusalKind::NotFound, "there are no pods"))))
+    }
+
+    fn judge_by(&self, _rules: &[HealthRule], _editors: &Editors) {}
+
+    fn watch<'a>(&'a self, _app: &'a str, _kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn follow<'a>(&'a self, _app: &'a str, _sources: &'a BTreeSet<ObjectId>) -> Answer<'a, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn source<'a>(&'a self, _id: &'a ObjectId) -> Answer<'a, Option<SourceSecret>> {
+        Box::pin(self.step(|_| Ok(None)))
+    }
+
+    fn grow_apply_set<'a>(&'a self, _kinds: &'a BTreeSet<Kind>, _namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
+        Box::pin(self.step(|_| Ok(())))
+    }
+
+    fn job_done<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<String>> {
+        Box::pin(self.step(move |state| Ok(state.noted.get(id).cloned())))
+    }
+
+    fn note_jobs<'a>(&'a self, jobs: &'a [(ObjectId, Option<String>)]) -> Answer<'a, ()> {
+        Box::pin(self.step(move |state| {
+            for (id, hash) in jobs {
+                match hash {
+                    Some(hash) => _ = state.noted.insert(id.clone(), hash.clone()),
+                    None => _ = state.noted.remove(id),
+                }
+            }
+            Ok(())
+        }))
+    }
+
+    fn live(&self, id: &ObjectId) -> Option<LiveObject> {
+        self.state().live(id)
+    }
+
+    fn count(&self, app: &str) -> usize {
+        self.members(app).len()
+    }
+
+    fn members(&self, app: &str) -> Vec<(ObjectId, String)> {
+        let state = self.state();
+        let ids = state.objects.keys().filter(|id| state.live(id).is_some_and(|live| live.app == app));
+        ids.map(|id| (id.clone(), state.objects[id]["apiVersion"].as_str().unwrap().to_owned())).collect()
+    }
+
+    fn seen(&self, _app: &str) -> u64 {
+        self.state().version
+    }
+
+    fn watch_state(&self, _group: &str, _kind: &str) -> WatchState {
+        WatchState::Fresh
+    }
+
+    fn expect(&self, _id: &ObjectId, _uid: &str, _own: &OwnEntry) {}
+
+    fn forget(&self, _id: &ObjectId) {}
+
+    fn events(&self) -> Pin<Box<dyn Future<Output = BTreeSet<TargetEvent>> + Send + '_>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn counted(&self) -> TargetCounts {
+        TargetCounts::default()
+    }
+
+    fn reachability(&self) -> Reachability {
+        Reachability::Reachable
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        Box::pin(self.step(|_| Ok(())))
+    }
+
+    fn acting_in(&self, namespace: &str) -> Arc<dyn Target> {
+        panic!("nobody writes as the account of {namespace} here")
+    }
+}
