@@ -71,6 +71,8 @@ struct Inner {
     judged_anew: Notify,
     /// Told when no app needs some kind any more.
     unused: Notify,
+    /// Told when the server answers again. Watches wait for it without keeping the cluster.
+    back: Arc<Notify>,
     writes: Limit,
     counts: counts::Counts,
     reads: Semaphore,
@@ -111,6 +113,7 @@ impl Cluster {
             synced: Notify::new(),
             judged_anew: Notify::new(),
             unused: Notify::new(),
+            back: Arc::default(),
             writes: Limit::default(),
             counts: counts::Counts::default(),
             reads: Semaphore::new(READ_LIMIT),
@@ -146,6 +149,9 @@ impl Inner {
         let changed = match refusal.filter(|refusal| refusal.is_unreachable()) {
             None => {
                 *known = Reachability::Reachable;
+                if !was_reachable {
+                    self.back.notify_waiters();
+                }
                 !was_reachable
             }
             Some(refusal) => {
@@ -159,6 +165,15 @@ impl Inner {
         if changed {
             self.cache().news.insert(TargetEvent::Reachability);
             self.news.notify_one();
+            self.synced.notify_waiters();
+        }
+    }
+
+    /// Returns why the server does not answer; nothing if it does.
+    fn silence(&self) -> Option<String> {
+        match &*locked(&self.reachability) {
+            Reachability::Reachable => None,
+            Reachability::Unreachable { since: _, why } => Some(why.clone()),
         }
     }
 }

@@ -39,7 +39,8 @@ const LONG_LIFE: Duration = Duration::from_secs(60);
 /// Longest line of a stream, in bytes: an object of 1.5 MiB and its frame.
 const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
 
-/// Opens the watches that an app needs and that are not open, and waits until the first lists of all these kinds are in. Those that it needed
+/// Opens the watches that an app needs and that are not open, and waits until the first lists of all these kinds are in, or the server does not
+/// answer. Those that it needed
 /// before and no app needs any more are closed after a while.
 pub(super) async fn open(inner: &Arc<Inner>, app: &str, kinds: &BTreeSet<Kind>) -> Result<(), Refusal> {
     let (new, has_unused) = {
@@ -54,7 +55,12 @@ pub(super) async fn open(inner: &Arc<Inner>, app: &str, kinds: &BTreeSet<Kind>) 
         inner.unused.notify_waiters();
     }
     let settled = || kinds.iter().all(|kind| inner.cache().settled(&kind.group, &kind.kind));
-    wait_until(inner, settled).await.map_err(|_| {
+    // Of a server that does not answer no list comes, and whoever waits for this pass waits for nothing.
+    let waited = wait_until(inner, || settled() || inner.silence().is_some()).await;
+    if let Some(why) = inner.silence().filter(|_| !settled()) {
+        return Err(Refusal::new(RefusalKind::Unreachable, why));
+    }
+    waited.map_err(|_| {
         let kinds: Vec<&str> = kinds
             .iter()
             .filter(|kind| !inner.cache().settled(&kind.group, &kind.kind))
@@ -132,10 +138,13 @@ async fn keep_open(cluster: Weak<Inner>, (kind, scope): (Kind, Scope), stop: tok
             () = state.run(&inner) => {}
         }
         let pause = step.pause(opened.elapsed(), inner.patience.stream);
+        let back = inner.back.clone();
         drop(inner);
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
+            // Until it is listened to again nothing may be deleted, so that does not wait as long as the server was away.
+            () = back.notified() => tokio::time::sleep(step.begin_anew()).await,
         }
     }
 }
@@ -177,6 +186,12 @@ impl Step {
         let pause = (self.next / 100 * self.percent).saturating_sub(lived);
         self.next = (self.next * 2).min(STEP_LIMIT);
         pause
+    }
+
+    /// Returns how long to wait before a server is listened to that answers again.
+    fn begin_anew(&mut self) -> Duration {
+        self.next = FIRST_STEP;
+        FIRST_STEP / 100 * self.percent
     }
 }
 
@@ -494,6 +509,13 @@ mod tests {
     #[test]
     fn what_a_stream_lived_counts_as_waited() {
         check(&[500, 500, 10_000, 0], STREAM, &[300, 1_100, 0, 6_400]);
+    }
+
+    #[test]
+    fn a_server_that_answers_again_is_listened_to_soon() {
+        let mut step = Step { next: STEP_LIMIT, percent: 120 };
+        assert_eq!(step.begin_anew(), FIRST_STEP / 100 * 120);
+        assert_eq!(step.pause(Duration::ZERO, Duration::from_secs(290)), FIRST_STEP / 100 * 120);
     }
 
     #[test]
