@@ -49,10 +49,9 @@ pub(super) async fn an_app_that_is_deleted_and_added_at_once_is_a_new_one<C: Gro
         let now = plain.uid(&paths[at]).await;
         now.is_string() && now != old[at]
     };
-    plain.until("the old one is going", service, |live| live["metadata"]["deletionTimestamp"].is_string()).await;
-    world.look_again(plain.name).await;
+    plain.stands_for("ObjectTerminating", &["Service/stonedb"]).await;
     assert_eq!(plain.uid(service).await, old[2], "it is still the old one");
-    assert_ne!(world.state(plain.name).await.map(|state| state.intent), Some("applied".to_owned()));
+    assert_ne!(world.state(plain.name).await.unwrap().health, "healthy");
     world.patch_as("some-operator", service, json!({"metadata": {"finalizers": null}})).await;
     let all_new = async || {
         world.look_again(plain.name).await;
