@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 
 use crate::both::{Plain, check_all, config, is_told, prepare, workload};
 use crate::ground::{Plane, start};
+use crate::kinds::{
+    a_kind_of_others_that_goes_takes_its_objects_from_every_app, an_own_kind_that_goes_with_its_objects_is_brought_back,
+};
 use crate::parts::{ControlPlane, Shape};
 use crate::rights::{a_rule_that_is_missing_is_named, an_app_writes_as_an_account_of_its_own};
 use crate::world::{Ground, World};
@@ -264,6 +267,8 @@ async fn the_engine_does_on_a_real_cluster_what_its_design_says() {
         a_webhook_that_does_not_answer_is_named_with_its_service(&world),
         a_rule_that_is_missing_is_named(&plane),
         an_app_writes_as_an_account_of_its_own(&plane),
+        an_own_kind_that_goes_with_its_objects_is_brought_back(&world),
+        a_kind_of_others_that_goes_takes_its_objects_from_every_app(&world),
     );
     check_all(&mut world).await;
     world.stop().await;

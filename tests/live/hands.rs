@@ -38,7 +38,15 @@ pub(crate) async fn strangers(plane: &Plane) {
         })
         .await;
     plain.healthy().await;
-    assert!(!plain.live("api/v1", "configmaps", "copy").await.is_null(), "the copy of a person is gone");
+    let copied = plain.live("api/v1", "configmaps", "copy").await;
+    assert!(!copied.is_null(), "the copy of a person is gone");
+    // One that is wanted is not ours for its labels either.
+    let config = |name: &str| config(name, "", "1");
+    plain
+        .push(&[("config.yaml", &config("config")), ("late.yaml", &config("late")), ("copy.yaml", &config("copy"))])
+        .await;
+    plain.stands_for("AdoptionNeedsConsent").await;
+    assert_eq!(plain.live("api/v1", "configmaps", "copy").await, copied, "it was taken over");
     plain.world.stop().await;
 }
 

@@ -72,7 +72,7 @@ impl Home {
         self.git(&self.path(""), &["clone", "-q", "directory.git", "upstream"]);
         let settings = format!(
             "apiVersion: rewild.dev/v1\nkind: Daemon\nlisten: 127.0.0.1:0\nmetricsListen: 127.0.0.1:0\ninstances:\n- name: home\n  path: {}\n  remote: {}\n  credentialFile: {}\n\
-             egress: {{allow: [\"{}\"]}}\nintervals: {{pollRemote: 1s}}\n",
+             egress: {{allow: [\"{}\"]}}\nintervals: {{pollRemote: 1s}}\nlog: {{level: debug}}\n",
             self.path("home.git").display(),
             self.remote,
             self.path("token").display(),

@@ -19,6 +19,7 @@ mod cluster;
 mod clusters;
 #[path = "../it/commits.rs"]
 mod commits;
+mod credentials;
 mod data;
 mod directory;
 mod drawn;
@@ -32,12 +33,14 @@ mod hands;
 mod held_data;
 mod home;
 mod input;
+mod kinds;
 mod leaving;
 mod logs;
 mod merges;
 mod oracle;
 mod order;
 mod ownership;
+mod partial;
 mod parts;
 #[path = "../it/proxy.rs"]
 #[expect(dead_code, reason = "some of it is for the sandbox alone")]

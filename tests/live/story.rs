@@ -45,6 +45,7 @@ fn the_story_holds_on_real_parts() {
     undo(&home);
     delete(&home);
     only_known_requests(&home);
+    no_secret_is_told(&home);
     home.stop_daemon();
     leave(&home);
 }
@@ -322,6 +323,37 @@ fn undo(home: &Home) {
     home.wild("app wait photobox", 0);
     home.becomes(&SERVER, &[(READY, json!(1))]);
     home.tells(&head, DEPLOY, "success");
+}
+
+/// Values of Secrets are nowhere in what the daemon logged, at a level that operators use to find trouble, and in what it tells.
+fn no_secret_is_told(home: &Home) {
+    let secrets = home.live(&["-A", "secrets", "-l", "rewild.dev/app"]);
+    let mut values = BTreeSet::new();
+    for secret in secrets["items"].as_array().unwrap() {
+        for value in secret["data"].as_object().unwrap().values() {
+            let encoded = value.as_str().unwrap().to_owned();
+            values.insert(String::from_utf8(STANDARD.decode(&encoded).unwrap()).unwrap());
+            values.insert(encoded);
+        }
+    }
+    assert!(values.len() > 4, "{values:?}");
+    let log = home.daemon_log();
+    assert!(log.contains("DEBUG"), "{}", log.lines().next().unwrap_or_default());
+    let asked = [
+        "plan quillblog",
+        "app show quillblog",
+        "app events quillblog",
+        "operation list --limit 100",
+        "operation archive",
+        "status",
+    ];
+    let told: Vec<(&str, String)> = asked.iter().map(|line| (*line, home.json(line, 0).to_string())).collect();
+    for value in values.iter().filter(|value| value.len() > 8) {
+        assert!(!log.contains(value), "{value} is in the log");
+        for (line, text) in &told {
+            assert!(!text.contains(value), "{value} is in wild {line}");
+        }
+    }
 }
 
 /// Every request of the daemon is one that the scripts send to the sandbox and to the real API server, whose answers are compared.

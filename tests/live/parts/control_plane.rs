@@ -10,6 +10,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -195,6 +196,11 @@ impl ControlPlane {
     /// Returns the kubeconfig file of the user whose requests are listed.
     pub(crate) fn kubeconfig_of_wild(&self) -> PathBuf {
         self.scratch.path().join("kubeconfig-wild")
+    }
+
+    /// Returns certificate and key, in PEM, of an administrator who is nobody any more after a time.
+    pub(crate) fn brief_identity(&self, lasts: Duration) -> [String; 2] {
+        pki::brief(&self.scratch.path().join("pki"), lasts).unwrap_or_else(|why| fail(&why.to_string()))
     }
 
     /// Returns the shapes of all requests of that user, in the order in which they came, as the API server itself wrote them down.

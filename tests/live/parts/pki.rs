@@ -5,6 +5,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
@@ -18,21 +19,19 @@ pub(crate) struct Credentials {
     pub(crate) identity: String,
 }
 
-/// Writes `ca.crt`, `server.{crt,key}`, `admin.{crt,key}`, `wild.{crt,key}`, `sa.key` and `sa.pub` into a directory.
+/// Writes `ca.{crt,key}`, `server.{crt,key}`, `admin.{crt,key}`, `wild.{crt,key}`, `sa.key` and `sa.pub` into a directory.
 pub(crate) fn write(directory: &Path) -> Result<Credentials, String> {
     make(directory).map_err(|error| format!("make certificates in {}: {error}", directory.display()))
 }
 
 fn make(directory: &Path) -> Result<Credentials, Box<dyn std::error::Error>> {
     fs::create_dir(directory)?;
-    let mut authority = CertificateParams::new(Vec::new())?;
-    authority.distinguished_name.push(DnType::CommonName, "rewild-test-ca");
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    let authority = authority()?;
     let key = KeyPair::generate()?;
     let authority_pem = authority.self_signed(&key)?.pem();
-    let issuer = Issuer::new(authority, key);
     private(directory, "ca.crt", &authority_pem)?;
+    private(directory, "ca.key", &key.serialize_pem())?;
+    let issuer = Issuer::new(authority, key);
 
     let names = ["127.0.0.1", "10.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
     let mut server = CertificateParams::new(names.map(str::to_owned).to_vec())?;
@@ -50,13 +49,35 @@ fn make(directory: &Path) -> Result<Credentials, Box<dyn std::error::Error>> {
     Ok(Credentials { authority: authority_pem, identity })
 }
 
+fn authority() -> Result<CertificateParams, rcgen::Error> {
+    let mut authority = CertificateParams::new(Vec::new())?;
+    authority.distinguished_name.push(DnType::CommonName, "rewild-test-ca");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    Ok(authority)
+}
+
+/// Returns certificate and key, in PEM, of somebody who may do everything and is nobody any more after a time.
+pub(crate) fn brief(directory: &Path, lasts: Duration) -> Result<[String; 2], Box<dyn std::error::Error>> {
+    let key = KeyPair::from_pem(&fs::read_to_string(directory.join("ca.key"))?)?;
+    let issuer = Issuer::new(authority()?, key);
+    let mut params = client("brief")?;
+    params.not_after = (SystemTime::now() + lasts).into();
+    let key = KeyPair::generate()?;
+    Ok([params.signed_by(&key, &issuer)?.pem(), key.serialize_pem()])
+}
+
 /// Writes certificate and key of somebody who may do everything, and returns both.
 fn person(directory: &Path, name: &str, issuer: &Issuer<'_, KeyPair>) -> Result<String, Box<dyn std::error::Error>> {
+    leaf(directory, name, &client(name)?, issuer)
+}
+
+fn client(name: &str) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.distinguished_name.push(DnType::OrganizationName, "system:masters");
     params.distinguished_name.push(DnType::CommonName, name);
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-    leaf(directory, name, &params, issuer)
+    Ok(params)
 }
 
 fn leaf(

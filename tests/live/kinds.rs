@@ -1,0 +1,76 @@
+//! F40: kinds that go with their objects under the hands of people, and come back.
+//!
+//! Not here: a kind and its first object in one commit (`engine.rs`), a kind that comes late (`hands.rs`), one that only cannot be served
+//! (`partial.rs`).
+
+use rewild::model::{DataFate, Request};
+use serde_json::{Value, json};
+
+use crate::both::{Plain, config, has_version};
+use crate::ground::Plane;
+use crate::world::{World, app};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// Returns the definition of a kind in a group of its own.
+fn definition(plural: &str, kind: &str) -> Value {
+    let spec = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
+    let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}});
+    let version = json!({"name": "v1", "served": true, "storage": true, "schema": schema});
+    let names = json!({"plural": plural, "kind": kind});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{plural}.example.org")},
+        "spec": {"group": format!("{plural}.example.org"), "scope": "Namespaced", "names": names, "versions": [version]}})
+}
+
+/// The app's own kind is made anew, and then its object.
+pub(crate) async fn an_own_kind_that_goes_with_its_objects_is_brought_back(world: &World<Plane>) {
+    let plain = Plain { world, name: "ownkind" };
+    let text = serde_json::to_string(&definition("wheels", "Wheel")).unwrap();
+    let wheel = "apiVersion: wheels.example.org/v1\nkind: Wheel\nmetadata: {name: one}\nspec: {size: 1}\n";
+    let first = plain.push(&[("wheel.yaml", wheel), ("definition.yaml", &text)]).await;
+    plain.done(&first).await;
+    let paths =
+        [format!("{DEFINITIONS}/wheels.wheels.example.org"), plain.path("wheels.example.org/v1", "wheels", "one")];
+    let before = plain.uids(&paths).await;
+    world.try_delete(&paths[0]).await;
+    let is_back = async || {
+        let now = plain.uids(&paths).await;
+        now.iter().zip(&before).all(|(now, before)| now.is_string() && now != before)
+    };
+    world.until("both are others", is_back).await;
+    plain.healthy().await;
+}
+
+/// The kind of somebody else: an app waits for it, lets go of its object, or goes.
+pub(crate) async fn a_kind_of_others_that_goes_takes_its_objects_from_every_app(world: &World<Plane>) {
+    let spoke = "apiVersion: spokes.example.org/v1\nkind: Spoke\nmetadata: {name: one}\nspec: {size: 1}\n";
+    let definition = definition("spokes", "Spoke");
+    let path = format!("{DEFINITIONS}/spokes.spokes.example.org");
+    world.make(DEFINITIONS, definition.clone()).await;
+    let [waits, drops, goes] = ["kindwaits", "kinddrops", "kindgoes"].map(|name| Plain { world, name });
+    for plain in [&waits, &drops, &goes] {
+        let first = plain.push(&[("config.yaml", &config("config", "1")), ("spoke.yaml", spoke)]).await;
+        plain.done(&first).await;
+    }
+    let object = |plain: &Plain<'_, Plane>| plain.path("spokes.example.org/v1", "spokes", "one");
+    let old = waits.uid(&object(&waits)).await;
+    world.try_delete(&path).await;
+    world.until("the kind is gone", async || world.get(&path).await.is_none()).await;
+    waits.stands_for("CrdNotEstablished", &["Spoke"]).await;
+    // What is wanted no more is gone with its kind, and holds nothing else back.
+    let dropped = drops.push(&[("config.yaml", &config("config", "2"))]).await;
+    drops.done(&dropped).await;
+    drops.until("the rest is applied", &drops.path("v1", "configmaps", "config"), has_version("2")).await;
+    world.done(Request::Delete { app: app(goes.name), data: DataFate::Delete }).await;
+    let is_gone =
+        async || world.get("/api/v1/namespaces/kindgoes").await.is_none() && world.state(goes.name).await.is_none();
+    world.until("an app goes without it", is_gone).await;
+    let state = world.state(waits.name).await.unwrap();
+    assert!(state.intent != "applied" && state.health != "healthy", "{state:#?}");
+    world.make(DEFINITIONS, definition).await;
+    let is_another = |live: &Value| live["metadata"]["uid"].is_string() && live["metadata"]["uid"] != old;
+    waits.until("who waited for it has its object back", &object(&waits), is_another).await;
+    waits.healthy().await;
+    assert!(world.get(&object(&drops)).await.is_none(), "what was let go of came back");
+}
