@@ -1,6 +1,7 @@
 //! Objects and fields that are somebody else's: each mark of another tool, each manager that holds a field, as a table.
 //!
-//! Not here: what nobody owns and a person gives away (`taken.rs`), labels of ours that somebody copied (`tests/live/hands.rs`), what the settings leave to others (`given.rs`, `contested.rs`).
+//! Not here: what nobody owns and a person gives away (`taken.rs`), labels of ours that somebody copied (`tests/live/hands.rs`), what the
+//! settings leave to others (`given.rs`, `contested.rs`).
 
 use rewild::model::{CommitId, Effect, Outcome};
 use rewild::pipeline;
@@ -129,7 +130,8 @@ pub(super) async fn what_is_somebody_elses_is_named_and_not_touched<C: Ground>(w
     for (number, ((_, reason, says), before)) in ROWS.into_iter().zip(before).enumerate() {
         let name = format!("theirs-{number}");
         let about = held.iter().find(|it| it.object.as_ref().is_some_and(|id| id.name == name));
-        let about = about.unwrap_or_else(|| panic!("{name} is not held back: {held:#?}"));
+        assert!(about.is_some(), "{name} is not held back: {held:#?}");
+        let about = about.unwrap();
         assert_eq!(about.reason, reason, "{about:?}");
         assert!(says.iter().all(|text| about.message.contains(text)), "{says:?}: {about:?}");
         assert_eq!(plain.config(&name).await, before, "{name} was touched");
