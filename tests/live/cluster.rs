@@ -10,8 +10,8 @@ use rewild::base::Timestamp;
 use rewild::health::HealthState;
 use rewild::model::{InstanceId, ObjectId};
 use rewild::target::{
-    Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, RefusalKind, Target,
-    TargetEvent, WatchState,
+    Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Reachability,
+    RefusalKind, Target, TargetEvent, WatchState,
 };
 use serde_json::{Value, json};
 
@@ -389,4 +389,24 @@ async fn credentials_that_are_replaced_in_their_file_are_used_without_a_restart(
     std::fs::write(&path, right).unwrap();
     cluster.probe().await.unwrap();
     assert!(cluster.get(&id, "v1").await.unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_that_were_replaced_before_they_expired_are_missed_by_nobody() {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let Some(plane) = ControlPlane::shared() else { return };
+    let right = std::fs::read_to_string(plane.kubeconfig()).unwrap();
+    let mut brief: Value = serde_json::from_str(&right).unwrap();
+    brief["users"][0]["user"] = json!({"token": "expired"});
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kubeconfig");
+    std::fs::write(&path, brief.to_string()).unwrap();
+    let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
+    let access = Access::File { path: path.clone(), context: String::new() };
+    let cluster = Cluster::connect(&access, &instance, CONTROL_NAMESPACE, || Timestamp(0)).await.unwrap();
+    std::fs::write(&path, right).unwrap();
+    // It still signs in with the old ones: the call that finds out is sent once more with the new ones, and nobody hears of it.
+    let id = ObjectId::new("", "ConfigMap", "kube-system", "extension-apiserver-authentication");
+    assert!(cluster.get(&id, "v1").await.unwrap().is_some());
+    assert_eq!(cluster.reachability(), Reachability::Reachable);
 }

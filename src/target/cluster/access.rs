@@ -3,7 +3,7 @@
 //! Not here: requests (`call`), keeping the kubeconfig (`settings`).
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
@@ -13,6 +13,9 @@ use crate::target::{Reachability, Refusal, RefusalKind};
 
 /// How long making a connection may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Time between two looks at the files of a connection that a server does not know: a server that knows nobody is not made to.
+const RELOAD_PAUSE: Duration = Duration::from_secs(10);
 
 /// How a cluster is reached.
 #[derive(Clone, Debug)]
@@ -98,6 +101,25 @@ impl Inner {
         if let Ok(client) = client(&self.access).await {
             *locked(&self.client) = client;
         }
+    }
+
+    /// Reads them again because the server did not know us in a call that began at a time; returns whether the call is worth another try. Of
+    /// calls side by side one reads for all.
+    pub(super) async fn reload(&self, begun: Instant) -> bool {
+        if matches!(self.access, Access::Text(_) | Access::Hurried(..)) {
+            return false;
+        }
+        let mut reloaded = self.reloaded.lock().await;
+        if reloaded.is_some_and(|at| at > begun) {
+            return true;
+        }
+        if reloaded.is_some_and(|at| at.elapsed() < RELOAD_PAUSE) {
+            return false;
+        }
+        *reloaded = Some(Instant::now());
+        let Ok(client) = client(&self.access).await else { return false };
+        *locked(&self.client) = client;
+        true
     }
 }
 

@@ -40,6 +40,7 @@ pub(super) enum Form {
 }
 
 /// A request before it is sent.
+#[derive(Clone)]
 pub(super) struct Call<'a> {
     /// What is attempted on what, for messages.
     pub(super) attempt: String,
@@ -94,7 +95,7 @@ impl Inner {
         let deadline = call.deadline / self.patience.haste;
         let method = call.method.clone();
         let begun = Instant::now();
-        let result = match tokio::time::timeout(deadline, self.exchange(call)).await {
+        let result = match tokio::time::timeout(deadline, self.introduced(call, begun)).await {
             Ok(result) => result,
             Err(_) => {
                 self.counts.request(&method, 0);
@@ -105,6 +106,16 @@ impl Inner {
         self.counts.took(&method, begun.elapsed());
         self.note(result.as_ref().err());
         result
+    }
+
+    /// Sends a request, and once more with other credentials where the server does not know those that we have and somebody put new ones there.
+    async fn introduced(&self, call: Call<'_>, begun: Instant) -> Result<(u16, Value), Refusal> {
+        match self.exchange(call.clone()).await {
+            Err(refusal) if refusal.kind == RefusalKind::Unauthorized && self.reload(begun).await => {
+                self.exchange(call).await
+            }
+            answer => answer,
+        }
     }
 
     async fn exchange(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {

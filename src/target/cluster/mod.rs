@@ -59,6 +59,8 @@ pub struct Cluster {
 struct Inner {
     client: Mutex<kube::Client>,
     access: Access,
+    /// When its files were read again last because the server did not know us.
+    reloaded: tokio::sync::Mutex<Option<std::time::Instant>>,
     patience: Patience,
     instance: InstanceId,
     control_namespace: String,
@@ -103,6 +105,7 @@ impl Cluster {
         let inner = Inner {
             client: Mutex::new(access::client(access).await?),
             access: access.clone(),
+            reloaded: tokio::sync::Mutex::default(),
             patience: access.patience(),
             instance: instance.clone(),
             control_namespace: control_namespace.to_owned(),

@@ -211,9 +211,13 @@ struct Stream {
 impl Stream {
     /// Follows one stream to its end and notes what that says of the cluster.
     async fn run(&mut self, inner: &Inner) {
+        let begun = Instant::now();
         let ended = self.attempt(inner).await;
         inner.counts.restart(&self.kind.kind, ended.as_ref().copied());
         let Err(refusal) = ended else { return };
+        if refusal.kind == RefusalKind::Unauthorized && inner.reload(begun).await {
+            return;
+        }
         if let Scope::One(id) = &self.scope {
             inner.cache().followed.fail(id);
             inner.synced.notify_waiters();
