@@ -11,7 +11,7 @@ use reqwest::Client;
 use serde_json::Value;
 
 use crate::instance::Home;
-use crate::parts::{ControlPlane, Process, Scratch};
+use crate::parts::{Process, Scratch};
 
 /// Pause between two looks at the daemon.
 const LOOK: Duration = Duration::from_millis(5);
@@ -28,15 +28,6 @@ pub(crate) struct Daemon {
     metrics: String,
 }
 
-/// Whether the API server lists the daemon's requests.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listed {
-    /// It does.
-    Yes,
-    /// It does not.
-    No,
-}
-
 /// What the daemon counts about its own passes.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Passes {
@@ -47,18 +38,12 @@ pub(crate) struct Passes {
 }
 
 impl Daemon {
-    /// Starts a daemon for an instance on a control plane. It is ready when it answers, which is not waited for.
-    ///
-    /// It comes as a user of its own if its requests are to be listed, which costs the API server a little.
-    pub(crate) fn start(scratch: &Scratch, plane: &ControlPlane, home: &Home, listed: Listed) -> Self {
+    /// Starts a daemon for an instance on the cluster of a kubeconfig. It is ready when it answers, which is not waited for.
+    pub(crate) fn start(scratch: &Scratch, kubeconfig: &Path, home: &Home) -> Self {
         let root = scratch.path();
         let settings = root.join("daemon.yaml");
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         let metrics = format!("127.0.0.1:{port}");
-        let kubeconfig = match listed {
-            Listed::Yes => plane.kubeconfig_of_wild(),
-            Listed::No => plane.kubeconfig(),
-        };
         let text = format!(
             "stateDir: {state}\nlisten: 127.0.0.1:0\nmetricsListen: \"{metrics}\"\nsocket: {socket}\nlog: {{level: warn, format: text}}\ninstances:\n- {{name: home, path: {home}, kubeconfig: {kubeconfig}}}\n",
             state = root.join("state").display(),
@@ -90,14 +75,19 @@ impl Daemon {
 
     /// Returns its counters, or nothing while it does not answer.
     pub(crate) async fn passes(&self) -> Option<Passes> {
+        let text = self.counted().await?;
+        let open = sum(&text, "controller_runtime_active_workers{") + sum(&text, "workqueue_depth{");
+        Some(Passes { ended: sum(&text, "controller_runtime_reconcile_total{"), open })
+    }
+
+    /// Returns how many requests it has sent to the cluster, the openings of watches left out.
+    pub(crate) async fn requests(&self) -> Option<u64> {
+        Some(sum(&self.counted().await?, "rest_client_requests_total{"))
+    }
+
+    async fn counted(&self) -> Option<String> {
         let url = format!("http://{}/metrics", self.metrics);
-        let text = Client::new().get(url).send().await.ok()?.text().await.ok()?;
-        let sum = |name: &str| -> u64 {
-            let lines = text.lines().filter(|line| line.starts_with(name));
-            lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
-        };
-        let open = sum("controller_runtime_active_workers{") + sum("workqueue_depth{");
-        Some(Passes { ended: sum("controller_runtime_reconcile_total{"), open })
+        Client::new().get(url).send().await.ok()?.text().await.ok()
     }
 
     /// Waits until so many passes have ended and none is left to do.
@@ -145,6 +135,12 @@ impl Daemon {
     pub(crate) fn processor_time(&self) -> Duration {
         processor_time(self.id())
     }
+}
+
+/// Returns the sum of all series of a metric.
+fn sum(text: &str, name: &str) -> u64 {
+    let lines = text.lines().filter(|line| line.starts_with(name));
+    lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
 }
 
 /// Returns the processor time that a process has used.

@@ -13,9 +13,8 @@ use tokio::runtime::Runtime;
 use crate::Size;
 use crate::client::between;
 use crate::contenders::{changed, kubectl, send_all, sent, write_objects};
-use crate::daemon::Listed;
 use crate::figures::{Samples, count, ratio};
-use crate::rig::{Rig, until_installed, until_updated};
+use crate::rig::{Listed, Rig, until_installed, until_updated};
 
 /// What one contender needs.
 #[derive(Default)]

@@ -9,10 +9,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::Size;
-use crate::daemon::{Daemon, Listed, pause};
+use crate::daemon::{Daemon, pause};
 use crate::figures::{Samples, count};
 use crate::instance::{Home, config_map, name};
-use crate::rig::{Rig, until_installed};
+use crate::rig::{Listed, Rig, until_installed};
 
 /// How long the idle daemon is watched.
 const IDLE: Duration = Duration::from_secs(20);

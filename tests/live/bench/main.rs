@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! for line in $(tests/parts/build); do part=${line%%=*}; export "WILD_PART_${part^^}=${line#*=}"; done
-//! cargo bench --bench cluster -- [install|life]...
+//! cargo bench --bench cluster -- [install|life|growth]...
 //! ```
 //!
 //! Every figure is printed with its count, median and spread, and what we do is set against what others do in the same run, because only
-//! such ratios mean anything on another machine. `WILD_BENCH_APPS` (1000), `WILD_BENCH_ROUNDS` (3), `WILD_BENCH_COMMITS` (50) and
-//! `WILD_BENCH_EDITS` (200) set the size. Nothing here asserts a time.
+//! such ratios mean anything on another machine. `WILD_BENCH_APPS` (1000), `WILD_BENCH_ROUNDS` (3), `WILD_BENCH_COMMITS` (50),
+//! `WILD_BENCH_EDITS` (200) and `WILD_BENCH_LARGEST` (10000, of `growth`, which needs no parts) set the size. Nothing here asserts a time.
 //!
 //! Not here: packages and merges (`tests/bench`), limits on calls, reads and writes, which tests assert.
 #![expect(
@@ -21,6 +21,7 @@ mod client;
 mod contenders;
 mod daemon;
 mod figures;
+mod growth;
 mod install;
 mod instance;
 mod life;
@@ -44,6 +45,8 @@ struct Size {
     commits: usize,
     /// Edits of live objects.
     edits: usize,
+    /// Apps of the largest instance whose figures are set against those of smaller ones.
+    largest: usize,
 }
 
 /// Runs and prints.
@@ -55,12 +58,13 @@ fn main() -> ExitCode {
         rounds: number("WILD_BENCH_ROUNDS", 3),
         commits: number("WILD_BENCH_COMMITS", 50),
         edits: number("WILD_BENCH_EDITS", 200),
+        largest: number("WILD_BENCH_LARGEST", 10_000),
     };
     // Cargo adds `--bench` to the arguments.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let benches: [(&str, Bench); 2] = [("install", install::run), ("life", life::run)];
+    let benches: [(&str, Bench); 3] = [("install", install::run), ("life", life::run), ("growth", growth::run)];
     if let Some(unknown) = wanted.iter().find(|name| benches.iter().all(|(known, _)| known != name)) {
-        println!("there is no bench {unknown}; there are install and life");
+        println!("there is no bench {unknown}; there are install, life and growth");
         return ExitCode::from(2);
     }
     for (name, bench) in benches {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 use crate::client::Api;
-use crate::daemon::{Daemon, Listed, processor_time};
+use crate::daemon::{Daemon, processor_time};
 use crate::instance::Home;
 use crate::parts::{ControlPlane, Scratch, Shape};
 
@@ -19,6 +19,15 @@ pub(crate) const KINDS: [&str; 5] =
 
 /// Programs of the control plane.
 const PROGRAMS: [&str; 5] = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"];
+
+/// Whether the API server lists the daemon's requests.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listed {
+    /// It does: the daemon comes as a user of its own, which costs the API server a little.
+    Yes,
+    /// It does not.
+    No,
+}
 
 /// An empty cluster.
 pub(crate) struct Rig {
@@ -47,7 +56,11 @@ impl Rig {
     /// Makes an empty instance and starts a daemon that has seen it.
     pub(crate) fn with_daemon(&self, listed: Listed) -> (Home, Daemon) {
         let home = Home::make(&self.scratch);
-        let daemon = Daemon::start(&self.scratch, &self.plane, &home, listed);
+        let kubeconfig = match listed {
+            Listed::Yes => self.plane.kubeconfig_of_wild(),
+            Listed::No => self.plane.kubeconfig(),
+        };
+        let daemon = Daemon::start(&self.scratch, &kubeconfig, &home);
         self.runtime.block_on(daemon.until("", |instance| instance["ready"].is_null()));
         (home, daemon)
     }
