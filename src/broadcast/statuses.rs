@@ -24,8 +24,9 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Longest wait between sends to a forge that does not answer.
 const RETRY_LIMIT: Duration = Duration::from_secs(300);
 
-/// Shortest time between two rounds: while many apps are applied the newest state is worth telling, not each on the way.
-const PAUSE: Duration = Duration::from_millis(250);
+/// Shortest time between two rounds: while many apps are applied the newest state is worth telling, not each on the way, and every round makes
+/// a commit of notes, which syncs the disk several times.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What an instance's git repository is to statuses. Implemented over `git`, which this module may not decide about.
 pub trait Notes: Send + Sync {
