@@ -139,8 +139,7 @@ fn tell_daemon(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
 }
 
 async fn show(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
-    let instance = session.get("").await?;
-    let value = json!({"clusters": list(&instance, "clusters")});
+    let value = session.get("/clusters").await?;
     let width = session.environment.width();
     session.print(Document { kind: "ClusterList", value, items: Some(("clusters", "name")) }, |value| {
         let rows = list(value, "clusters").iter().map(|cluster| {

@@ -75,6 +75,15 @@ async fn remote(instance: &Instance) -> Result<Value, Problem> {
     Ok(json!({"url": remote.url.to_string(), "trouble": pipeline::remote_trouble(instance).await?}))
 }
 
+/// `GET /instances/{instance}/clusters`: all clusters, each asked now whether it answers, side by side.
+pub(super) async fn asked_clusters(State(daemon): Host, Path(name): Path<String>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    let shown = handle.instance();
+    // What each answers is noted by its target, which is what is shown.
+    futures::future::join_all(shown.targets.all().map(|(_, target)| target.probe())).await;
+    Ok(answer(&json!({"clusters": clusters(shown).await?})))
+}
+
 /// Returns whether the first cluster answers; nothing if none is known.
 fn first_cluster(instance: &Instance) -> Value {
     instance.targets.all().next().map_or(Value::Null, |(_, target)| said(target.as_ref()))

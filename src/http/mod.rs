@@ -74,6 +74,7 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/updates/{app}/forget", post(changes::forget))
         .route("/updates/{app}/remembered", get(apps::remembered))
         .route("/updates/{app}/abort", post(changes::abort))
+        .route("/clusters", get(instances::asked_clusters))
         .route("/plan", get(plans::all))
         .route("/secrets", get(secrets::list))
         .route("/secrets/{path}", put(secrets::set))

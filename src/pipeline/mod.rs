@@ -522,9 +522,7 @@ async fn deploy(
         Some(recording) if !skips("record") => Some(recording.close(&applied, &plan, instance.now()).await?),
         Some(_) | None => None,
     };
-    if let Some(operation) = &ended {
-        counts::ended(instance, operation);
-    }
+    ended.iter().for_each(|operation| counts::ended(instance, operation));
     fault::point("broadcast");
     state::tell(instance, Change { app, before, state: state.as_ref(), ended: ended.as_ref() }).await?;
     let passed = passed(&plan, &applied, committed, state);

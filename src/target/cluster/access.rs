@@ -106,7 +106,7 @@ impl Inner {
     /// Reads them again because the server did not know us in a call that began at a time; returns whether the call is worth another try. Of
     /// calls side by side one reads for all.
     pub(super) async fn reload(&self, begun: Instant) -> bool {
-        if matches!(self.access, Access::Text(_) | Access::Hurried(..)) {
+        if !self.access.is_read_again() {
             return false;
         }
         let mut reloaded = self.reloaded.lock().await;
