@@ -14,7 +14,7 @@ use crate::base::Encoder;
 use crate::compile;
 use crate::model::{AppName, FileTree, ObjectId, OwnEntry, Record, RecordState};
 use crate::observe;
-use crate::plan::{Claim, Desired, Owner, Presence, Snapshot, namespace};
+use crate::plan::{self, Claim, Desired, Owner, Presence, Snapshot, namespace};
 
 /// What each app wants, by app.
 #[derive(Default)]
@@ -37,7 +37,7 @@ pub(super) async fn fill(instance: &Instance, sight: &Sight, snapshot: &mut Snap
         .filter_map(|(id, it)| marked(id, &it.owner))
         .filter(|(id, app)| !serves(snapshot, id) || !sight.overview.apps.contains_key(app))
         .collect();
-    let ids: BTreeSet<ObjectId> = dropped(snapshot).into_iter().chain(marked.keys().cloned()).collect();
+    let ids: BTreeSet<ObjectId> = plan::dropped(snapshot).into_iter().chain(marked.keys().cloned()).collect();
     if ids.is_empty() {
         return Ok(());
     }
@@ -67,19 +67,6 @@ fn marked(id: &ObjectId, owner: &Owner) -> Option<(ObjectId, AppName)> {
 fn serves(snapshot: &Snapshot, id: &ObjectId) -> bool {
     let Desired::Objects(objects) = &snapshot.desired else { return false };
     *id == namespace::id(&snapshot.namespace) && objects.iter().all(|it| it.object.id() != *id)
-}
-
-/// Returns the objects that an app remembers and no longer wants.
-fn dropped(snapshot: &Snapshot) -> Vec<ObjectId> {
-    let wanted: BTreeSet<ObjectId> = match (&snapshot.desired, snapshot.presence) {
-        (Desired::Objects(objects), Presence::Kept) => objects.iter().map(|it| it.object.id()).collect(),
-        // Nothing is deleted of an app whose files do not build, and nothing of one that was never deployed.
-        (Desired::Unreadable(_), Presence::Kept) | (_, Presence::Added) => return Vec::new(),
-        // What moves to another cluster is not another app's.
-        (_, Presence::Moves) => return Vec::new(),
-        (_, Presence::RemovedKeepingData | Presence::RemovedWithData | Presence::Vanished) => BTreeSet::new(),
-    };
-    snapshot.inventory.records().map(|record| record.id.clone()).filter(|id| !wanted.contains(id)).collect()
 }
 
 /// Notes that an object moves here from another app, with what was remembered of it there.
@@ -112,36 +99,56 @@ async fn wanted(
     snapshot: &Snapshot,
     ids: &BTreeSet<ObjectId>,
 ) -> Result<BTreeMap<ObjectId, AppName>, Error> {
-    let mut found = BTreeMap::new();
     let settings = overview.settings()?;
     let is_near = |app: &AppName| {
         instance.targets.named(settings.context_of(app.as_str())).is_some_and(|(name, _)| *name == snapshot.cluster)
     };
-    let others = overview.apps.iter().filter(|(app, _)| **app != snapshot.app);
-    for (app, tree) in others.filter(|(app, _)| is_deployed(overview, app) && is_near(app)) {
-        let known = lock(&instance.wishes.0).get(app).filter(|wish| wish.tree == *tree).cloned();
-        let (wish, files) = match known {
-            Some(Wish { objects: Some(objects), .. }) => (Some(objects), FileTree::new()),
-            Some(Wish { objects: None, .. }) => (None, read::own(instance, app, overview).await?),
-            None => {
-                let files = read::own(instance, app, overview).await?;
-                let shared = &snapshot.policy.shared;
-                let built = observe::wanted_ids(app, &files, &*instance.secrets.read()?, &instance.hash_key, shared);
-                let objects = built.map(|ids| ids.iter().map(digest).collect::<BTreeSet<u64>>());
-                let wish = Wish { tree: tree.clone(), objects: objects.clone() };
-                lock(&instance.wishes.0).insert(app.clone(), wish);
-                (objects, files)
+    let digests: Vec<(&ObjectId, u64)> = ids.iter().map(|id| (id, digest(id))).collect();
+    let mut found = BTreeMap::new();
+    let mut note = |app: &AppName, wants: &dyn Fn(&ObjectId, u64) -> bool| {
+        let mut hits = digests.iter().filter(|(id, digest)| wants(id, *digest)).peekable();
+        // These cost more than to see that an app wants none of the objects, which nearly all apps do.
+        if hits.peek().is_some() && is_deployed(overview, app) && is_near(app) {
+            for (id, _) in hits {
+                let first = found.entry((*id).clone()).or_insert_with(|| app.clone());
+                *first = app.clone().min(first.clone());
             }
-        };
-        let wants = |id: &&ObjectId| match &wish {
-            Some(objects) => objects.contains(&digest(id)),
-            None => names(&files, id),
-        };
-        for id in ids.iter().filter(wants) {
-            found.entry(id.clone()).or_insert_with(|| app.clone());
+        }
+    };
+    for app in look_up(instance, overview, &snapshot.app, &mut note) {
+        let files = read::own(instance, app, overview).await?;
+        let shared = &snapshot.policy.shared;
+        let built = observe::wanted_ids(app, &files, &*instance.secrets.read()?, &instance.hash_key, shared);
+        let objects = built.map(|ids| ids.iter().map(digest).collect::<BTreeSet<u64>>());
+        match &objects {
+            Some(objects) => note(app, &|_, digest| objects.contains(&digest)),
+            None => note(app, &|id, _| names(&files, id)),
+        }
+        if let Some(tree) = overview.apps.get(app) {
+            lock(&instance.wishes.0).insert(app.clone(), Wish { tree: tree.clone(), objects });
         }
     }
     Ok(found)
+}
+
+/// Notes what the other apps want of which that is remembered, and returns those whose files have to be read.
+fn look_up<'a>(
+    instance: &Instance,
+    overview: &'a Overview,
+    own: &AppName,
+    note: &mut impl FnMut(&AppName, &dyn Fn(&ObjectId, u64) -> bool),
+) -> Vec<&'a AppName> {
+    let wishes = lock(&instance.wishes.0);
+    let mut unknown = Vec::new();
+    for (app, tree) in overview.apps.iter().filter(|(app, _)| *app != own) {
+        match wishes.get(app) {
+            Some(Wish { tree: known, objects: Some(objects) }) if known == tree => {
+                note(app, &|_, digest| objects.contains(&digest));
+            }
+            Some(_) | None => unknown.push(app),
+        }
+    }
+    unknown
 }
 
 /// Returns whether any file of an app that does not build names an object: then it may want it.

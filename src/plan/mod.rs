@@ -74,6 +74,7 @@ pub use line::plan;
 pub use lint::lint;
 pub use merged::make_room;
 pub use overdue::Underway;
+pub use prune::dropped;
 pub use recreate::{Recreate, changed};
 pub use snapshot::{
     Ask, Claim, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy,

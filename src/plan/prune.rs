@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::action::{Blocked, WakeOn};
-use super::snapshot::{Claim, Desired, Freshness, Live, Snapshot};
+use super::snapshot::{Claim, Desired, Freshness, Live, Presence, Snapshot};
 use super::{kind, namespace};
 use crate::model::{AppName, ObjectId, PRUNE, Prune, Record, RecordState};
 
@@ -29,6 +29,22 @@ pub(super) enum Fate {
     Moves(AppName),
     /// Nobody can tell whether it is there.
     Block(Blocked, Option<WakeOn>),
+}
+
+/// Returns the objects that an app remembers and no longer wants: other apps of the revision may want them. The app's namespace it wants also
+/// where no file of it says so.
+pub fn dropped(snapshot: &Snapshot) -> Vec<ObjectId> {
+    let wanted: BTreeSet<ObjectId> = match (&snapshot.desired, snapshot.presence) {
+        (Desired::Objects(objects), Presence::Kept) => {
+            objects.iter().map(|it| it.object.id()).chain([namespace::id(&snapshot.namespace)]).collect()
+        }
+        // Nothing is deleted of an app whose files do not build, and nothing of one that was never deployed.
+        (Desired::Unreadable(_), Presence::Kept) | (_, Presence::Added) => return Vec::new(),
+        // What moves to another cluster is not another app's.
+        (_, Presence::Moves) => return Vec::new(),
+        (_, Presence::RemovedKeepingData | Presence::RemovedWithData | Presence::Vanished) => BTreeSet::new(),
+    };
+    snapshot.inventory.records().map(|record| record.id.clone()).filter(|id| !wanted.contains(id)).collect()
 }
 
 /// An object to delete.

@@ -3,7 +3,9 @@
 use super::world::{World, claim, config, deployment, id};
 use super::{check, check_health};
 use crate::model::{AdoptPolicy, AppName, DriftPolicy};
-use crate::plan::{Claim, Desired, Force, NamespaceState, Owner, Presence, Snapshot, Verb, WakeOn, plan, unowned};
+use crate::plan::{
+    Claim, Desired, Force, NamespaceState, Owner, Presence, Snapshot, Verb, WakeOn, dropped, plan, unowned,
+};
 
 fn files(owner: Owner) -> World {
     World::deployed(&[]).wants(&config("files", "1")).exists("ConfigMap/files", owner)
@@ -105,6 +107,17 @@ fn what_another_app_gave_up_moves_here_in_its_incarnation() {
     assert_eq!(plan(&world.snapshot).actions[0].uid.as_deref(), Some("uid-files"));
     let edited = world.edits(&config("files", "1"), None, &[&["f:data", "f:k"]]);
     assert!(matches!(plan(&edited.snapshot).actions[0].verb, Verb::Apply { force: Force::Yes, .. }));
+}
+
+#[test]
+fn other_apps_are_asked_only_about_what_an_app_drops() {
+    // The namespace stands in no file and is wanted all the same: to ask for it would read every app in every pass.
+    let world = World::deployed(&[config("files", "1"), config("rest", "1")]);
+    assert_eq!(dropped(&world.snapshot), []);
+    let dropping = world.drops("ConfigMap/files");
+    assert_eq!(dropped(&dropping.snapshot), [id("ConfigMap/files")]);
+    let gone = dropping.with(|snapshot| snapshot.presence = Presence::RemovedWithData);
+    assert_eq!(dropped(&gone.snapshot).len(), 3);
 }
 
 #[test]
