@@ -63,7 +63,8 @@ const ANNOTATED: [(&str, &str, &str, &str); 8] = [
 /// build` takes the one of `commonLabels`, and only `kustomize edit fix` complains.
 pub(super) fn add_labels(kustomization: &Kustomization, items: &mut [Item]) -> Result<(), Refusal> {
     let common = Labels { pairs: kustomization.common_labels.clone(), reach: Reach::Selectors, ..Labels::default() };
-    for labels in kustomization.labels.iter().chain([&common]) {
+    let labels = kustomization.labels.iter().chain([&common]);
+    for labels in labels.filter(|labels| !labels.pairs.is_empty() || !labels.places.is_empty()) {
         let known = places(labels.reach);
         for own in &labels.places {
             if known.iter().any(|place| place.create != own.create && is_same(place, own)) {
@@ -78,15 +79,15 @@ pub(super) fn add_labels(kustomization: &Kustomization, items: &mut [Item]) -> R
 
 /// Writes `commonAnnotations`.
 pub(super) fn add_annotations(kustomization: &Kustomization, items: &mut [Item]) {
+    if kustomization.common_annotations.is_empty() {
+        return;
+    }
     let mut places = vec![place(&("", "", "", "metadata/annotations"), true)];
     places.extend(ANNOTATED.iter().map(|entry| place(entry, true)));
     write(&kustomization.common_annotations, places.iter(), items);
 }
 
 fn write<'a>(pairs: &[(String, String)], places: impl Iterator<Item = &'a Place>, items: &mut [Item]) {
-    if pairs.is_empty() {
-        return;
-    }
     for place in places {
         let missing = if place.create { Missing::Map } else { Missing::Skip };
         for item in items.iter_mut().filter(|item| place.selects(&item.object)) {

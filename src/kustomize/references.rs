@@ -5,6 +5,7 @@
 //! Not here: the changes of names (`rename.rs`, `generate.rs`). Custom resources are not followed.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -63,6 +64,17 @@ const POD_SECRETS: [&str; 7] = [
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// Group of webhook configurations.
 const ADMISSION: &str = "admissionregistration.k8s.io";
+
+static TABLE: LazyLock<Vec<Named>> = LazyLock::new(table);
+
+/// The fields that name others, by the kind that has them: most objects refer to nothing.
+static FIELDS: LazyLock<BTreeMap<&str, Vec<(&Named, &Referrer)>>> = LazyLock::new(|| {
+    let mut fields: BTreeMap<&str, Vec<(&Named, &Referrer)>> = BTreeMap::new();
+    for (named, referrer) in TABLE.iter().flat_map(|named| named.referrers.iter().map(move |it| (named, it))) {
+        fields.entry(referrer.kind).or_default().push((named, referrer));
+    }
+    fields
+});
 
 fn table() -> Vec<Named> {
     let mut table: Vec<Named> = Vec::new();
@@ -196,16 +208,8 @@ pub(super) fn follow(items: &mut [Item]) -> Result<(), Refusal> {
     for (position, candidate) in candidates.iter().enumerate() {
         spaces.entry(candidate.first_namespace.clone()).or_default().push(position);
     }
-    let table = table();
-    // Most objects refer to nothing, so the fields are looked up by kind.
-    let mut fields: BTreeMap<&str, Vec<(&Named, &Referrer)>> = BTreeMap::new();
-    for named in &table {
-        for referrer in &named.referrers {
-            fields.entry(referrer.kind).or_default().push((named, referrer));
-        }
-    }
     for item in items.iter_mut() {
-        let Some(fields) = fields.get(item.original().kind) else { continue };
+        let Some(fields) = FIELDS.get(item.original().kind) else { continue };
         let scope = Scope::of(item);
         for (named, referrer) in fields.iter().copied().filter(|(_, referrer)| referrer.is(item)).collect::<Vec<_>>() {
             let known = Known { candidates: &candidates, former: &former, spaces: &spaces };

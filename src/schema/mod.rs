@@ -7,6 +7,8 @@ mod lists;
 pub mod quantity;
 mod table;
 
+use std::collections::HashMap;
+
 pub use immutable::{ImmutablePath, Unsaid, fixed_part, immutable_paths, unsaid};
 pub use lists::{KeyField, ListForm, ListKeys, ListRule, merge_rule};
 pub use table::{Field, Kind, ListShape, Presence, Scope, Shape, StructRef, Structure, Unity};
@@ -32,7 +34,8 @@ pub fn kinds() -> &'static [Kind] {
 
 /// Returns a built-in kind in its preferred version.
 pub fn kind(group: &str, kind: &str) -> Option<&'static Kind> {
-    kinds().iter().find(|it| it.group == group && it.kind == kind)
+    let preferred: &HashMap<(&str, &str), &'static Kind> = &table::PREFERRED;
+    preferred.get(&(group, kind)).copied()
 }
 
 /// Returns whether objects of a kind lie in a namespace.

@@ -2,7 +2,7 @@
 //!
 //! Not here: questions that the rest of the code asks of them (`mod.rs`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 /// How a value of a structure's field looks.
@@ -159,6 +159,15 @@ static EMPTY: Structure = Structure { name: "", fields: Vec::new(), unity: Unity
 /// The kinds in the order of discovery.
 pub(super) static KINDS: LazyLock<Vec<Kind>> =
     LazyLock::new(|| lines(include_str!("kinds.table")).filter_map(parse_kind).collect());
+
+/// The kinds by group and name, each in its preferred version.
+pub(super) static PREFERRED: LazyLock<HashMap<(&'static str, &'static str), &'static Kind>> = LazyLock::new(|| {
+    let mut preferred = HashMap::new();
+    for kind in KINDS.iter() {
+        preferred.entry((kind.group, kind.kind)).or_insert(kind);
+    }
+    preferred
+});
 
 static STRUCTURES: LazyLock<BTreeMap<&'static str, Structure>> = LazyLock::new(|| {
     let text = include_str!("types.table");
