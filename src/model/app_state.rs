@@ -57,6 +57,37 @@ pub struct AppState {
     pub observed_at: Timestamp,
 }
 
+/// How an app stands in the verdict on a commit, the worst first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Standing {
+    /// An object of it was refused.
+    Refused,
+    /// It was applied and does not work.
+    Failing,
+    /// Something holds it back.
+    Blocked,
+    /// It is not applied yet, or not known to work.
+    Waiting,
+    /// It is applied and works.
+    Well,
+    /// Nobody wants it in the cluster yet, so it says nothing about a commit.
+    Added,
+}
+
+impl AppState {
+    /// Returns how the app stands in the verdict on a commit.
+    pub fn standing(&self) -> Standing {
+        match (self.intent.as_str(), self.health.as_str()) {
+            ("added", _) => Standing::Added,
+            _ if self.reason == "ApplyFailed" => Standing::Refused,
+            ("applied", "failing") => Standing::Failing,
+            ("blocked", _) => Standing::Blocked,
+            ("applied", "healthy" | "stopped") => Standing::Well,
+            _ => Standing::Waiting,
+        }
+    }
+}
+
 /// A live difference as people are shown it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

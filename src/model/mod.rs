@@ -25,7 +25,7 @@ mod subdirectory;
 mod tree;
 mod trigger;
 
-pub use app_state::{AppState, DriftState, ObjectState};
+pub use app_state::{AppState, DriftState, ObjectState, Standing};
 pub use archive::{Archived, HeldVolume, HoldStage, RECLAIM_POLICY};
 pub use cluster::{ClusterName, ClusterNameError};
 pub use config::Config;

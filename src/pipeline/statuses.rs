@@ -11,8 +11,8 @@ use super::overview::{self, Overview};
 use super::{Error, Instance, read, state};
 use crate::broadcast::message;
 use crate::forge::StatusState;
-use crate::model::{AppName, AppState, CommitId, Event, EventKind};
-use crate::store::StoredStatus;
+use crate::model::{AppName, AppState, CommitId, Event, EventKind, Standing};
+use crate::store::{StoredStatus, Survey};
 
 /// Name of the cursor that holds the commits that share the verdict, newest first.
 const SHARED: &str = "status.commits";
@@ -147,9 +147,9 @@ pub async fn update(instance: &Instance) -> Result<(), Error> {
 }
 
 async fn judge(instance: &Instance) -> Result<(), Error> {
-    let states = instance.store.app_states(&instance.id).await?;
-    let deploy = deploy_verdict(&states);
-    let drift = drift_verdict(&states);
+    let survey = instance.store.survey(&instance.id).await?;
+    let deploy = deploy_verdict(&survey);
+    let drift = drift_verdict(&survey.drifted);
     for commit in shared(instance).await? {
         set(instance, &commit, &message::deploy_context(instance.name.as_str()), deploy.clone()).await;
         // Before everything is applied the cluster differs from the commit as it should.
@@ -188,25 +188,19 @@ async fn set(instance: &Instance, commit: &CommitId, context: &str, said: Said) 
     instance.bus.set_status(status).await;
 }
 
-/// Returns what the apps say about a commit: the worst of them, in the order failed, blocked, waiting, not healthy.
-fn deploy_verdict(states: &[Arc<AppState>]) -> Said {
-    let deployed: Vec<&AppState> = states.iter().map(Arc::as_ref).filter(|state| state.intent != "added").collect();
-    let find = |wanted: fn(&AppState) -> bool| deployed.iter().find(|state| wanted(state));
-    if let Some(state) = find(|state| state.reason == "ApplyFailed") {
-        return Said { state: StatusState::Failure, description: message::failed(&state.name, &state.needs_you) };
-    }
-    if let Some(state) = find(|state| state.intent == "applied" && state.health == "failing") {
-        return Said { state: StatusState::Failure, description: message::failed(&state.name, &state.health_reason) };
-    }
-    if let Some(state) = find(|state| state.intent == "blocked") {
-        return Said { state: StatusState::Pending, description: message::blocked(&state.name, &state.needs_you) };
-    }
-    if let Some(state) =
-        find(|state| state.intent != "applied" || !matches!(state.health.as_str(), "healthy" | "stopped"))
-    {
-        return Said { state: StatusState::Pending, description: message::waiting(&state.name, &state.health_reason) };
-    }
-    Said { state: StatusState::Success, description: message::healthy(deployed.len()) }
+/// Returns what the apps say about a commit: the worst of them.
+fn deploy_verdict(survey: &Survey) -> Said {
+    let Some((standing, worst)) = &survey.worst else {
+        return Said { state: StatusState::Success, description: message::healthy(0) };
+    };
+    let (state, description) = match standing {
+        Standing::Refused => (StatusState::Failure, message::failed(&worst.name, &worst.needs_you)),
+        Standing::Failing => (StatusState::Failure, message::failed(&worst.name, &worst.health_reason)),
+        Standing::Blocked => (StatusState::Pending, message::blocked(&worst.name, &worst.needs_you)),
+        Standing::Waiting => (StatusState::Pending, message::waiting(&worst.name, &worst.health_reason)),
+        Standing::Well | Standing::Added => (StatusState::Success, message::healthy(survey.deployed)),
+    };
+    Said { state, description }
 }
 
 /// Returns whether the cluster is as a commit says.

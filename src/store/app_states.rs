@@ -3,7 +3,7 @@
 //!
 //! Not here: lifecycle and health themselves, which a pass computes and never reads from here to decide.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sqlx::Row;
@@ -11,13 +11,49 @@ use sqlx::Row;
 use super::write::{Statement, Table};
 use super::{Error, Store, attempt, row};
 use crate::base::Timestamp;
-use crate::model::{AppName, AppState, CommitId, InstanceId};
+use crate::model::{AppName, AppState, CommitId, InstanceId, Standing};
 
 /// The remembered texts of one instance by name. Each is read once: every pass asks for several.
 pub(super) type Cursors = BTreeMap<String, Option<String>>;
 
-/// The states of one instance's apps. They are read once: after each pass all of them are looked at together.
-pub(super) type Known = BTreeMap<AppName, Arc<AppState>>;
+/// The states of one instance's apps. They are read once: after each pass a verdict is found over all of them, which therefore must not cost
+/// more the more apps there are.
+#[derive(Default, Debug)]
+pub(super) struct Known {
+    states: BTreeMap<AppName, Arc<AppState>>,
+    standings: BTreeMap<Standing, BTreeSet<AppName>>,
+    drifted: BTreeSet<AppName>,
+}
+
+impl Known {
+    fn put(&mut self, state: AppState) {
+        self.remove(&state.name);
+        self.standings.entry(state.standing()).or_default().insert(state.name.clone());
+        if !state.drift.is_empty() {
+            self.drifted.insert(state.name.clone());
+        }
+        self.states.insert(state.name.clone(), Arc::new(state));
+    }
+
+    fn remove(&mut self, app: &AppName) {
+        let Some(state) = self.states.remove(app) else { return };
+        if let Some(apps) = self.standings.get_mut(&state.standing()) {
+            apps.remove(app);
+        }
+        self.drifted.remove(app);
+    }
+}
+
+/// What the apps of an instance come to.
+#[derive(Debug)]
+pub struct Survey {
+    /// How the worst stands and the first that stands so; nothing if no app is wanted in the cluster.
+    pub worst: Option<(Standing, Arc<AppState>)>,
+    /// Apps that are wanted in the cluster.
+    pub deployed: usize,
+    /// Those that differ from git.
+    pub drifted: Vec<Arc<AppState>>,
+}
 
 impl Store {
     /// Stores what a pass found about an app.
@@ -30,7 +66,7 @@ impl Store {
         let statements = states.iter().map(|state| put(instance, state)).collect::<Result<Vec<_>, _>>()?;
         let mut all = self.app_states.lock().await;
         let known = self.known(&mut all, instance).await?;
-        known.extend(states.into_iter().map(|state| (state.name.clone(), Arc::new(state))));
+        states.into_iter().for_each(|state| known.put(state));
         // Handed in under the lock, so that rows and what is known change in one order.
         let written = self.writer.hand_in(statements).await;
         drop(all);
@@ -40,7 +76,7 @@ impl Store {
     /// Notes that an app was found again as it was. Only in memory: a process that starts looks at every app anew.
     pub async fn touch_app_state(&self, instance: &InstanceId, app: &AppName, now: Timestamp) -> Result<(), Error> {
         let mut all = self.app_states.lock().await;
-        if let Some(state) = self.known(&mut all, instance).await?.get_mut(app) {
+        if let Some(state) = self.known(&mut all, instance).await?.states.get_mut(app) {
             *state = Arc::new(AppState { observed_at: now, ..AppState::clone(state) });
         }
         Ok(())
@@ -49,13 +85,27 @@ impl Store {
     /// Returns what was last found about all apps, by name.
     pub async fn app_states(&self, instance: &InstanceId) -> Result<Vec<Arc<AppState>>, Error> {
         let mut all = self.app_states.lock().await;
-        Ok(self.known(&mut all, instance).await?.values().cloned().collect())
+        Ok(self.known(&mut all, instance).await?.states.values().cloned().collect())
+    }
+
+    /// Returns what all apps come to.
+    pub async fn survey(&self, instance: &InstanceId) -> Result<Survey, Error> {
+        let mut all = self.app_states.lock().await;
+        let Known { states, standings, drifted } = self.known(&mut all, instance).await?;
+        let deployed = || standings.iter().filter(|(standing, _)| **standing != Standing::Added);
+        let first =
+            |(standing, apps): (&Standing, &BTreeSet<AppName>)| Some((*standing, states.get(apps.first()?)?.clone()));
+        Ok(Survey {
+            worst: deployed().find_map(first),
+            deployed: deployed().map(|(_, apps)| apps.len()).sum(),
+            drifted: drifted.iter().filter_map(|app| states.get(app).cloned()).collect(),
+        })
     }
 
     /// Returns what was last found about an app.
     pub async fn app_state(&self, instance: &InstanceId, app: &AppName) -> Result<Option<Arc<AppState>>, Error> {
         let mut all = self.app_states.lock().await;
-        Ok(self.known(&mut all, instance).await?.get(app).cloned())
+        Ok(self.known(&mut all, instance).await?.states.get(app).cloned())
     }
 
     /// Forgets an app that is gone from git and from the cluster.
@@ -81,11 +131,9 @@ impl Store {
         instance: &InstanceId,
     ) -> Result<&'a mut Known, Error> {
         if !all.contains_key(instance) {
-            let states = self.read_app_states(instance).await?;
-            all.insert(
-                instance.clone(),
-                states.into_iter().map(|state| (state.name.clone(), Arc::new(state))).collect(),
-            );
+            let mut known = Known::default();
+            self.read_app_states(instance).await?.into_iter().for_each(|state| known.put(state));
+            all.insert(instance.clone(), known);
         }
         Ok(all.entry(instance.clone()).or_default())
     }

@@ -25,6 +25,7 @@ use sqlx::SqlStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 
+pub use app_states::Survey;
 pub use archive::ARCHIVE_TIME;
 pub use operations::{OperationFilter, RecordChange};
 pub use statuses::StoredStatus;

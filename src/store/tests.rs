@@ -5,8 +5,9 @@
 use super::{OperationFilter, RecordChange, Store, StoredStatus};
 use crate::base::Timestamp;
 use crate::model::{
-    AppName, AppState, Archived, ClusterName, CommitId, Effect, Event, EventKind, HeldVolume, HoldStage, InstanceId,
-    Object, ObjectId, Operation, OperationId, OperationOutcome, OperationState, Outcome, Record, RecordState, Request,
+    AppName, AppState, Archived, ClusterName, CommitId, DriftState, Effect, Event, EventKind, HeldVolume, HoldStage,
+    InstanceId, Object, ObjectId, Operation, OperationId, OperationOutcome, OperationState, Outcome, Record,
+    RecordState, Request, Standing,
 };
 
 fn instance() -> InstanceId {
@@ -236,44 +237,78 @@ async fn the_requests_of_one_app_are_found_among_any_number_of_others() {
     assert!(store.open_requests(&instance(), None).await.unwrap().is_empty());
 }
 
+/// Returns a state that says nothing but this.
+fn state_of(name: &str, intent: &str, health: &str) -> AppState {
+    let empty =
+        ["package", "version", "available", "namespace", "healthReason", "reason", "needsYou", "hint", "lifecycle"];
+    let mut body: serde_json::Map<_, _> = empty.iter().map(|key| ((*key).to_owned(), "".into())).collect();
+    body.extend([("name", name), ("intent", intent), ("health", health)].map(|(key, it)| (key.to_owned(), it.into())));
+    body.insert("conflicts".to_owned(), 0.into());
+    body.extend(["drift", "objects"].map(|key| (key.to_owned(), serde_json::json!([]))));
+    body.insert("observedAt".to_owned(), serde_json::to_value(Timestamp(1)).unwrap());
+    serde_json::from_value(body.into()).unwrap()
+}
+
+#[tokio::test]
+async fn the_worst_of_all_apps_is_known_whatever_changes() {
+    let store = Store::in_memory().await.unwrap();
+    let worst = async || {
+        let survey = store.survey(&instance()).await.unwrap();
+        (
+            survey.worst.map(|(standing, state)| (standing, state.name.to_string())),
+            survey.deployed,
+            survey.drifted.len(),
+        )
+    };
+    let put = async |state: AppState| store.put_app_state(&instance(), &state).await.unwrap();
+    assert_eq!(worst().await, (None, 0, 0));
+    put(state_of("added", "added", "failing")).await;
+    assert_eq!(worst().await, (None, 0, 0));
+    for (name, intent, health) in [("blog", "applied", "healthy"), ("shop", "applied", "stopped")] {
+        put(state_of(name, intent, health)).await;
+    }
+    assert_eq!(worst().await, (Some((Standing::Well, "blog".to_owned())), 2, 0));
+    put(state_of("shop", "waiting", "")).await;
+    assert_eq!(worst().await, (Some((Standing::Waiting, "shop".to_owned())), 2, 0));
+    put(state_of("wiki", "blocked", "healthy")).await;
+    put(state_of("mail", "applied", "failing")).await;
+    assert_eq!(worst().await, (Some((Standing::Failing, "mail".to_owned())), 4, 0));
+    let refused = AppState { reason: "ApplyFailed".to_owned(), ..state_of("blog", "blocked", "healthy") };
+    let drift = DriftState {
+        object: ObjectId::new("", "ConfigMap", "blog", "files"),
+        kind: "changed".to_owned(),
+        path: "data.k".to_owned(),
+        desired: None,
+        live: None,
+        manager: String::new(),
+        since: String::new(),
+        harmless: false,
+    };
+    put(AppState { drift: vec![drift], ..refused }).await;
+    assert_eq!(worst().await, (Some((Standing::Refused, "blog".to_owned())), 4, 1));
+    for app in ["blog", "mail"] {
+        store.remove_app_state(&instance(), &AppName::parse(app).unwrap()).await.unwrap();
+    }
+    assert_eq!(worst().await, (Some((Standing::Blocked, "wiki".to_owned())), 2, 0));
+}
+
 #[tokio::test]
 async fn states_of_apps_are_read_once_and_kept_with_what_is_stored() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("wild.db");
     let store = Store::open(&path).await.unwrap();
-    let state = |health: &str| -> AppState {
-        let empty = [
-            "package",
-            "version",
-            "available",
-            "namespace",
-            "healthReason",
-            "intent",
-            "reason",
-            "needsYou",
-            "hint",
-            "lifecycle",
-        ];
-        let mut body: serde_json::Map<_, _> = empty.iter().map(|key| ((*key).to_owned(), "".into())).collect();
-        for (key, value) in [("name", app().as_str().into()), ("health", health.into()), ("conflicts", 0.into())] {
-            body.insert(key.to_owned(), value);
-        }
-        body.extend(["drift", "objects"].map(|key| (key.to_owned(), serde_json::json!([]))));
-        body.insert("observedAt".to_owned(), serde_json::to_value(Timestamp(1)).unwrap());
-        serde_json::from_value(body.into()).unwrap()
-    };
     let shown = async |store: &Store| {
         let states = store.app_states(&instance()).await.unwrap();
         states.iter().map(|state| state.health.clone()).collect::<Vec<_>>()
     };
     assert_eq!(shown(&store).await, [""; 0]);
-    store.put_app_state(&instance(), &state("starting")).await.unwrap();
-    store.put_app_state(&instance(), &state("healthy")).await.unwrap();
+    store.put_app_state(&instance(), &state_of(app().as_str(), "", "starting")).await.unwrap();
+    store.put_app_state(&instance(), &state_of(app().as_str(), "", "healthy")).await.unwrap();
     assert_eq!(shown(&store).await, ["healthy"]);
     store.close().await;
     let store = Store::open(&path).await.unwrap();
     assert_eq!(shown(&store).await, ["healthy"]);
-    store.remove_app_state(&instance(), &state("").name).await.unwrap();
+    store.remove_app_state(&instance(), &app()).await.unwrap();
     assert_eq!(shown(&store).await, [""; 0]);
 }
 
