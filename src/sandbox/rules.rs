@@ -248,16 +248,16 @@ fn drop_node_ports(live: &Value, service: &mut Value) {
 fn allocate_addresses(store: &mut Store, mode: Persistence, live: Option<&Value>, service: &mut Value) {
     let kept = |pointer: &str| live.and_then(|live| live.pointer(pointer)).cloned();
     let sort = service.pointer("/spec/type").and_then(Value::as_str).unwrap_or("ClusterIP").to_owned();
-    let taken = addresses(store);
-    let node_ports = node_ports(store);
     let (start, first) = (store.pick(NODE_PORTS), store.pick(ADDRESSES));
     let spec = child_mut(service, "spec");
     if sort == "ExternalName" {
         return;
     }
     if !spec.contains_key("clusterIP") {
-        let new = || if mode == Persistence::DryRun { TRIED_ADDRESS.to_owned() } else { free_address(&taken, first) };
-        let address = kept("/spec/clusterIP").unwrap_or_else(|| json!(new()));
+        let address = kept("/spec/clusterIP").unwrap_or_else(|| match mode {
+            Persistence::DryRun => json!(TRIED_ADDRESS),
+            Persistence::Keep => json!(free_address(store, first)),
+        });
         spec.insert("clusterIP".to_owned(), address);
     }
     let address = spec.get("clusterIP").cloned().unwrap_or(Value::Null);
@@ -271,6 +271,7 @@ fn allocate_addresses(store: &mut Store, mode: Persistence, live: Option<&Value>
         return;
     }
     let old = kept("/spec/ports").unwrap_or(Value::Null);
+    let node_ports = node_ports(store);
     let mut free = (0..NODE_PORTS)
         .map(|step| FIRST_NODE_PORT + (start + step) % NODE_PORTS)
         .filter(|port| !node_ports.contains(port));
@@ -284,20 +285,19 @@ fn allocate_addresses(store: &mut Store, mode: Persistence, live: Option<&Value>
     }
 }
 
-fn addresses(store: &Store) -> BTreeSet<String> {
-    let services = store.list(SERVICES, "").map(|(_, service)| service);
-    services.filter_map(|it| it.pointer("/spec/clusterIP")?.as_str().map(str::to_owned)).collect()
-}
-
 fn node_ports(store: &Store) -> BTreeSet<u64> {
     let services = store.list(SERVICES, "").map(|(_, service)| service);
     let ports = services.filter_map(|it| it.pointer("/spec/ports")?.as_array().cloned()).flatten();
     ports.filter_map(|port| port.get("nodePort")?.as_u64()).collect()
 }
 
-fn free_address(taken: &BTreeSet<String>, first: u64) -> String {
+/// Returns the first free address from one on. Hardly any is taken, so each is looked for among the services and no set is made of theirs.
+fn free_address(store: &Store, first: u64) -> String {
     // The first two are the network's own and that of the API.
     let all = (0..ADDRESSES).map(|step| 2 + (first + step) % ADDRESSES);
     let mut all = all.map(|number| format!("10.0.{}.{}", number / 256, number % 256));
-    all.find(|address| !taken.contains(address)).unwrap_or_default()
+    let has = |service: &Value, address: &str| {
+        service.get("spec").and_then(|spec| spec.get("clusterIP")).and_then(Value::as_str) == Some(address)
+    };
+    all.find(|address| !store.list(SERVICES, "").any(|(_, service)| has(service, address))).unwrap_or_default()
 }
