@@ -81,13 +81,25 @@ pub(crate) fn changed(before: &Sent, after: &Sent) -> Sent {
     pairs.map(|(before, after)| after.iter().filter(|object| !before.contains(object)).cloned().collect()).collect()
 }
 
-/// Sends all of it, stage by stage.
+/// Sends all of it app by app, as we do, so that controllers are as busy meanwhile: an app's objects one after the other, many apps at once.
+pub(crate) async fn send_by_app(api: &Api, sent: &Sent) {
+    let apps = sent.iter().map(|app| async move {
+        for (path, body) in app {
+            apply(api, path, body).await;
+        }
+    });
+    stream::iter(apps).buffer_unordered(IN_FLIGHT).collect::<Vec<()>>().await;
+}
+
+async fn apply(api: &Api, path: &str, body: &str) {
+    let path = format!("{path}?fieldManager=wild&fieldValidation=Strict&force=true");
+    api.send(Method::PATCH, &path, "application/apply-patch+yaml", body.to_owned()).await;
+}
+
+/// Sends all of it, stage by stage: what controllers have to do with workloads, which come last, is mostly left for afterwards.
 pub(crate) async fn send_all(api: &Api, sent: &Sent) {
     for stage in 0..KINDS.len() {
-        let calls = sent.iter().filter_map(|app| app.get(stage)).map(|(path, body)| async move {
-            let path = format!("{path}?fieldManager=wild&fieldValidation=Strict&force=true");
-            api.send(Method::PATCH, &path, "application/apply-patch+yaml", body.clone()).await;
-        });
+        let calls = sent.iter().filter_map(|app| app.get(stage)).map(|(path, body)| apply(api, path, body));
         stream::iter(calls).buffer_unordered(IN_FLIGHT).collect::<Vec<()>>().await;
     }
 }

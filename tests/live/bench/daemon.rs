@@ -16,6 +16,9 @@ use crate::parts::{Process, Scratch};
 /// Pause between two looks at the daemon.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// Pause between two looks at its counters: they show every app, and making them is not to be what is measured.
+const COUNTED: Duration = Duration::from_millis(50);
+
 /// How long nothing may begin until the daemon counts as quiet.
 const QUIET: Duration = Duration::from_secs(2);
 
@@ -93,7 +96,7 @@ impl Daemon {
     /// Waits until so many passes have ended and none is left to do.
     pub(crate) async fn until_passed(&self, wanted: u64) {
         while !self.passes().await.is_some_and(|passes| passes.ended >= wanted && passes.open == 0) {
-            pause(LOOK).await;
+            pause(COUNTED).await;
         }
     }
 

@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 
 use crate::Size;
 use crate::client::Api;
-use crate::daemon::{Daemon, pause};
+use crate::daemon::Daemon;
 use crate::figures::count;
 use crate::instance::Home;
 use crate::parts::Scratch;
@@ -19,9 +19,6 @@ use crate::rig::until_installed;
 
 /// Most bytes of objects: ten times what the largest instance needs by default.
 const MAX_OBJECT_BYTES: usize = 4 * 1024 * 1024 * 1024;
-
-/// Pause between two looks at the counters of the daemon: they show every app, and are not to be what is measured.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// What one number of apps cost.
 struct Cost {
@@ -85,18 +82,12 @@ fn measure(runtime: &Runtime, apps: usize) -> Cost {
     let before = runtime.block_on(daemon.passes()).unwrap();
     let (begun, spent) = (Instant::now(), daemon.processor_time());
     home.push();
-    runtime.block_on(passed(&daemon, before.ended + u64::try_from(apps).unwrap()));
+    runtime.block_on(daemon.until_passed(before.ended + u64::try_from(apps).unwrap()));
     let (again, again_spent) = (begun.elapsed(), daemon.processor_time() - spent);
     let again_requests = runtime.block_on(daemon.requests()).unwrap() - install_requests;
     drop(daemon);
     runtime.block_on(sandbox.stop());
     Cost { apps, install, install_spent, install_requests, again, again_spent, again_requests, memory_kib }
-}
-
-async fn passed(daemon: &Daemon, wanted: u64) {
-    while !daemon.passes().await.is_some_and(|passes| passes.ended >= wanted && passes.open == 0) {
-        pause(LOOK).await;
-    }
 }
 
 fn print(cost: &Cost) {

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use crate::Size;
 use crate::client::between;
-use crate::contenders::{changed, kubectl, send_all, sent, write_objects};
+use crate::contenders::{changed, kubectl, send_all, send_by_app, sent, write_objects};
 use crate::figures::{Samples, count, ratio};
 use crate::rig::{Listed, Rig, until_installed, until_updated};
 
@@ -22,6 +22,8 @@ struct Times {
     install: Samples,
     /// Processor time of the control plane during the install, which nobody can do without.
     served: Samples,
+    /// The same until its controllers have done what follows from the install.
+    settled: Samples,
     update: Samples,
     unchanged: Samples,
 }
@@ -29,7 +31,7 @@ struct Times {
 /// Runs the rounds and prints times and ratios.
 pub(crate) fn run(size: &Size) {
     let apps = size.apps;
-    let [mut ours, mut bare, mut theirs] = std::array::from_fn(|_| Times::default());
+    let [mut ours, mut bare, mut by_app, mut theirs] = std::array::from_fn(|_| Times::default());
     let mut healthy = Samples::default();
     for round in 0..size.rounds {
         let (first, second) = {
@@ -41,14 +43,12 @@ pub(crate) fn run(size: &Size) {
             let (begun, spent) = (Instant::now(), rig.spent());
             ours.install.add(timed(&rig.runtime, until_installed(&rig.api, apps), || home.push()));
             rig.runtime.block_on(async {
-                let succeeded = |instance: &serde_json::Value| {
-                    let mut statuses = instance["statuses"].as_array().into_iter().flatten();
-                    statuses.any(|status| status["state"] == "success")
-                };
                 daemon.until("", succeeded).await;
                 healthy.add(begun.elapsed());
                 ours.served.add(rig.spent() - spent);
                 daemon.until_quiet().await;
+                rig.until_settled().await;
+                ours.settled.add(rig.spent() - spent);
             });
             if round == 0 {
                 let after = rig.runtime.block_on(rig.api.requests());
@@ -61,6 +61,11 @@ pub(crate) fn run(size: &Size) {
             home.commit("update");
             ours.update.add(timed(&rig.runtime, until_updated(&rig.api, apps, "2"), || home.push()));
             rig.runtime.block_on(daemon.until_quiet());
+            let (again, asked) = (home.commit_the_same("again"), rig.runtime.block_on(daemon.requests()));
+            let seen = daemon.until("", |instance| instance["head"] == again.as_str() && succeeded(instance));
+            ours.unchanged.add(timed(&rig.runtime, seen, || home.push()));
+            let asked = rig.runtime.block_on(daemon.requests()).zip(asked).map(|(after, before)| after - before);
+            count("  unchanged, wild: requests", format!("{asked:?}"));
             (first, rig.runtime.block_on(sent(&rig.api, apps)))
         };
         let update = changed(&first, &second);
@@ -71,8 +76,19 @@ pub(crate) fn run(size: &Size) {
             let spent = rig.spent();
             bare.install.add(timed(runtime, until_installed(api, apps), send(&first)));
             bare.served.add(rig.spent() - spent);
+            runtime.block_on(rig.until_settled());
+            bare.settled.add(rig.spent() - spent);
             bare.update.add(timed(runtime, until_updated(api, apps, "2"), send(&update)));
             bare.unchanged.add(timed(runtime, async {}, send(&second)));
+        }
+        {
+            let rig = Rig::start();
+            let (api, runtime, spent) = (&rig.api, &rig.runtime, rig.spent());
+            let send = || runtime.block_on(send_by_app(api, &first));
+            by_app.install.add(timed(runtime, until_installed(api, apps), send));
+            by_app.served.add(rig.spent() - spent);
+            runtime.block_on(rig.until_settled());
+            by_app.settled.add(rig.spent() - spent);
         }
         {
             let rig = Rig::start();
@@ -80,36 +96,54 @@ pub(crate) fn run(size: &Size) {
             let (file, spent) = (write_objects(&rig.scratch, apps, "1"), rig.spent());
             theirs.install.add(timed(runtime, until_installed(api, apps), || kubectl(&rig.plane, &file)));
             theirs.served.add(rig.spent() - spent);
+            runtime.block_on(rig.until_settled());
+            theirs.settled.add(rig.spent() - spent);
             let file = write_objects(&rig.scratch, apps, "2");
             theirs.update.add(timed(runtime, until_updated(api, apps, "2"), || kubectl(&rig.plane, &file)));
             theirs.unchanged.add(timed(runtime, async {}, || kubectl(&rig.plane, &file)));
         }
         // After each round, because all of them take long.
         count("install: rounds", format!("{} of {}", round + 1, size.rounds));
-        print(apps, [&ours, &bare, &theirs], &healthy);
+        print(apps, [&ours, &bare, &by_app, &theirs], &healthy);
     }
 }
 
-fn print(apps: usize, [ours, bare, theirs]: [&Times; 3], healthy: &Samples) {
+fn print(apps: usize, [ours, bare, by_app, theirs]: [&Times; 4], healthy: &Samples) {
     println!(
         "install: {apps} apps x (Namespace, ServiceAccount, ConfigMap, Service, Deployment at 0), then one field of each; ours from the push on"
     );
     ours.install.print("  install, wild");
     healthy.print("  install, wild: commit status success");
-    bare.install.print("  install, bare loop, 16 in flight");
+    bare.install.print("  install, bare loop, 16 in flight, stage by stage");
+    by_app.install.print("  install, bare loop, 16 in flight, app by app");
     theirs.install.print("  install, kubectl apply --server-side");
     ours.served.print("  install, wild: processor time of the cluster");
-    bare.served.print("  install, bare loop: the same");
+    bare.served.print("  install, bare loop, stage by stage: the same");
+    by_app.served.print("  install, bare loop, app by app: the same");
     theirs.served.print("  install, kubectl: the same");
-    ratio("  install, wild / bare loop", ours.install.median(), bare.install.median());
+    ours.settled.print("  install, wild: the same until all is settled");
+    bare.settled.print("  install, bare loop, stage by stage: the same");
+    by_app.settled.print("  install, bare loop, app by app: the same");
+    theirs.settled.print("  install, kubectl: the same");
+    ratio("  install, wild / bare loop, stage by stage", ours.install.median(), bare.install.median());
+    ratio("  install, wild / bare loop, app by app", ours.install.median(), by_app.install.median());
+    ratio("  install, kubectl / bare loop, stage by stage", theirs.install.median(), bare.install.median());
     ratio("  install, kubectl / wild", theirs.install.median(), ours.install.median());
     ours.update.print("  update, wild");
     bare.update.print("  update, bare loop of what changed");
     theirs.update.print("  update, kubectl apply --server-side of all");
     ratio("  update, wild / bare loop", ours.update.median(), bare.update.median());
     ratio("  update, kubectl / wild", theirs.update.median(), ours.update.median());
+    ours.unchanged.print("  unchanged, wild: push of the same files to commit status success");
     bare.unchanged.print("  unchanged, bare loop");
     theirs.unchanged.print("  unchanged, kubectl apply --server-side");
+    ratio("  unchanged, kubectl / wild", theirs.unchanged.median(), ours.unchanged.median());
+}
+
+/// Returns whether the newest commit is said to be in the cluster.
+fn succeeded(instance: &serde_json::Value) -> bool {
+    let mut statuses = instance["statuses"].as_array().into_iter().flatten();
+    statuses.any(|status| status["state"] == "success")
 }
 
 /// Returns how long some work takes until it is done and everything of it was seen.

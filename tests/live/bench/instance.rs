@@ -54,6 +54,12 @@ impl Home {
         git(&self.clone, &["commit", "-qm", message]);
     }
 
+    /// Commits the same files once more and returns the commit.
+    pub(crate) fn commit_the_same(&self, message: &str) -> String {
+        git(&self.clone, &["commit", "-q", "--allow-empty", "-m", message]);
+        git(&self.clone, &["rev-parse", "HEAD"]).trim().to_owned()
+    }
+
     /// Pushes the clone.
     pub(crate) fn push(&self) {
         git(&self.clone, &["push", "-q", "origin", "HEAD:main"]);
@@ -98,8 +104,8 @@ pub(crate) fn config_map(app: &str, version: &str) -> String {
     )
 }
 
-/// Runs git as a person does, without anything of this machine's configuration.
-fn git(directory: &Path, arguments: &[&str]) {
+/// Runs git as a person does, without anything of this machine's configuration, and returns what it prints.
+fn git(directory: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .args(arguments)
         .current_dir(directory)
@@ -112,4 +118,5 @@ fn git(directory: &Path, arguments: &[&str]) {
         .output()
         .unwrap();
     assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }

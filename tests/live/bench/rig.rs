@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 use crate::client::Api;
-use crate::daemon::{Daemon, processor_time};
+use crate::daemon::{Daemon, pause, processor_time};
 use crate::instance::Home;
 use crate::parts::{ControlPlane, Scratch, Shape};
 
@@ -19,6 +19,9 @@ pub(crate) const KINDS: [&str; 5] =
 
 /// Programs of the control plane.
 const PROGRAMS: [&str; 5] = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"];
+
+/// How long the control plane may use less than a sixth of a processor until it counts as done.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// Whether the API server lists the daemon's requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,6 +54,17 @@ impl Rig {
     /// Returns the processor time that the programs of the control plane have used.
     pub(crate) fn spent(&self) -> Duration {
         PROGRAMS.iter().filter_map(|name| self.plane.program(name)).map(|program| processor_time(program.id())).sum()
+    }
+
+    /// Waits until the control plane has nothing left to do.
+    pub(crate) async fn until_settled(&self) {
+        loop {
+            let before = self.spent();
+            pause(SETTLED).await;
+            if self.spent() - before < SETTLED / 6 {
+                return;
+            }
+        }
     }
 
     /// Makes an empty instance and starts a daemon that has seen it.
