@@ -2,24 +2,13 @@
 //!
 //! Run on two sandboxes (`tests/it/line/clusters.rs`) and on two real control planes (`tests/live/clusters.rs`).
 
-use std::time::Duration;
-
 use rewild::model::{AppState, CommitId, DataFate, OperationOutcome, Request};
-use rewild::target::Patience;
 use serde_json::{Value, json};
 
 use crate::both::{Plain, config, has_version};
 use crate::proxy::{Fault, Proxy, To};
-use crate::world::{Ground, World, app};
+use crate::world::{Ground, HASTY, World, app};
 
-/// Requests are given up ten times sooner than in the product.
-const HASTY: Patience = Patience {
-    haste: 10,
-    stream: Duration::from_secs(290),
-    idle: Duration::from_secs(150),
-    relist: Duration::from_secs(3_600),
-    unused: Duration::from_secs(60),
-};
 /// More requests than are sent while a cluster hangs.
 const ALWAYS: usize = 1_000_000;
 /// Where the apps of these checks live. Both have their objects in one namespace, under one name.

@@ -10,7 +10,7 @@ use rewild::target::Patience;
 use serde_json::{Value, json};
 
 use crate::proxy::{Fault, Frames, Proxy, To};
-use crate::world::{Ground, World};
+use crate::world::{Ground, HASTY, World};
 
 /// Writes that are sent at once by a daemon that just began.
 const FIRST_LIMIT: usize = 8;
@@ -85,14 +85,6 @@ pub(crate) const HANDS: [(Fault, Hand); 4] = [
 /// Operations of one revision that people are in the way of: its own, what failed over their hands, what puts things back.
 const FEW: usize = 6;
 
-/// Requests are given up ten times sooner than in the product.
-const HASTY: Patience = Patience {
-    haste: 10,
-    stream: Duration::from_secs(290),
-    idle: Duration::from_secs(150),
-    relist: Duration::from_secs(3_600),
-    unused: Duration::from_secs(60),
-};
 /// Watches are closed, doubted and begun anew within seconds; what takes an hour in the product is waited for.
 const RESTLESS: Patience = Patience {
     haste: 1,

@@ -22,6 +22,15 @@ use crate::scripts_api::shape::unknown;
 /// How long a condition is waited for before the world is shown and the test fails.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// Requests are given up ten times sooner than in the product.
+pub(crate) const HASTY: Patience = Patience {
+    haste: 10,
+    stream: Duration::from_secs(290),
+    idle: Duration::from_secs(150),
+    relist: Duration::from_secs(3_600),
+    unused: Duration::from_secs(60),
+};
+
 /// The cluster's audit log.
 const AUDIT_LOG: &str = "audit.log";
 
