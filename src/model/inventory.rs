@@ -53,6 +53,25 @@ pub struct Record {
 }
 
 impl Record {
+    /// Returns the record of an object that was applied; tests say what they are about beside it.
+    #[cfg(test)]
+    pub(crate) fn sample(id: ObjectId) -> Self {
+        Self {
+            id,
+            cluster: ClusterName::default(),
+            api_version: "v1".to_owned(),
+            state: RecordState::Applied,
+            uid: "u".to_owned(),
+            hash: "h".to_owned(),
+            fields: "f".to_owned(),
+            time: "t".to_owned(),
+            generation: 1,
+            created: true,
+            commit: None,
+            audited: String::new(),
+        }
+    }
+
     /// Returns whether our last write left out fields that others hold, so that the object is never as git says.
     pub fn is_partial(&self) -> bool {
         self.state == RecordState::Applied && self.fields.is_empty() && !self.uid.is_empty()

@@ -33,7 +33,7 @@ mod upstream;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::apply::{self, Applied};
@@ -44,7 +44,8 @@ use crate::model::{
     RefusalText, Request,
 };
 use crate::observe::{self, Grace, Observation, Observed};
-use crate::plan::{self, Ask, Blocked, Plan, Presence, Snapshot, WakeOn, marks};
+use crate::plan::{self, Ask, Blocked, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn, marks};
+use crate::target::Target;
 use crate::{git, record, settings, store};
 
 pub use audit::{Audited, begin_audit};
@@ -61,7 +62,6 @@ use state::Change;
 pub use state::conflict_texts;
 pub use statuses::{seen, take_changed, update as update_statuses};
 pub use targets::Targets;
-use targets::{Nowhere, Stand};
 pub use undo::{Pruned, pruned};
 pub use upstream::{DirectoryState, directories, fetch_directories};
 
@@ -327,8 +327,9 @@ pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Reques
             let blocked = Blocked { object: None, reason: reason.to_owned(), message, hint };
             Some(Plan { blocked: vec![blocked], ..Plan::nothing(app.clone(), committed.head.clone()) })
         }
-        Ok(stand) => {
-            let mut observed = look(instance, app, &sight, stand, (ask_of(request), BTreeSet::new())).await?;
+        Ok((stand, target)) => {
+            let mut observed =
+                look(instance, app, &sight, (stand, target.as_ref()), (ask_of(request), BTreeSet::new())).await?;
             Some(budget::preview(instance, &mut observed.snapshot).await?)
         }
     };
@@ -469,11 +470,10 @@ async fn deploy(
     operation: Option<Operation>,
 ) -> Result<Passed, Error> {
     let sight = read::desired(instance, app, &committed.head, read).await?;
-    let stand = match stand(instance, app, &sight).await? {
-        Ok(stand) => stand,
+    let (stand, target) = match stand(instance, app, &sight).await? {
+        Ok(ground) => ground,
         Err(nowhere) => return stay(instance, app, (committed, &sight), operation, &nowhere).await,
     };
-    let target = stand.target;
     fault::point("observe");
     if skips("observe") {
         return Ok(Passed { made: committed.made.clone(), ..Passed::default() });
@@ -482,7 +482,8 @@ async fn deploy(
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
     let ground = settled::Ground { secrets: instance.secrets.read()?, seen: target.seen(app.as_str()) };
     let due = audit::due(instance, app);
-    let Observed { mut snapshot, payloads } = look(instance, app, &sight, stand, (ask, due.clone())).await?;
+    let Observed { mut snapshot, payloads } =
+        look(instance, app, &sight, (stand, target.as_ref()), (ask, due.clone())).await?;
     note_underway(instance, &snapshot);
     let audited = audit::note(instance, &snapshot, &due).await?;
     fault::point("plan");
@@ -531,7 +532,11 @@ async fn deploy(
 }
 
 /// Returns where an app is looked at.
-async fn stand<'a>(instance: &'a Instance, app: &AppName, sight: &Sight) -> Result<Result<Stand<'a>, Nowhere>, Error> {
+async fn stand(
+    instance: &Instance,
+    app: &AppName,
+    sight: &Sight,
+) -> Result<Result<(Stand, Arc<dyn Target>), Nowhere>, Error> {
     let inventory = instance.store.inventory(&instance.id, app).await?;
     Ok(instance.targets.stand(&sight.context, inventory, sight.presence))
 }
@@ -604,11 +609,10 @@ async fn look(
     instance: &Instance,
     app: &AppName,
     sight: &Sight,
-    stand: Stand<'_>,
+    (stand, target): (Stand, &dyn Target),
     (ask, audit): (Ask, BTreeSet<ObjectId>),
 ) -> Result<Observed, Error> {
-    let Stand { cluster, target, inventory, presence } = stand;
-    let target = target.as_ref();
+    let Stand { cluster, inventory, presence } = stand;
     let requirements = requirements::of(instance, app, &sight.files).await?;
     // Only an app that goes is held back by those that need it.
     let dependents = match presence {

@@ -9,7 +9,6 @@ use std::time::Instant;
 
 use super::read::Sight;
 use super::skip::skips;
-use super::targets::Nowhere;
 use super::{Committed, Error, Instance, Overview, overview, read, statuses};
 use crate::apply::Applied;
 use crate::compile;
@@ -20,7 +19,7 @@ use crate::model::{
     PackageName,
 };
 use crate::package;
-use crate::plan::{self, Blocked, Plan, Presence, Snapshot, Verb, Verdict};
+use crate::plan::{self, Blocked, Nowhere, Plan, Presence, Snapshot, Verb, Verdict};
 
 /// Everything that the state of an app follows from.
 pub(super) struct Facts<'a> {

@@ -48,6 +48,7 @@ mod secret;
 mod size;
 mod snapshot;
 mod source;
+mod stand;
 mod stuck;
 mod suspend;
 pub mod volume;
@@ -80,6 +81,7 @@ pub use snapshot::{
     Ask, Claim, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy,
     Presence, Remnant, RequirementState, Snapshot, TargetState,
 };
+pub use stand::{Nowhere, Stand, stand};
 pub use volume::{ClaimState, ClaimedVolume, Held, VolumeState};
 pub use wellness::of_live;
 pub use yields::{Yields, without};

@@ -290,18 +290,10 @@ mod tests {
     #[test]
     fn what_we_made_is_known_as_ours_also_if_the_first_answer_was_never_taken_in() {
         let record = |state, uid: &str, created| Record {
-            id: ObjectId::new("", "Namespace", "", "blog"),
-            cluster: ClusterName::default(),
-            api_version: "v1".into(),
             state,
             uid: uid.into(),
-            hash: String::new(),
-            fields: String::new(),
-            time: String::new(),
-            generation: 0,
             created,
-            commit: None,
-            audited: String::new(),
+            ..Record::sample(ObjectId::new("", "Namespace", "", "blog"))
         };
         for (before, expected) in [
             (None, false),

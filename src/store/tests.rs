@@ -38,18 +38,9 @@ fn operation(started: i64, state: OperationState) -> Operation {
 
 fn record(name: &str) -> Record {
     Record {
-        id: ObjectId::new("", "ConfigMap", "quillblog", name),
-        cluster: ClusterName::default(),
-        api_version: "v1".into(),
         state: RecordState::Intended,
         uid: String::new(),
-        hash: "v1.x".into(),
-        fields: String::new(),
-        time: String::new(),
-        generation: 0,
-        created: true,
-        commit: None,
-        audited: String::new(),
+        ..Record::sample(ObjectId::new("", "ConfigMap", "quillblog", name))
     }
 }
 

@@ -34,20 +34,7 @@ fn deployment(uid: &str) -> Object {
 }
 
 fn record(uid: &str) -> Record {
-    Record {
-        id: web(),
-        cluster: Default::default(),
-        api_version: "apps/v1".into(),
-        state: RecordState::Applied,
-        uid: uid.into(),
-        hash: "h".into(),
-        fields: "f".into(),
-        time: "t".into(),
-        generation: 1,
-        created: true,
-        commit: None,
-        audited: String::new(),
-    }
+    Record { api_version: "apps/v1".into(), uid: uid.into(), ..Record::sample(web()) }
 }
 
 async fn snapshot(target: &Scripted, inventory: Inventory) -> Snapshot {

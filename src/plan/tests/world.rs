@@ -11,7 +11,7 @@ use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
     AdoptPolicy, AppName, CommitId, ConflictPolicy, DeletionBudget, DriftPolicy, Editors, ExtraPolicy, Grants,
-    InstanceBudget, InstanceId, Inventory, Object, ObjectId, OwnEntry, Prune, Record, RecordState, RecoverySettings,
+    InstanceBudget, InstanceId, Inventory, Object, ObjectId, OwnEntry, Prune, Record, RecoverySettings,
 };
 use crate::plan::wanted::Wanted;
 use crate::plan::{
@@ -265,18 +265,12 @@ impl World {
         let uid = format!("uid-{}", wanted.id.name);
         let OwnEntry { fields, time } = OwnEntry::of(Some(&managed(&wanted.payload)));
         self.snapshot.inventory.insert(Record {
-            id: wanted.id.clone(),
-            cluster: Default::default(),
             api_version: wanted.payload.api_version().into(),
-            state: RecordState::Applied,
             uid: uid.clone(),
             hash: wanted.hash.clone(),
             fields: fields.clone(),
             time: time.clone(),
-            generation: 1,
-            created: true,
-            commit: None,
-            audited: String::new(),
+            ..Record::sample(wanted.id.clone())
         });
         let live = Live {
             uid,
