@@ -43,8 +43,7 @@ pub(super) async fn states(instance: &Instance) -> Result<Vec<AppState>, Problem
         let target = instance.targets.get(&state.cluster);
         if let Some(Reachability::Unreachable { since, why }) = target.map(|target| target.reachability()) {
             "unknown".clone_into(&mut state.health);
-            let cluster = if state.cluster.is_first() { "the cluster".to_owned() } else { state.cluster.to_string() };
-            state.health_reason = format!("{cluster} does not answer since {since}: {why}");
+            state.health_reason = format!("{} does not answer since {since}: {why}", state.cluster.in_short());
         }
     }
     Ok(states)

@@ -38,6 +38,11 @@ impl ClusterName {
     pub fn is_first(&self) -> bool {
         self.0.is_empty()
     }
+
+    /// Returns the cluster as sentences call it in an instance that may have no other: only another than the first one by its name.
+    pub fn in_short(&self) -> String {
+        if self.is_first() { "the cluster".to_owned() } else { self.to_string() }
+    }
 }
 
 impl fmt::Display for ClusterName {

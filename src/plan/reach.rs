@@ -12,13 +12,8 @@ pub(super) fn unreachable(snapshot: &Snapshot) -> Option<(Blocked, WakeOn)> {
     let blocked = Blocked {
         object: None,
         reason: "TargetUnreachable".into(),
-        message: format!("{} has not answered since {since}{because}", said(snapshot)),
+        message: format!("{} has not answered since {since}{because}", snapshot.cluster.in_short()),
         hint: format!("wild app wait {}", snapshot.app),
     };
     Some((blocked, WakeOn::Target(snapshot.cluster.clone())))
-}
-
-/// Returns the cluster as a sentence begins with it: by name only where there are several.
-fn said(snapshot: &Snapshot) -> String {
-    if snapshot.cluster.is_first() { "the cluster".to_owned() } else { snapshot.cluster.to_string() }
 }
