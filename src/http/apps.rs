@@ -14,7 +14,8 @@ use super::problem::Problem;
 use super::{Host, instance, live};
 use crate::compile;
 use crate::git::Commit;
-use crate::model::{AppName, AppState, ClusterName, IdentityPolicy};
+use crate::model::{AppName, AppState, ClusterName};
+use crate::observe;
 use crate::pipeline::{self, Instance};
 use crate::target::{Reachability, Target};
 
@@ -54,11 +55,11 @@ pub(super) async fn cluster_of(instance: &Instance, app: &AppName, what: &str) -
     let known = state(instance, app).await?;
     let target = instance.targets.get(&known.cluster).cloned();
     let identity = pipeline::settings(instance).await?.identity_of(app.as_str());
-    let target = match identity {
-        IdentityPolicy::Kubeconfig => target,
-        IdentityPolicy::Impersonate => target.map(|target| target.acting_in(&known.namespace)),
-    };
-    target.ok_or_else(|| Problem::new(409, what.to_owned(), "no cluster is known for it yet", "wild cluster add"))
+    let acting =
+        |target: Arc<dyn Target>| observe::acting(identity, &known.namespace, target.as_ref()).unwrap_or(target);
+    target
+        .map(acting)
+        .ok_or_else(|| Problem::new(409, what.to_owned(), "no cluster is known for it yet", "wild cluster add"))
 }
 
 /// Returns the state of an app that is in the tree and was never looked at.

@@ -163,7 +163,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
     if observation.grace == Grace::Waived {
         snapshot.policy.data_grace = Duration::ZERO;
     }
-    let acting = acting(&snapshot, observation.target);
+    let acting = acting(snapshot.policy.identity, &snapshot.namespace, observation.target);
     let target = acting.as_deref().unwrap_or(observation.target);
     if observation.held.is_empty() && is_idle(&snapshot, &last, target).await {
         // Nothing of this app is or was in the cluster, or nothing may be concluded: no request is worth it.
@@ -186,11 +186,11 @@ async fn fill(snapshot: &mut Snapshot, observation: &Observation<'_>, payloads: 
     audit::fill(snapshot, payloads, &observation.audit, target).await;
 }
 
-/// Returns the target as the app writes on it, where it does not write as ourselves.
-pub fn acting(snapshot: &Snapshot, target: &dyn Target) -> Option<Arc<dyn Target>> {
-    match snapshot.policy.identity {
+/// Returns the target as an app writes on it that lives in a namespace, where it does not write as ourselves.
+pub fn acting(identity: IdentityPolicy, namespace: &str, target: &dyn Target) -> Option<Arc<dyn Target>> {
+    match identity {
         IdentityPolicy::Kubeconfig => None,
-        IdentityPolicy::Impersonate => Some(target.acting_in(&snapshot.namespace)),
+        IdentityPolicy::Impersonate => Some(target.acting_in(namespace)),
     }
 }
 

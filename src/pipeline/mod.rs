@@ -505,7 +505,7 @@ async fn deploy(
         fault::point("apply");
         if !skips("apply") {
             let sink = fault::Faulty(&opened);
-            let acting = observe::acting(&snapshot, target.as_ref());
+            let acting = observe::acting(snapshot.policy.identity, &snapshot.namespace, target.as_ref());
             let target = acting.as_deref().unwrap_or(target.as_ref());
             applied = apply::apply(&plan, &marks_of(instance, app), target, &payloads, &sink).await;
         }
