@@ -2,7 +2,7 @@
 //! nobody else.
 //!
 //! The first one that is added is where all apps live that the settings do not put elsewhere. The daemon reads only this copy, so that neither `KUBECONFIG` nor a later change of context moves it to another cluster. Files that the
-//! context names are copied into it; a context that runs a program for its credentials is refused, because the copy would run it too.
+//! context names are copied into it; a program that it runs to sign in is not, because only what the daemon's settings name is run.
 //!
 //! Not here: connecting (`target`).
 
@@ -32,8 +32,14 @@ const ADD_HELP: &str = "Examples:
 
 The first cluster is where all apps live. Apps live on another one where `.wild/config.yaml` says so: `wild app move`.
 
+A context that runs a program to sign in is copied without it. The program must be written out in daemon.yaml, by its whole path, for the
+first cluster of the instance home or for its cluster edge:
+  clusters:
+    home: {exec: {command: /usr/local/bin/get-token, args: [--cluster, home], env: {PROFILE: home}}}
+    home/edge: {exec: {command: /usr/local/bin/get-token}}
+
 Exit codes:
-  0 copied   2 error: no such context, or it needs a program for its credentials";
+  0 copied   2 error: no such context, or it needs a program that daemon.yaml does not name";
 
 const LIST_HELP: &str = "Examples:
   wild cluster list
@@ -108,6 +114,10 @@ pub(super) async fn run(session: &mut Session<'_>, verb: ClusterVerb) -> Result<
 async fn add(session: &mut Session<'_>, chosen: &Chosen, rank: Rank) -> Result<ExitCode, CommandError> {
     let instance = session.call("GET", "", None).await?;
     let (state, id) = place(session, &instance, "add a cluster")?;
+    let known = list(&instance, "clusters");
+    let is_first = |cluster: &Value| flag(cluster, "first") && text(cluster, "name") == chosen.context;
+    let rank_of = if known.is_empty() || known.iter().any(is_first) { Rank::First } else { rank };
+    chosen.may_sign_in(session.environment, text(&instance, "name"), rank_of)?;
     if session.is_dry_run() {
         session.note(&format!("Would copy context {} ({}). Nothing was changed.", chosen.context, chosen.server));
         return Ok(ExitCode::Done);
@@ -223,9 +233,35 @@ pub(super) struct Chosen {
     /// Address of the cluster.
     pub(super) server: String,
     config: Value,
+    /// Whether it runs a program to sign in, which is not copied.
+    runs_program: bool,
 }
 
 impl Chosen {
+    /// Refuses a context that runs a program to sign in, unless the daemon's settings name one for it in an instance.
+    pub(super) fn may_sign_in(
+        &self,
+        environment: &Surroundings,
+        instance: &str,
+        rank: Rank,
+    ) -> Result<(), CommandError> {
+        if !self.runs_program {
+            return Ok(());
+        }
+        let programs = read_settings(environment, &settings_file(environment, None))?.programs_of(instance);
+        if programs.contains_key(&self.context) || rank == Rank::First && programs.contains_key("") {
+            return Ok(());
+        }
+        let cluster = if rank == Rank::First { instance.to_owned() } else { format!("{instance}/{}", self.context) };
+        Err(CommandError::new(
+            format!("copy the context {}", self.context),
+            "it runs a program to sign in, and the daemon runs only what daemon.yaml names",
+            format!(
+                "write `clusters: {{{cluster}: {{exec: {{command: /PATH}}}}}}` into daemon.yaml: wild cluster add --help"
+            ),
+        ))
+    }
+
     /// Gives it another name.
     fn call(&mut self, name: &str) -> Result<(), CommandError> {
         let is_named = !name.is_empty() && ClusterName::parse(name).is_ok();
@@ -350,10 +386,6 @@ fn copy(file: &Path, config: &Value, context: &str, found: &Value) -> Result<Cho
     };
     let cluster = named(config, "clusters", text(found, "cluster"), "cluster").ok_or_else(|| missing("cluster"))?;
     let user = named(config, "users", text(found, "user"), "user").cloned().unwrap_or_else(|| json!({}));
-    if ["exec", "auth-provider"].iter().any(|key| user.get(*key).is_some()) {
-        let because = "it runs a program for its credentials, and the daemon runs none that a file names";
-        return Err(CommandError::new(what, because, "make a service account with a token and add its kubeconfig"));
-    }
     let folder = file.parent().unwrap_or(Path::new("/"));
     let read = |path: &str| {
         std::fs::read(folder.join(path)).map_err(|error| {
@@ -366,6 +398,10 @@ fn copy(file: &Path, config: &Value, context: &str, found: &Value) -> Result<Cho
     };
     let mut cluster = cluster.as_object().cloned().unwrap_or_default();
     let mut user = user.as_object().cloned().unwrap_or_default();
+    let runs_program = ["exec", "auth-provider"].iter().any(|key| user.contains_key(*key));
+    if runs_program {
+        user.clear();
+    }
     inline(&mut cluster, "certificate-authority", &read)?;
     inline(&mut user, "client-certificate", &read)?;
     inline(&mut user, "client-key", &read)?;
@@ -382,7 +418,7 @@ fn copy(file: &Path, config: &Value, context: &str, found: &Value) -> Result<Cho
         "clusters": [{"name": context, "cluster": cluster}],
         "users": [{"name": context, "user": user}],
     });
-    Ok(Chosen { context: context.to_owned(), server, config })
+    Ok(Chosen { context: context.to_owned(), server, config, runs_program })
 }
 
 /// Replaces the name of a file by its content.
@@ -456,10 +492,19 @@ users:
     }
 
     #[test]
-    fn a_context_that_runs_a_program_is_refused() {
-        let (_directory, environment) = world();
-        let error = choose(&environment, Some(Path::new("config")), Some("work")).err().unwrap();
-        assert!(error.because.contains("program"), "{error:?}");
+    fn a_context_that_runs_a_program_is_copied_without_it_where_the_settings_name_one() {
+        let (directory, mut environment) = world();
+        let file = directory.path().join("daemon.yaml");
+        environment.variables.insert("WILD_CONFIG".to_owned(), file.display().to_string());
+        let chosen = choose(&environment, Some(Path::new("config")), Some("work")).unwrap();
+        assert!(!yaml::write(&chosen.config).contains("get-token"));
+        let error = chosen.may_sign_in(&environment, "home", Rank::Beside).unwrap_err();
+        assert!(error.because.contains("runs a program") && error.remedy.contains("{home/work: {exec:"), "{error:?}");
+        let may = |instance, rank| chosen.may_sign_in(&environment, instance, rank).is_ok();
+        std::fs::write(&file, "clusters: {home/work: {exec: {command: /bin/get-token}}}\n").unwrap();
+        assert!(may("home", Rank::Beside) && !may("lab", Rank::First));
+        std::fs::write(&file, "clusters: {home: {exec: {command: /bin/get-token}}}\n").unwrap();
+        assert!(may("home", Rank::First) && !may("home", Rank::Beside));
     }
 
     #[test]

@@ -87,6 +87,10 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Init) -> Result<Ex
     let chosen = wants_cluster
         .then(|| choose(session.environment, arguments.kubeconfig.as_deref(), arguments.context.as_deref()))
         .transpose()?;
+    if let Some(chosen) = &chosen {
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        chosen.may_sign_in(session.environment, name, Rank::First)?;
+    }
     refuse_foreign(&folder, &what)?;
     if session.is_dry_run() {
         session.note(&format!("Would {what}. Nothing was changed."));

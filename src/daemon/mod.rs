@@ -27,9 +27,9 @@ use crate::forge::{Forge, Gitea};
 use crate::git::{self, Allowed, Credential, CredentialKind, Egress, Remote, RemoteUrl};
 use crate::model::{InstanceName, Operation, Purpose, Reason, RefusalText, Request, SecretValue, Trigger};
 use crate::pipeline::{self, Error, Instance, Opening};
-use crate::settings::{DaemonSettings, InstanceEntry, StateDirectory};
+use crate::settings::{DaemonSettings, ExecEntry, InstanceEntry, StateDirectory};
 use crate::store::Store;
-use crate::target::Access;
+use crate::target::{Access, Plugin};
 use worker::Shared;
 
 /// How long a stop may take before what still runs is cut off; the record shows what was done.
@@ -222,9 +222,14 @@ fn opening(
         branch: entry.branch.clone(),
         remote: remote(state, entry)?,
         access: access.or(configured).or(file),
+        plugins: settings.programs_of(entry.name.as_str()).into_iter().map(plugin).collect(),
         clock,
         beside: Vec::new(),
     })
+}
+
+fn plugin((context, exec): (String, ExecEntry)) -> (String, Plugin) {
+    (context, Plugin::new(exec.command, exec.args, exec.env))
 }
 
 /// Returns the remote of an instance. Its address stands in the daemon's own settings, so it may be anything that the operator wrote.

@@ -25,7 +25,7 @@ use crate::model::{
 use crate::plan::{Fight, Underway};
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
 use crate::store::Store;
-use crate::target::Access;
+use crate::target::{Access, Plugin};
 
 /// An instance that this process works on, alone.
 pub struct Instance {
@@ -96,6 +96,8 @@ pub struct Opening {
     pub remote: Option<Remote>,
     /// How its clusters are reached; nothing looks for the kubeconfig in the state directory.
     pub access: Option<Access>,
+    /// The programs that sign in, by what the kubeconfig calls a cluster; empty for the first one.
+    pub plugins: BTreeMap<String, Plugin>,
     /// The clock.
     pub clock: fn() -> Timestamp,
     /// The instances that this process has opened already.
@@ -111,7 +113,7 @@ impl Instance {
         neighbours::check_identity(&opening, &id)?;
         let is_shared = opening.beside.iter().any(|other| other.repository.git_dir() == repository.git_dir());
         let tree = repository.instance_at(opening.subdirectory.clone());
-        let Opening { name, path, subdirectory: _, branch, remote, access, clock, beside: _ } = opening;
+        let Opening { name, path, subdirectory: _, branch, remote, access, plugins, clock, beside: _ } = opening;
         let own = state.instance(&id)?;
         let lock = InstanceLock::take(&own.lock(), clock())?;
         let is_alone = !is_shared && tree.subdirectory().is_top();
@@ -124,7 +126,7 @@ impl Instance {
             let path = own.kubeconfig();
             path.exists().then(|| Access::File { path, context: String::new() })
         });
-        let targets = Targets::connect(access, (&id, &settings.cluster.control_namespace), clock)
+        let targets = Targets::connect((access, &plugins), (&id, &settings.cluster.control_namespace), clock)
             .await
             .map_err(|refusal| refused(&path, refusal.message, "wild cluster add"))?;
         let bus = Bus::new(id.clone(), store.clone());

@@ -435,6 +435,7 @@ mod tests {
                 branch: "main".to_owned(),
                 remote: Some(remote),
                 access: None,
+                plugins: Default::default(),
                 clock,
                 beside: Vec::new(),
             };

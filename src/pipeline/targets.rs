@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::base::Timestamp;
 use crate::model::{ClusterName, InstanceId, Inventory};
 use crate::plan::{self, Nowhere, Presence, Stand};
-use crate::target::{Access, Cluster, Refusal, Target, TargetEvent};
+use crate::target::{Access, Cluster, Plugin, Refusal, Target, TargetEvent};
 
 /// The clusters of one instance.
 #[derive(Default)]
@@ -22,7 +22,7 @@ pub struct Targets {
 impl Targets {
     /// Connects all clusters of an access lazily; none without.
     pub(super) async fn connect(
-        access: Option<Access>,
+        (access, plugins): (Option<Access>, &BTreeMap<String, Plugin>),
         (id, control_namespace): (&InstanceId, &str),
         clock: fn() -> Timestamp,
     ) -> Result<Self, Refusal> {
@@ -35,6 +35,11 @@ impl Targets {
         let accesses: Vec<_> = std::iter::once((ClusterName::default(), access.clone())).chain(others).collect();
         let mut all: BTreeMap<ClusterName, Arc<dyn Target>> = BTreeMap::new();
         for (name, access) in accesses {
+            let called = if name.is_first() { &first } else { name.as_str() };
+            let access = match plugins.get(name.as_str()).or_else(|| plugins.get(called)) {
+                Some(plugin) => Access::Signed(Box::new(access), plugin.clone()),
+                None => access,
+            };
             let cluster = Cluster::connect(&access, id, control_namespace, clock).await?;
             all.insert(name, Arc::new(cluster));
         }

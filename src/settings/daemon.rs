@@ -35,7 +35,8 @@ pub struct DaemonSettings {
     pub public_url: String,
     /// The instances.
     pub instances: Vec<InstanceEntry>,
-    /// How to reach clusters other than by the kubeconfig in the state directory.
+    /// How to reach clusters other than by the kubeconfig in the state directory: by the name of an instance for its first cluster, by
+    /// `<instance>/<cluster>` for another.
     pub clusters: BTreeMap<String, ClusterAccess>,
     /// Times between looks at what cannot tell us.
     pub intervals: IntervalTexts,
@@ -78,6 +79,22 @@ pub struct InstanceEntry {
 pub struct ClusterAccess {
     /// By the service account of the pod that the daemon runs in.
     pub in_cluster: bool,
+    /// By what a program prints.
+    pub exec: Option<ExecEntry>,
+}
+
+/// A program that prints an `ExecCredential`.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExecEntry {
+    /// Absolute path of the program.
+    pub command: PathBuf,
+    /// Its arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Its environment, beside a path to find programs in.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
 }
 
 /// Times between looks, as written.
@@ -198,8 +215,30 @@ impl DaemonSettings {
                 return refuse(format!("two instances are named {}", entry.name), "give each a name of its own");
             }
         }
+        for (name, cluster) in &settings.clusters {
+            let Some(exec) = &cluster.exec else { continue };
+            if cluster.in_cluster {
+                return refuse(format!("clusters.{name} has inCluster and exec"), "keep one of them");
+            }
+            if !exec.command.is_absolute() {
+                let found = format!(
+                    "clusters.{name}.exec.command {:?} is no absolute path",
+                    exec.command.display().to_string()
+                );
+                return refuse(found, "write out where the program is, such as /usr/local/bin/get-token");
+            }
+        }
         settings.intervals(file)?;
         Ok(settings)
+    }
+
+    /// Returns the programs that sign in to clusters of an instance: by what the kubeconfig calls a cluster, empty for the first one.
+    pub fn programs_of(&self, instance: &str) -> BTreeMap<String, ExecEntry> {
+        let named = self.clusters.iter().filter_map(|(name, cluster)| {
+            let (of, context) = name.split_once('/').unwrap_or((name, ""));
+            Some((context.to_owned(), cluster.exec.clone()?)).filter(|_| of == instance)
+        });
+        named.collect()
     }
 
     /// Returns the times between looks.
@@ -227,12 +266,27 @@ mod tests {
     }
 
     #[test]
+    fn programs_sign_in_to_the_clusters_that_they_stand_at() {
+        let text = "clusters:\n  home: {exec: {command: /bin/one}}\n  home/edge: {exec: {command: /bin/two, args: [a]}}\n  lab/edge: {inCluster: true}\n";
+        let settings = DaemonSettings::parse("daemon.yaml", text).unwrap();
+        let commands = |instance| -> Vec<String> {
+            let programs = settings.programs_of(instance);
+            programs.iter().map(|(name, exec)| format!("{name}={}", exec.command.display())).collect()
+        };
+        assert_eq!(commands("home"), ["=/bin/one", "edge=/bin/two"]);
+        assert!(commands("lab").is_empty());
+    }
+
+    #[test]
     fn what_is_not_known_is_refused_by_name() {
         for (text, word) in [
             ("lissten: x\n", "lissten"),
             ("intervals: {pollRemote: soon}\n", "pollRemote"),
             ("auth: {anonymousLoopback: admin}\n", "anonymousLoopback"),
             ("instances: [{name: a, path: x}, {name: a, path: y}]\n", "two instances"),
+            ("clusters: {a: {exec: {command: get-token}}}\n", "no absolute path"),
+            ("clusters: {a: {exec: {command: /bin/get-token, shell: sh}}}\n", "shell"),
+            ("clusters: {a: {inCluster: true, exec: {command: /bin/get-token}}}\n", "inCluster and exec"),
         ] {
             let found = DaemonSettings::parse("daemon.yaml", text).unwrap_err();
             assert!(found.iter().any(|d| d.to_string().contains(word)), "{text}: {found:?}");

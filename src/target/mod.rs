@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use body::with_values;
-pub use cluster::{Access, Cluster, Patience};
+pub use cluster::{Access, Cluster, Patience, Plugin};
 pub use refusal::{FieldConflict, Refusal, RefusalKind};
 pub use told::Guard;
 

@@ -24,7 +24,7 @@ pub(crate) fn slow_clock() -> Timestamp {
 }
 
 /// How far each clock that tests step is ahead, in microseconds. A clock is a plain function, so each test has its own by number.
-static AHEAD: [AtomicI64; 2] = [AtomicI64::new(0), AtomicI64::new(0)];
+static AHEAD: [AtomicI64; 5] = [const { AtomicI64::new(0) }; 5];
 
 /// The real clock as far ahead as one test has stepped it.
 pub(crate) fn stepped_clock<const CLOCK: usize>() -> Timestamp {

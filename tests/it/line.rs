@@ -4,6 +4,7 @@ mod audit;
 mod bent;
 mod both;
 mod clusters;
+mod credentials;
 mod data;
 mod deletion;
 mod drift;

@@ -171,6 +171,12 @@ impl<C: Ground> World<C> {
         self.restart().await;
     }
 
+    /// Stops the daemon and starts another whose settings say this of its clusters, and that reaches them like this.
+    pub(crate) async fn restart_signed(&mut self, clusters: &str, access: Access) {
+        self.settings.clusters = DaemonSettings::parse("daemon.yaml", clusters).unwrap().clusters;
+        self.restart_by(access).await;
+    }
+
     /// Stops the daemon and starts another that reaches the cluster like this.
     pub(crate) async fn restart_by(&mut self, access: Access) {
         self.daemon.stop().await;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rewild::model::Request;
 use serde_json::{Value, json};
 
-use crate::credentials::credentials;
+use crate::credentials::{credentials, programs};
 use crate::ground::{Plane, start};
 use crate::hands::{late, losses, standstill, strangers};
 use crate::parts::{ControlPlane, Shape};
@@ -257,7 +257,8 @@ async fn real_controllers_are_waited_for_left_alone_and_followed() {
         late(&plane),
         audited(&plane),
         restarts(&plane),
-        credentials(&plane)
+        credentials(&plane),
+        programs(&plane)
     );
 }
 

@@ -1,21 +1,22 @@
 //! How a cluster is reached: a kubeconfig, and the client that it makes.
 //!
-//! Not here: requests (`call`), keeping the kubeconfig (`settings`).
+//! Not here: when it is read again (`connection`), requests (`call`), keeping the kubeconfig (`settings`).
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::patience::Patience;
-use super::{Inner, locked};
-use crate::target::{Reachability, Refusal, RefusalKind};
+use super::plugin::{Credential, Plugin};
+use crate::target::{Refusal, RefusalKind};
 
 /// How long making a connection may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Time between two looks at the files of a connection that a server does not know: a server that knows nobody is not made to.
-const RELOAD_PAUSE: Duration = Duration::from_secs(10);
+/// Files of the service account of a pod, which are replaced while it runs.
+const ACCOUNT_FILES: [&str; 2] =
+    ["/var/run/secrets/kubernetes.io/serviceaccount/token", "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"];
 
 /// How a cluster is reached.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub enum Access {
     InCluster,
     /// By another context of the same kubeconfig.
     At(Box<Self>, String),
+    /// The same, signed in with what a program prints.
+    Signed(Box<Self>, Plugin),
 }
 
 impl Access {
@@ -42,17 +45,35 @@ impl Access {
     pub(super) fn patience(&self) -> Patience {
         match self {
             Self::Hurried(_, patience) => *patience,
-            Self::At(access, _) => access.patience(),
+            Self::At(access, _) | Self::Signed(access, _) => access.patience(),
             Self::File { .. } | Self::Text(_) | Self::InCluster => Patience::default(),
         }
     }
 
     /// Returns whether what it says may be another thing later.
-    fn is_read_again(&self) -> bool {
+    pub(super) fn is_read_again(&self) -> bool {
         match self {
             Self::Text(_) | Self::Hurried(..) => false,
             Self::At(access, _) => access.is_read_again(),
-            Self::File { .. } | Self::InCluster => true,
+            Self::File { .. } | Self::InCluster | Self::Signed(..) => true,
+        }
+    }
+
+    /// Returns the program that signs in, if one does.
+    pub(super) fn plugin(&self) -> Option<&Plugin> {
+        match self {
+            Self::Signed(_, plugin) => Some(plugin),
+            Self::At(access, _) => access.plugin(),
+            Self::File { .. } | Self::Text(_) | Self::Hurried(..) | Self::InCluster => None,
+        }
+    }
+
+    /// Returns the kubeconfig file that it reads, if it reads one.
+    fn file(&self) -> Option<PathBuf> {
+        match self {
+            Self::File { path, .. } => Some(path.clone()),
+            Self::At(access, _) | Self::Signed(access, _) => access.file(),
+            Self::Text(_) | Self::Hurried(..) | Self::InCluster => None,
         }
     }
 
@@ -69,6 +90,7 @@ impl Access {
     fn kubeconfig(&self) -> Result<Option<(Kubeconfig, String)>, Refusal> {
         match self {
             Self::InCluster => Ok(None),
+            Self::Signed(access, _) => access.kubeconfig(),
             Self::At(access, context) => Ok(access.kubeconfig()?.map(|(kubeconfig, _)| (kubeconfig, context.clone()))),
             Self::File { path, context } => match Kubeconfig::read_from(path) {
                 Ok(kubeconfig) => Ok(Some((kubeconfig, context.clone()))),
@@ -82,51 +104,32 @@ impl Access {
     }
 }
 
-/// Makes the client of a connection.
-pub(super) async fn client(access: &Access) -> Result<kube::Client, Refusal> {
-    let mut config = config(access).await?;
-    config.default_retry = false;
-    config.connect_timeout = Some(CONNECT_DEADLINE);
-    config.proxy_url = None;
-    kube::Client::try_from(config).map_err(|error| settings("set up the client", &error))
+/// What the files of a connection say.
+pub(super) struct Read {
+    config: kube::Config,
+    /// The files.
+    pub(super) files: Vec<PathBuf>,
 }
 
-impl Inner {
-    /// Reads the files of the connection again if the server does not answer or does not know us: certificates and tokens expire, and
-    /// somebody puts new ones into their place. What does not read changes nothing.
-    pub(super) async fn renew(&self) {
-        if *locked(&self.reachability) == Reachability::Reachable || !self.access.is_read_again() {
-            return;
+impl Read {
+    /// Makes the client, with this to sign in with if it is not what the files say.
+    pub(super) fn client(self, credential: Option<&Credential>) -> Result<kube::Client, Refusal> {
+        let mut config = self.config;
+        config.default_retry = false;
+        config.connect_timeout = Some(CONNECT_DEADLINE);
+        config.proxy_url = None;
+        if let Some(credential) = credential {
+            config.auth_info = credential.auth_info();
         }
-        if let Ok(client) = client(&self.access).await {
-            *locked(&self.client) = client;
-        }
-    }
-
-    /// Reads them again because the server did not know us in a call that began at a time; returns whether the call is worth another try. Of
-    /// calls side by side one reads for all.
-    pub(super) async fn reload(&self, begun: Instant) -> bool {
-        if !self.access.is_read_again() {
-            return false;
-        }
-        let mut reloaded = self.reloaded.lock().await;
-        if reloaded.is_some_and(|at| at > begun) {
-            return true;
-        }
-        if reloaded.is_some_and(|at| at.elapsed() < RELOAD_PAUSE) {
-            return false;
-        }
-        *reloaded = Some(Instant::now());
-        let Ok(client) = client(&self.access).await else { return false };
-        *locked(&self.client) = client;
-        true
+        kube::Client::try_from(config).map_err(|error| settings("set up the client", &error))
     }
 }
 
-/// Reads the settings of a connection and refuses what would run a program or skip the check of the server's certificate.
-async fn config(access: &Access) -> Result<kube::Config, Refusal> {
+/// Reads the files of a connection and refuses what would run a program or skip the check of the server's certificate.
+pub(super) async fn read(access: &Access) -> Result<Read, Refusal> {
     let Some((kubeconfig, context)) = access.kubeconfig()? else {
-        return kube::Config::incluster().map_err(|error| settings("read the service account", &error));
+        let config = kube::Config::incluster().map_err(|error| settings("read the service account", &error))?;
+        return Ok(Read { config, files: ACCOUNT_FILES.map(PathBuf::from).into() });
     };
     for named in &kubeconfig.auth_infos {
         let Some(user) = &named.auth_info else { continue };
@@ -136,6 +139,7 @@ async fn config(access: &Access) -> Result<kube::Config, Refusal> {
             return Err(Refusal::new(RefusalKind::Settings, message));
         }
     }
+    let files = access.file().into_iter().chain(named_files(&kubeconfig)).collect();
     let options =
         KubeConfigOptions { context: (!context.is_empty()).then_some(context), ..KubeConfigOptions::default() };
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
@@ -145,7 +149,16 @@ async fn config(access: &Access) -> Result<kube::Config, Refusal> {
         let message = "use the kubeconfig: insecure-skip-tls-verify is refused, give certificate-authority-data";
         return Err(Refusal::new(RefusalKind::Settings, message));
     }
-    Ok(config)
+    Ok(Read { config, files })
+}
+
+/// Returns the files that a kubeconfig names.
+fn named_files(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
+    let users = kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref());
+    let of_users = users.flat_map(|user| [&user.token_file, &user.client_certificate, &user.client_key]);
+    let clusters = kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref());
+    let of_clusters = clusters.map(|cluster| &cluster.certificate_authority);
+    of_users.chain(of_clusters).flatten().map(PathBuf::from).collect()
 }
 
 fn settings(attempt: &str, error: &dyn std::error::Error) -> Refusal {

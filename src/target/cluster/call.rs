@@ -9,9 +9,9 @@ use kube::client::Body;
 use serde_json::Value;
 
 use super::discovery::of_group;
-use super::{Inner, Kind, json};
+use super::{Inner, Kind, json, locked};
 use crate::model::{Object, ObjectId};
-use crate::target::{Quoting, Refusal, RefusalKind};
+use crate::target::{Quoting, Reachability, Refusal, RefusalKind};
 
 /// How long reading one object may take.
 pub(super) const GET_DEADLINE: Duration = Duration::from_secs(10);
@@ -95,7 +95,12 @@ impl Inner {
         let deadline = call.deadline / self.patience.haste;
         let method = call.method.clone();
         let begun = Instant::now();
-        let result = match tokio::time::timeout(deadline, self.introduced(call, begun)).await {
+        // A program that signs in has a deadline of its own.
+        let result = match self.connection.client().await {
+            Ok(client) => tokio::time::timeout(deadline, self.introduced(client, call, begun)).await,
+            Err(refusal) => Ok(Err(refusal)),
+        };
+        let result = match result {
             Ok(result) => result,
             Err(_) => {
                 self.counts.request(&method, 0);
@@ -109,16 +114,16 @@ impl Inner {
     }
 
     /// Sends a request, and once more with other credentials where the server does not know those that we have and somebody put new ones there.
-    async fn introduced(&self, call: Call<'_>, begun: Instant) -> Result<(u16, Value), Refusal> {
-        match self.exchange(call.clone()).await {
-            Err(refusal) if refusal.kind == RefusalKind::Unauthorized && self.reload(begun).await => {
-                self.exchange(call).await
+    async fn introduced(&self, client: kube::Client, call: Call<'_>, begun: Instant) -> Result<(u16, Value), Refusal> {
+        match self.exchange(client, call.clone()).await {
+            Err(refusal) if refusal.kind == RefusalKind::Unauthorized && self.connection.reload(begun).await => {
+                self.exchange(self.connection.client().await?, call).await
             }
             answer => answer,
         }
     }
 
-    async fn exchange(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
+    async fn exchange(&self, client: kube::Client, call: Call<'_>) -> Result<(u16, Value), Refusal> {
         let Call { attempt, method, path, body, user, form, quoting, deadline: _ } = call;
         let broken = |what: &str| Refusal::new(RefusalKind::Server, format!("{attempt}: {what}"));
         let accept = match form {
@@ -138,7 +143,7 @@ impl Inner {
             None => request.body(Body::empty()),
         };
         let request = request.map_err(|error| broken(&format!("the request cannot be built: {error}")))?;
-        let answer = self.client().send(request).await.map_err(|error| {
+        let answer = client.send(request).await.map_err(|error| {
             self.counts.request(&method, 0);
             Refusal::new(RefusalKind::Unreachable, format!("{attempt}: {}", crate::base::chain(&error)))
         })?;
@@ -162,7 +167,9 @@ impl Inner {
 
     /// Asks for the version of the server, which needs no permission and costs it nothing.
     pub(super) async fn probe(&self) -> Result<(), Refusal> {
-        self.renew().await;
+        if *locked(&self.reachability) != Reachability::Reachable {
+            self.connection.renew().await;
+        }
         self.call(Call::get("ask the API server for its version", "/version".to_owned(), GET_DEADLINE))
             .await
             .map(|_| ())

@@ -52,7 +52,7 @@ impl Inner {
             .uri(uri)
             .body(Vec::new())
             .map_err(|error| broken(RefusalKind::Server, error.to_string()))?;
-        let client = self.client();
+        let client = self.connection.client().await?;
         let opened = tokio::time::timeout(GET_DEADLINE / self.patience.haste, client.request_stream(request)).await;
         let lines = match opened {
             // Behind the API server stands the node of the pod, so that this says nothing about the API server.

@@ -9,6 +9,7 @@ mod access;
 mod apply_set;
 mod cache;
 mod call;
+mod connection;
 mod contents;
 mod counts;
 mod discovery;
@@ -19,6 +20,7 @@ mod json;
 mod limit;
 mod logs;
 mod patience;
+mod plugin;
 mod source;
 mod volume;
 mod watch;
@@ -41,6 +43,7 @@ pub use access::Access;
 use cache::Cache;
 use limit::Limit;
 pub use patience::Patience;
+pub use plugin::Plugin;
 
 /// Reads in flight.
 const READ_LIMIT: usize = 16;
@@ -57,10 +60,7 @@ pub struct Cluster {
 }
 
 struct Inner {
-    client: Mutex<kube::Client>,
-    access: Access,
-    /// When its files were read again last because the server did not know us.
-    reloaded: tokio::sync::Mutex<Option<std::time::Instant>>,
+    connection: connection::Connection,
     patience: Patience,
     instance: InstanceId,
     control_namespace: String,
@@ -103,9 +103,7 @@ impl Cluster {
         clock: fn() -> Timestamp,
     ) -> Result<Self, Refusal> {
         let inner = Inner {
-            client: Mutex::new(access::client(access).await?),
-            access: access.clone(),
-            reloaded: tokio::sync::Mutex::default(),
+            connection: connection::Connection::open(access, clock).await?,
             patience: access.patience(),
             instance: instance.clone(),
             control_namespace: control_namespace.to_owned(),
@@ -137,10 +135,6 @@ impl Cluster {
 }
 
 impl Inner {
-    fn client(&self) -> kube::Client {
-        locked(&self.client).clone()
-    }
-
     fn cache(&self) -> MutexGuard<'_, Cache> {
         locked(&self.cache)
     }

@@ -215,7 +215,7 @@ impl Stream {
         let ended = self.attempt(inner).await;
         inner.counts.restart(&self.kind.kind, ended.as_ref().copied());
         let Err(refusal) = ended else { return };
-        if refusal.kind == RefusalKind::Unauthorized && inner.reload(begun).await {
+        if refusal.kind == RefusalKind::Unauthorized && inner.connection.reload(begun).await {
             return;
         }
         if let Scope::One(id) = &self.scope {
@@ -289,7 +289,7 @@ impl Stream {
         let attempt = format!("watch {}", self.kind.kind);
         let request = Request::builder().uri(uri).header("Accept", self.accept(inner)).body(Vec::new());
         let request = request.map_err(|error| Refusal::new(RefusalKind::Server, format!("{attempt}: {error}")))?;
-        let client = inner.client();
+        let client = inner.connection.client().await?;
         let opened = tokio::time::timeout(LIST_DEADLINE, client.request_stream(request)).await;
         match opened {
             Err(_) => Err(Refusal::new(RefusalKind::Timeout, format!("{attempt}: the stream did not open"))),

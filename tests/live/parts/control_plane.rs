@@ -24,6 +24,9 @@ use super::{START_DEADLINE, Scratch, audit, caretaker, fail, part, pki, try_unti
 
 /// Where the node listens: not where its port is held for it, because kwok shares a port with nobody.
 const NODE_IP: &str = "127.0.0.2";
+/// What the API server serves with, and what once another authority vouches for it.
+const SERVING: &str = "server";
+const OTHER_SERVING: &str = "server-other";
 /// What tells the node where the logs of containers are.
 const LOGS_FILE: &str = "logs.yaml";
 
@@ -105,7 +108,7 @@ impl ControlPlane {
         let runtime = runtime.map_err(|error| format!("start a runtime: {error}"))?;
         let processes = vec![
             run(&scratch, program, "etcd", &etcd_arguments(scratch.path(), *etcd, *peer))?,
-            run(&scratch, program, "kube-apiserver", &server_arguments(scratch.path(), *server, *etcd))?,
+            run(&scratch, program, "kube-apiserver", &server_arguments(scratch.path(), (*server, *etcd), SERVING))?,
         ];
         let program = program.to_owned();
         let mut plane = Self { runtime: Some(runtime), processes, scratch, ports, program, api };
@@ -201,6 +204,25 @@ impl ControlPlane {
     /// Returns certificate and key, in PEM, of an administrator who is nobody any more after a time.
     pub(crate) fn brief_identity(&self, lasts: Duration) -> [String; 2] {
         pki::brief(&self.scratch.path().join("pki"), lasts).unwrap_or_else(|why| fail(&why.to_string()))
+    }
+
+    /// Returns the certificate, in PEM, of an authority that does not vouch for the API server yet.
+    pub(crate) fn other_authority(&self) -> String {
+        let made = pki::other_server(&self.scratch.path().join("pki"), OTHER_SERVING);
+        made.unwrap_or_else(|why| fail(&why.to_string()))
+    }
+
+    /// Restarts the API server with a certificate of that authority. Our own client does not know it any more.
+    pub(crate) fn restart_by_other_authority(&mut self) {
+        let [server, etcd, ..] = self.ports.as_slice() else { fail("the API server has a port") };
+        let arguments = server_arguments(self.scratch.path(), (server.number(), etcd.number()), OTHER_SERVING);
+        let name = "kube-apiserver";
+        // The old one has ended when it is dropped.
+        self.processes.retain(|process| process.name() != name);
+        match run(&self.scratch, &self.program, name, &arguments) {
+            Ok(started) => self.processes.push(started),
+            Err(why) => fail(&why),
+        }
     }
 
     /// Returns the shapes of all requests of that user, in the order in which they came, as the API server itself wrote them down.
@@ -336,7 +358,7 @@ fn etcd_arguments(directory: &Path, client: u16, peer: u16) -> Vec<String> {
     ]
 }
 
-fn server_arguments(directory: &Path, port: u16, etcd: u16) -> Vec<String> {
+fn server_arguments(directory: &Path, (port, etcd): (u16, u16), serving: &str) -> Vec<String> {
     let directory = directory.display();
     vec![
         format!("--etcd-servers=http://127.0.0.1:{etcd}"),
@@ -346,8 +368,8 @@ fn server_arguments(directory: &Path, port: u16, etcd: u16) -> Vec<String> {
         "--permit-port-sharing=true".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
         format!("--cert-dir={directory}/apiserver"),
-        format!("--tls-cert-file={directory}/pki/server.crt"),
-        format!("--tls-private-key-file={directory}/pki/server.key"),
+        format!("--tls-cert-file={directory}/pki/{serving}.crt"),
+        format!("--tls-private-key-file={directory}/pki/{serving}.key"),
         format!("--client-ca-file={directory}/pki/ca.crt"),
         "--service-account-issuer=https://kubernetes.default".to_owned(),
         format!("--service-account-key-file={directory}/pki/sa.pub"),

@@ -33,11 +33,7 @@ fn make(directory: &Path) -> Result<Credentials, Box<dyn std::error::Error>> {
     private(directory, "ca.key", &key.serialize_pem())?;
     let issuer = Issuer::new(authority, key);
 
-    let names = ["127.0.0.1", "10.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
-    let mut server = CertificateParams::new(names.map(str::to_owned).to_vec())?;
-    server.distinguished_name.push(DnType::CommonName, "kube-apiserver");
-    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    leaf(directory, "server", &server, &issuer)?;
+    server(directory, "server", &issuer)?;
 
     let identity = person(directory, "admin", &issuer)?;
     person(directory, "wild", &issuer)?;
@@ -55,6 +51,23 @@ fn authority() -> Result<CertificateParams, rcgen::Error> {
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     Ok(authority)
+}
+
+fn server(directory: &Path, name: &str, issuer: &Issuer<'_, KeyPair>) -> Result<(), Box<dyn std::error::Error>> {
+    let names = ["127.0.0.1", "10.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+    let mut server = CertificateParams::new(names.map(str::to_owned).to_vec())?;
+    server.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    leaf(directory, name, &server, issuer)?;
+    Ok(())
+}
+
+/// Writes `<name>.{crt,key}`, with which a server serves that another authority vouches for, and returns that authority's certificate in PEM.
+pub(crate) fn other_server(directory: &Path, name: &str) -> Result<String, Box<dyn std::error::Error>> {
+    let (authority, key) = (authority()?, KeyPair::generate()?);
+    let pem = authority.self_signed(&key)?.pem();
+    server(directory, name, &Issuer::new(authority, key))?;
+    Ok(pem)
 }
 
 /// Returns certificate and key, in PEM, of somebody who may do everything and is nobody any more after a time.
