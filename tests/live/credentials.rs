@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rewild::target::Access;
+use rewild::target::{Access, Reachability};
 use serde_json::{Value, json};
 
 use crate::both;
@@ -212,11 +212,12 @@ async fn another_authority_that_stands_in_the_file_is_trusted_without_a_restart(
     plain.done(&first).await;
     plane.restart_by_other_authority();
     let second = plain.push(&[("setting.yaml", &both::config("setting", "2"))]).await;
-    let stands = async || {
-        let state = world.state("plain").await.unwrap();
-        state.reason == "TargetUnreachable" && state.needs_you.contains("certificate")
+    plain.stands_for("TargetUnreachable", &[]).await;
+    let why = async || {
+        let (_, target) = world.handle.instance().targets.all().next().unwrap();
+        matches!(target.reachability(), Reachability::Unreachable { since: _, why } if why.contains("certificate"))
     };
-    world.until("it is told that nobody known vouches for the server", stands).await;
+    world.until("it is told that nobody known vouches for the server", why).await;
     assert_ne!(world.status(&second, "wild/deploy").await.as_deref(), Some("success"));
     std::fs::write(&path, after).unwrap();
     plain.done(&second).await;

@@ -152,8 +152,11 @@ impl Inner {
                 !was_reachable
             }
             Some(refusal) => {
-                if was_reachable {
-                    *known = Reachability::Unreachable { since: (self.clock)(), why: refusal.message.clone() };
+                let why = refusal.message.clone();
+                match &mut *known {
+                    // What keeps it away now may be another thing than what did at first.
+                    Reachability::Unreachable { since: _, why: last } => *last = why,
+                    Reachability::Reachable => *known = Reachability::Unreachable { since: (self.clock)(), why },
                 }
                 was_reachable
             }
