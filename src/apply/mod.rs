@@ -1,9 +1,10 @@
 //! Walks a plan over a target: stage after stage, the calls of a stage side by side. Decides nothing.
 //!
-//! A failed action skips what stands after it and nothing else. When the target stops answering, what is left is skipped. The values of
-//! Secrets are put in at the request edge, here. Not here: what to do (`plan`), remembering it (`record`), whose
+//! A failed action skips what stands after it and nothing else. When the target stops answering, or a person says so, what is left is
+//! skipped. The values of Secrets are put in at the request edge, here. Not here: what to do (`plan`), remembering it (`record`), whose
 //! fields a conflict leaves to whom (`settle`).
 
+mod halt;
 mod settle;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,8 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 
 use settle::{made_meanwhile, renew, settle};
+
+pub use halt::Halt;
 
 use crate::base::Timestamp;
 use crate::base::limits::MAX_MESSAGE_CHARS;
@@ -89,28 +92,29 @@ pub trait Sink: Sync {
 
 /// What every call needs.
 #[derive(Clone, Copy)]
-struct Hands<'a> {
-    marks: &'a [(String, String)],
-    target: &'a dyn Target,
-    secrets: &'a SecretPayloads,
-    sink: &'a dyn Sink,
+pub struct Hands<'a> {
+    /// The labels that an object must still carry to be deleted: our instance and app.
+    pub marks: &'a [(String, String)],
+    /// Where the plan is carried out.
+    pub target: &'a dyn Target,
+    /// The values of Secrets.
+    pub secrets: &'a SecretPayloads,
+    /// Who is told what comes of it.
+    pub sink: &'a dyn Sink,
+    /// Whether a person wants it to end here.
+    pub halt: &'a Halt,
 }
 
 /// Carries out a plan.
 ///
-/// Our ApplySet parent grows before the first object is written, so that no crash leaves an object of a kind it does not name.
-///
-/// `marks` are the labels that an object must still carry to be deleted: our instance and app.
-pub async fn apply(
-    plan: &Plan,
-    marks: &[(String, String)],
-    target: &dyn Target,
-    secrets: &SecretPayloads,
-    sink: &dyn Sink,
-) -> Applied {
-    let hands = Hands { marks, target, secrets, sink };
+/// Our ApplySet parent grows before the first object is written, so that no crash leaves an object of a kind it does not name. A word to
+/// stop ends no action in its middle.
+pub async fn apply(plan: &Plan, hands: Hands<'_>) -> Applied {
+    let Hands { target, sink, halt, .. } = hands;
     let mut walk = Walk { outcomes: vec![None; plan.actions.len()], stopped: None };
-    if let Err(refusal) = grow(plan, target).await {
+    if halt.why().is_none()
+        && let Err(refusal) = grow(plan, target).await
+    {
         walk.stopped = Some(refusal);
     }
     for stage in plan.actions.chunk_by(|a, b| (a.wave, a.stage) == (b.wave, b.stage)) {
@@ -122,9 +126,10 @@ pub async fn apply(
             .map(|action| {
                 let held = stopped.as_ref().map(|refusal| refusal.message.clone()).or_else(|| waits_for(action, &bad));
                 async move {
-                    let answered = match held {
-                        Some(why) => (action, skipped(action, &why), None),
-                        None => send(action, hands).await,
+                    let answered = match (halt.why(), held) {
+                        (Some(why), _) => (action, outcome(action, Effect::Skipped, short(why)), None),
+                        (None, Some(why)) => (action, skipped(action, &why), None),
+                        (None, None) => send(action, hands).await,
                     };
                     // Here and not where the answers are gathered, so that no other call of the stage stands still meanwhile.
                     sink.outcome(action, &answered.1).await;
@@ -548,7 +553,7 @@ mod tests {
     }
 
     pub(super) async fn sent(action: &Action, target: &Scripted, sink: &Keeper) -> Outcome {
-        let hands = Hands { marks: &[], target, secrets: &SecretPayloads::default(), sink };
+        let hands = Hands { marks: &[], target, secrets: &SecretPayloads::default(), sink, halt: &Halt::default() };
         send(action, hands).await.1
     }
 

@@ -3,14 +3,16 @@
 //! Not here: waiting for one (`wait.rs`).
 
 use clap::Subcommand;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::client::encode;
 use super::error::{CommandError, ExitCode};
 use super::format::Document;
 use super::json::{list, object, short, text};
+use super::report::Next;
 use super::session::Session;
 use super::table::{ago, table};
+use super::wait::Asked;
 use crate::model::AppName;
 
 const LIST_HELP: &str = "Examples:
@@ -38,7 +40,18 @@ const SHOW_HELP: &str = "Examples:
 Exit codes:
   0 shown   2 no such operation";
 
-/// Operations that are looked through for the newest deletion.
+const CANCEL_HELP: &str = "Examples:
+  wild operation cancel
+  wild operation cancel --app quillblog --reason superseded
+
+Without ID it is the newest that waits or runs. What waits is never carried out. What runs ends between two requests to the cluster: what was sent stays, the rest is \
+left out, and no commit is taken back. The app is held as it is then, also over a restart of the daemon, until \
+`wild app deploy`, `wild drift revert` or `wild app resume`, or until its files change; `wild app rollback` goes back.
+
+Exit codes:
+  0 cancelled   2 no such operation, or nothing waits or runs   6 it has ended already";
+
+/// Operations that are looked through for the newest deletion, or the newest that has not ended.
 const MAX_OPERATIONS: usize = 100;
 /// Headers of a table of operations.
 pub(super) const HEADERS: [&str; 6] = ["when", "what", "app", "state", "who", "id"];
@@ -55,6 +68,19 @@ pub(super) enum OperationVerb {
         /// At most so many.
         #[arg(long, value_name = "N", default_value_t = 20)]
         limit: u32,
+    },
+    /// Ends an operation before it is done.
+    #[command(after_long_help = CANCEL_HELP)]
+    Cancel {
+        /// Id, as `wild operation list` shows it.
+        #[arg(value_name = "ID", conflicts_with = "app")]
+        id: Option<String>,
+        /// The newest of an app.
+        #[arg(long, value_name = "APP", value_parser = AppName::parse)]
+        app: Option<AppName>,
+        /// Why, for those who read the status of the app.
+        #[arg(long, value_name = "REASON", default_value = "")]
+        reason: String,
     },
     /// Shows the objects that an operation deleted, as YAML.
     #[command(after_long_help = ARCHIVE_HELP)]
@@ -84,12 +110,53 @@ pub(super) async fn run(session: &mut Session<'_>, verb: OperationVerb) -> Resul
             let id = newest(session, app.as_ref()).await?;
             show(session, &id).await
         }
+        OperationVerb::Cancel { id: Some(id), app: _, reason } => cancel(session, &id, &reason).await,
+        OperationVerb::Cancel { id: None, app, reason } => {
+            let id = newest_open(session, app.as_ref()).await?;
+            cancel(session, &id, &reason).await
+        }
         OperationVerb::Archive { id: Some(id) } => archive(session, &id).await,
         OperationVerb::Archive { id: None } => {
             let id = newest_deletion(session).await?;
             archive(session, &id).await
         }
     }
+}
+
+async fn newest_open(session: &mut Session<'_>, app: Option<&AppName>) -> Result<String, CommandError> {
+    let filter = app.map(|app| format!("&app={app}")).unwrap_or_default();
+    let answer = session.get(&format!("/operations?limit={MAX_OPERATIONS}{filter}")).await?;
+    let is_open = |operation: &&Value| matches!(text(operation, "state"), "waiting" | "running");
+    let open = list(&answer, "operations").iter().find(is_open).map(|operation| text(operation, "id").to_owned());
+    open.ok_or_else(|| CommandError::new("find the operation", "nothing waits or runs", "wild operation list"))
+}
+
+async fn cancel(session: &mut Session<'_>, id: &str, reason: &str) -> Result<ExitCode, CommandError> {
+    let below = format!("/operations/{}/cancel", encode(id));
+    let body = json!({"reason": reason});
+    if session.is_dry_run() {
+        let would = session.call("POST", &format!("{below}?dryRun=true"), Some(&body)).await?;
+        session.print(Document { kind: "Preview", value: would, items: None }, |would| {
+            format!("{}\n", text(would, "message"))
+        });
+        session.note("Nothing was changed.");
+        return Ok(ExitCode::Done);
+    }
+    session.call("POST", &below, Some(&body)).await?;
+    let ended = session.end_of(id).await?;
+    if text(&ended, "state") != "cancelled" {
+        let because = format!("it has ended: {}", text(&ended, "state"));
+        let error = CommandError::new(format!("cancel {id}"), because, format!("wild operation show {id}"));
+        return Err(error.with_code(ExitCode::Blocked));
+    }
+    let (app, is_changed) = (text(&ended, "app").to_owned(), text(&ended, "outcome") == "changed");
+    session.report(Asked::Ended(ended), &Next { done: "", undecided: "" });
+    if is_changed && !app.is_empty() {
+        session.note(&format!(
+            "{app} is held as it is. Next: wild app deploy {app}, or wild app rollback {app} --to HEAD~1"
+        ));
+    }
+    Ok(ExitCode::Done)
 }
 
 async fn newest_deletion(session: &mut Session<'_>) -> Result<String, CommandError> {

@@ -68,6 +68,15 @@ impl Session<'_> {
 
     /// Waits until an operation has ended. Its failure is an error with the operation's own three parts.
     pub(super) async fn follow(&mut self, id: &str) -> Result<Value, CommandError> {
+        let ended = self.end_of(id).await?;
+        match text(&ended, "state") {
+            "succeeded" => Ok(ended),
+            _ => Err(failed(&ended)),
+        }
+    }
+
+    /// Waits until an operation has ended, however it does.
+    pub(super) async fn end_of(&mut self, id: &str) -> Result<Value, CommandError> {
         let path = format!("/operations/{}", encode(id));
         let mut watch = Watch::new(self.timeout()?);
         let ended = loop {
@@ -86,10 +95,7 @@ impl Session<'_> {
             }
         };
         self.out.progress("");
-        match text(&ended, "state") {
-            "succeeded" => Ok(ended),
-            _ => Err(failed(&ended)),
-        }
+        Ok(ended)
     }
 }
 

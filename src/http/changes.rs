@@ -83,6 +83,11 @@ impl Change {
         self.path.get(name).map_or("", String::as_str)
     }
 
+    /// Returns who asks.
+    pub(super) fn who(&self) -> &str {
+        &self.who.0
+    }
+
     /// Returns the instance.
     pub(super) fn instance(&self) -> &pipeline::Instance {
         self.handle.instance()

@@ -85,6 +85,7 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/drift/{app}/ignore", post(changes::ignore_drift))
         .route("/operations", get(operations::list))
         .route("/operations/{id}", get(operations::show))
+        .route("/operations/{id}/cancel", post(operations::cancel))
         .route("/operations/{id}/archive", get(operations::archive))
         .route("/operations/{id}/undo", post(undo::undo))
         .route("/directories", get(directories::list).post(changes::add_directory))

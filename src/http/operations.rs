@@ -1,16 +1,18 @@
 //! Operations with what happened to every object, in our words and in those of the predecessor.
 //!
-//! Not here: asking for one (`changes.rs`).
+//! Ending one before it is done is here as well. Not here: asking for one (`changes.rs`).
 
 use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answer::{Answered, app_name, json as answer, value};
+use super::answer::{Answered, app_name, json as answer, value, with_status};
+use super::changes::Change;
 use super::problem::Problem;
 use super::{Host, instance};
-use crate::model::{Operation, OperationId, OperationState, Request};
-use crate::pipeline::Instance;
+use crate::model::{Operation, OperationId, OperationState, Reason, Request, Trigger};
+use crate::pipeline::{self, Instance, Trial, Word};
 use crate::store::OperationFilter;
 
 /// Query of a list.
@@ -50,9 +52,65 @@ pub(super) async fn show(State(daemon): Host, Path((name, id)): Path<(String, St
 
 /// Returns an operation of an instance.
 async fn stored(instance: &Instance, id: &OperationId) -> Result<Operation, Problem> {
-    instance.store.operation(&instance.id, id).await?.ok_or_else(|| {
-        Problem::new(404, "find the operation", format!("there is no operation {id}"), "wild operation list")
-    })
+    instance.store.operation(&instance.id, id).await?.ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: &OperationId) -> Problem {
+    Problem::new(404, "find the operation", format!("there is no operation {id}"), "wild operation list")
+}
+
+/// Body of `POST /operations/{id}/cancel`.
+#[derive(Deserialize)]
+struct Cancel {
+    #[serde(default)]
+    reason: String,
+}
+
+/// `POST /operations/{id}/cancel`: what waits is never carried out, what runs ends after the requests that are under way.
+pub(super) async fn cancel(change: Change) -> Answered {
+    let Cancel { reason } = change.body()?;
+    let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    let id = OperationId(change.word("id").to_owned());
+    let instance = change.instance();
+    let word = match change.trial() {
+        Trial::Real => pipeline::cancel(instance, &id, (change.who(), &reason)).await?,
+        Trial::Dry => {
+            let operation = stored(instance, &id).await?;
+            if matches!(operation.state, OperationState::Waiting | OperationState::Running) {
+                return Ok(answer(&json!({"dryRun": true, "id": id, "message": "It would be cancelled."})));
+            }
+            Word::Ended(operation)
+        }
+    };
+    let (status, message, operation) = match word {
+        Word::Unknown => return Err(unknown(&id)),
+        Word::Ended(operation) => return Err(ended(&operation)),
+        Word::TooLate(operation) => return Err(too_late(&operation)),
+        Word::Heard(operation) => (StatusCode::ACCEPTED, "it ends after the requests that are under way", operation),
+        Word::Done(operation) => (StatusCode::OK, "Operation cancelled", operation),
+    };
+    if operation.app.is_some() {
+        change.wake(Trigger { app: operation.app, reason: Reason::Released });
+    }
+    Ok(with_status(status, &json!({"id": id, "operation_id": id, "message": message})))
+}
+
+fn ended(operation: &Operation) -> Problem {
+    let what = format!("cancel {} ({})", operation.id, operation.verb);
+    let state = match operation.state {
+        OperationState::Cancelled => "is cancelled already",
+        OperationState::Failed => "has ended already: failed",
+        OperationState::Interrupted => "has ended already: interrupted",
+        OperationState::Succeeded | OperationState::Waiting | OperationState::Running => "has ended already: succeeded",
+    };
+    let remedy = format!("wild operation show {}", operation.id);
+    Problem::new(409, what, format!("it {state}"), remedy).with_exit_code(6)
+}
+
+fn too_late(operation: &Operation) -> Problem {
+    let what = format!("cancel {} ({})", operation.id, operation.verb);
+    let because = "all of its requests are sent and it is about to end";
+    Problem::new(409, what, because, format!("wild operation show {}", operation.id)).with_exit_code(6)
 }
 
 /// `GET /operations/{id}/archive`: the objects that an operation deleted, as they were; of Secrets no value.

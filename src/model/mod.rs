@@ -39,7 +39,8 @@ pub use managed::{Addition, Editors, MANAGER, OwnEntry, additions, own};
 pub use name::{AppName, InstanceId, InstanceName, NameError, PackageName};
 pub use object::{Object, ObjectId};
 pub use operation::{
-    Effect, ErrorClass, Observed, Operation, OperationId, OperationOutcome, OperationState, Outcome, RefusalText,
+    Cancellation, Effect, ErrorClass, Observed, Operation, OperationId, OperationOutcome, OperationState, Outcome,
+    RefusalText,
 };
 pub use prune::{PRUNE, PRUNE_WORDS, Prune};
 pub use request::{DataFate, Decision, Deploy, Request, Take};

@@ -112,6 +112,20 @@ pub struct RefusalText {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// A person's word that ended an operation of an app before it was done: the app is held as it is then.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cancellation {
+    /// The operation.
+    pub operation: OperationId,
+    /// The word for it.
+    pub verb: String,
+    /// By whom and why, in words that follow "it was".
+    pub said: String,
+    /// The tree of the app's directory that is not to be applied, empty if there is none; nothing if it was not known yet.
+    pub revision: Option<String>,
+}
+
 /// What happened to one object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Effect {
@@ -127,7 +141,7 @@ pub enum Effect {
     Recreated,
     /// It was somebody else's.
     Adopted,
-    /// Something it depends on failed.
+    /// Something it depends on failed, or a person ended the operation before its turn.
     Skipped,
     /// It is held back.
     Blocked,

@@ -151,6 +151,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         elsewhere: Default::default(),
         refused: observation.refused,
         said: Default::default(),
+        cancelled: None,
         fights: observation.fights.clone(),
         target: TargetState::Reachable,
         underway: observation.underway.clone(),

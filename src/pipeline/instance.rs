@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Error;
 use super::audit::Turns;
+use super::cancel::Cancels;
 use super::claims::Wishes;
 use super::neighbours;
 use super::overview::{self, Overview};
@@ -73,6 +74,8 @@ pub struct Instance {
     pub(super) settled: Memory,
     /// What each app wants in the cluster, for the others.
     pub(super) wishes: Wishes,
+    /// What people ended.
+    pub(super) cancels: Cancels,
     /// What its passes did.
     pub(super) counts: Mutex<super::Counts>,
     /// Who brings kinds that the cluster did not know.
@@ -132,6 +135,7 @@ impl Instance {
         let bus = Bus::new(id.clone(), store.clone());
         let committer = Author { name: "wild".to_owned(), email: "wild@localhost".to_owned() };
         let hash_key = own.hash_key()?;
+        let cancels = Cancels::read(&store, &id).await?;
         store.take_over_running(&id, clock()).await?;
         tidy(&store, &id, &settings, clock()).await?;
         Ok(Self {
@@ -157,6 +161,7 @@ impl Instance {
             underway: Mutex::default(),
             settled: Memory::default(),
             wishes: Wishes::default(),
+            cancels,
             counts: Mutex::default(),
             shippers: Mutex::default(),
             audits: Turns::default(),

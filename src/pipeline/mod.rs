@@ -8,6 +8,7 @@ mod ancestry;
 mod audit;
 mod before;
 mod budget;
+mod cancel;
 mod claims;
 mod commit;
 mod counts;
@@ -36,7 +37,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::apply::{self, Applied};
+use crate::apply::{self, Applied, Hands};
 use crate::base::{Timestamp, chain};
 use crate::compile::{self, Cause, Proposal};
 use crate::model::{
@@ -49,6 +50,7 @@ use crate::target::Target;
 use crate::{git, record, settings, store};
 
 pub use audit::{Audited, begin_audit};
+pub use cancel::{Word, cancel};
 pub use commit::Committed;
 pub use counts::Counts;
 pub use instance::{Instance, Opening};
@@ -147,8 +149,11 @@ pub async fn pass(
     why: Reason,
     request: Option<Operation>,
 ) -> Result<Passed, Error> {
+    let (request, _underway) = cancel::begin(instance, request).await?;
     let asked = request.clone();
-    end(instance, asked, walk(instance, app, why, request).await).await
+    let ended = end(instance, asked.clone(), walk(instance, app, why, request).await).await;
+    cancel::broke_off(instance, asked.as_ref(), &ended).await?;
+    ended
 }
 
 async fn end(instance: &Instance, asked: Option<Operation>, ended: Result<Passed, Error>) -> Result<Passed, Error> {
@@ -225,6 +230,9 @@ async fn change(
     }
     fault::point("merge");
     let proposal = propose(app, read, request).map_err(commit::Error::Refused)?;
+    if let Some(refusal) = request.and_then(|operation| cancel::said(instance, operation)) {
+        return Err(commit::Error::Refused(refusal));
+    }
     fault::point("compile");
     match (commit::commit(instance, app, read, &proposal, request).await, request) {
         // What holds the commit back holds back what was asked for.
@@ -255,7 +263,13 @@ pub async fn pass_instance(
     scratch: &Path,
     allow: &[String],
 ) -> Result<Passed, Error> {
-    end(instance, Some(operation.clone()), add_directory(instance, operation, scratch, allow).await).await
+    let (Some(operation), _underway) = cancel::begin(instance, Some(operation)).await? else {
+        return Ok(Passed::default());
+    };
+    let ended =
+        end(instance, Some(operation.clone()), add_directory(instance, operation.clone(), scratch, allow).await).await;
+    cancel::broke_off(instance, Some(&operation), &ended).await?;
+    ended
 }
 
 async fn add_directory(
@@ -302,6 +316,9 @@ async fn follow_directory(
         .map_err(|refusal| commit::Error::Refused(text_of(&refusal)))?;
     if !proposal.is_nothing() {
         upstream::reach(instance, (name, url, branch), scratch, allow).await.map_err(commit::Error::Refused)?;
+    }
+    if let Some(refusal) = cancel::seal(instance, operation) {
+        return Err(commit::Error::Refused(refusal));
     }
     let nobody = read::no_app()?;
     let committed = commit::commit(instance, &nobody, read, &proposal, Some(operation)).await?;
@@ -383,8 +400,10 @@ async fn refuse(instance: &Instance, operation: Operation, refusal: &RefusalText
         6 => OperationOutcome::Blocked,
         _ => OperationOutcome::Unchanged,
     };
+    let cancelled = cancel::seal(instance, &operation);
+    let refusal = cancelled.as_ref().unwrap_or(refusal);
     let ended = Operation {
-        state: OperationState::Failed,
+        state: if cancelled.is_some() { OperationState::Cancelled } else { OperationState::Failed },
         outcome: Some(outcome),
         message: format!("{}: {}.", refusal.what, refusal.because),
         refusal: Some(refusal.clone()),
@@ -431,9 +450,12 @@ async fn settle(
         (false, true) => OperationOutcome::Unchanged,
         (false, false) => OperationOutcome::Changed,
     };
+    // What it was to do is done all the same.
+    let cancelled = cancel::seal(instance, operation);
     let ended = Operation {
-        state: OperationState::Succeeded,
+        state: if cancelled.is_some() { OperationState::Cancelled } else { OperationState::Succeeded },
         outcome: Some(outcome),
+        refusal: cancelled,
         message: proposal.summary.join("\n"),
         commit: committed.made.clone().or_else(|| Some(committed.head.clone())),
         ended: Some(instance.now()),
@@ -479,6 +501,7 @@ async fn deploy(
         return Ok(Passed { made: committed.made.clone(), ..Passed::default() });
     }
     undo::call_back(instance, app, operation.as_ref()).await?;
+    cancel::let_go(instance, (app, &sight), operation.as_ref()).await?;
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
     let ground = settled::Ground { secrets: instance.secrets.read()?, seen: target.seen(app.as_str()) };
     let due = audit::due(instance, app);
@@ -495,22 +518,26 @@ async fn deploy(
     apply::note_jobs(&mut plan, target.as_ref(), snapshot.now).await;
     let drift = observe::explain(&snapshot, &plan.drift, &ground.secrets, target.as_ref()).await;
     let mut applied = Applied::default();
+    // Until it is closed.
+    let underway;
     let (mut recording, mut told) = (None, None);
     if !plan.actions.is_empty() || operation.is_some() {
         let operation = operation.unwrap_or_else(|| instance.operation("reconcile", Some(app), None));
+        underway = instance.cancels.enter(&operation.id);
         let operation = Operation { commit: committed.made.clone(), ..operation };
         told = state::tell_applying(instance, &snapshot, &plan, &operation).await?;
         let opened = record::open(&instance.store, &instance.id, &snapshot, &plan, operation).await?;
         let opened = opened.hiding(ground.secrets.clone());
         fault::point("apply");
         if !skips("apply") {
-            let sink = fault::Faulty(&opened);
             let acting = observe::acting(snapshot.policy.identity, &snapshot.namespace, target.as_ref());
             let target = acting.as_deref().unwrap_or(target.as_ref());
-            applied = apply::apply(&plan, &marks_of(instance, app), target, &payloads, &sink).await;
+            let (marks, sink) = (&marks_of(instance, app), &fault::Faulty(&opened));
+            let hands = Hands { marks, target, secrets: &payloads, sink, halt: underway.halt() };
+            applied = apply::apply(&plan, hands).await;
         }
         lock(&instance.fights).insert(app.clone(), plan::fights_after(&snapshot, &plan));
-        recording = Some(opened);
+        recording = Some(cancel::cut_short(instance, &sight, opened, &mut plan).await?);
     }
     let asks_again = note_refused(instance, &snapshot, &applied);
     fault::point("record");
@@ -519,16 +546,25 @@ async fn deploy(
     settled::note(instance, &facts, state.as_ref(), ground);
     let before = state::put(instance, app, state.as_ref()).await?;
     counts::pass(instance, &plan, &applied, before.as_deref());
-    let ended = match recording {
-        Some(recording) if !skips("record") => Some(recording.close(&applied, &plan, instance.now()).await?),
-        Some(_) | None => None,
-    };
-    ended.iter().for_each(|operation| counts::ended(instance, operation));
+    let ended = close(instance, recording, &applied, &plan).await?;
     fault::point("broadcast");
     state::tell(instance, Change { app, before, state: state.as_ref(), ended: ended.as_ref() }).await?;
     let passed = passed(&plan, &applied, committed, state);
     let wake_at = if asks_again { Some(snapshot.now) } else { passed.wake_at };
     Ok(Passed { wake_at, audited, told: told.or(passed.told), ..passed })
+}
+
+/// Ends the operation of a pass.
+async fn close(
+    instance: &Instance,
+    recording: Option<record::Recording<'_>>,
+    applied: &Applied,
+    plan: &Plan,
+) -> Result<Option<Operation>, Error> {
+    let Some(recording) = recording.filter(|_| !skips("record")) else { return Ok(None) };
+    let ended = recording.close(applied, plan, instance.now()).await?;
+    counts::ended(instance, &ended);
+    Ok(Some(ended))
 }
 
 /// Returns where an app is looked at.
@@ -653,6 +689,7 @@ async fn look(
         now: instance.now(),
     })
     .await;
+    observed.snapshot.cancelled = instance.cancels.holding(app, sight);
     claims::fill(instance, sight, &mut observed.snapshot).await?;
     shippers::fill(instance, &sight.settings, &mut observed.snapshot).await;
     before::fill(instance, sight, &secrets, &mut observed.snapshot, target).await;

@@ -205,7 +205,8 @@ fn objects(snapshot: &Snapshot) -> Vec<ObjectState> {
 
 /// Fills in intent, applied commit and reason.
 fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Committed, secrets: &Path) {
-    let failed = applied.failed().next();
+    let is_held = plan.blocked.first().is_some_and(|blocked| blocked.reason == plan::HELD);
+    let failed = applied.failed().next().filter(|_| !is_held);
     let whole_app_blocked = plan.blocked.first();
     if let Some(failed) = failed {
         "waiting".clone_into(&mut state.intent);

@@ -12,8 +12,8 @@ use super::snapshot::{Desired, Presence, Snapshot};
 use super::wanted::{self, Wanted};
 use super::write::{Brings, Decision, Write};
 use super::{
-    budget, copies, depends, grant, hold, hook, kind, namespace, order, overdue, prune, reach, recovery, remove,
-    requirement, secret, source, stuck, suspend, volume, waves, wellness, write, yields,
+    budget, cancel, copies, depends, grant, hold, hook, kind, namespace, order, overdue, prune, reach, recovery,
+    remove, requirement, secret, source, stuck, suspend, volume, waves, wellness, write, yields,
 };
 use crate::health::{Health, HealthState};
 use crate::model::{DataFate, Object, ObjectId};
@@ -37,6 +37,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
     if reach::unreachable(snapshot).is_none() {
         stuck::report(snapshot, &mut plan);
     }
+    cancel::hold(snapshot, &mut plan);
     suspend::hold(snapshot, &mut plan);
     plan.wake_on.sort();
     plan.wake_on.dedup();

@@ -9,6 +9,7 @@ pub mod apply_set;
 pub mod archive;
 pub mod audit;
 mod budget;
+mod cancel;
 mod conflict;
 mod consent;
 mod consumer;
@@ -63,6 +64,7 @@ mod tests;
 
 pub use action::{Action, Blocked, DriftItem, DriftKind, Extras, Force, Plan, Propagation, Verb, Verdict, WakeOn};
 pub use advice::with_place;
+pub use cancel::{HELD, held};
 pub use conflict::{ConflictVerdict, conflict_verdict};
 pub use consent::unowned;
 pub use consumer::unused_claims;

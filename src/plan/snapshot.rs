@@ -14,9 +14,10 @@ use super::volume::{ClaimedVolume, Held};
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
-    AdoptPolicy, AppName, ClusterName, CommitId, ConflictPolicy, DeletionBudget, Diagnostic, DriftPolicy, Editors,
-    ExtraPolicy, Finalizer, Grants, HandoverRule, HealthRule, IdentityPolicy, IgnoreRule, InstanceBudget, InstanceId,
-    Inventory, Leaving, Object, ObjectId, PackageName, Prune, Record, RecoverySettings, SharedSecret, Suspension,
+    AdoptPolicy, AppName, Cancellation, ClusterName, CommitId, ConflictPolicy, DeletionBudget, Diagnostic, DriftPolicy,
+    Editors, ExtraPolicy, Finalizer, Grants, HandoverRule, HealthRule, IdentityPolicy, IgnoreRule, InstanceBudget,
+    InstanceId, Inventory, Leaving, Object, ObjectId, PackageName, Prune, Record, RecoverySettings, SharedSecret,
+    Suspension,
 };
 
 /// The planner's input for one app on one target.
@@ -91,6 +92,8 @@ pub struct Snapshot {
     pub refused: bool,
     /// The last lines of what hooks said that ended badly, without values of secrets.
     pub said: BTreeMap<ObjectId, Vec<String>>,
+    /// The word of a person that ended an operation of this app, and by that holds it as it is.
+    pub cancelled: Option<Cancellation>,
     /// Objects that were put back lately.
     pub fights: BTreeMap<ObjectId, Fight>,
     /// Objects that are on their way, and since when.

@@ -13,12 +13,7 @@ pub(super) fn hold(snapshot: &Snapshot, plan: &mut Plan) {
     if until.is_some_and(|until| until <= snapshot.now) {
         return;
     }
-    plan.actions.clear();
-    plan.later.clear();
-    plan.jobs.clear();
-    for item in &mut plan.drift {
-        *item = DriftItem { verdict: Verdict::Report, ..item.clone() };
-    }
+    stand_still(plan);
     let until_text = if suspension.until.is_empty() { String::new() } else { format!(" until {}", suspension.until) };
     let why = if suspension.reason.is_empty() { String::new() } else { format!(": {}", suspension.reason) };
     let blocked = Blocked {
@@ -33,6 +28,16 @@ pub(super) fn hold(snapshot: &Snapshot, plan: &mut Plan) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
     };
+}
+
+/// Takes every write out of a plan; what differs is only told.
+pub(super) fn stand_still(plan: &mut Plan) {
+    plan.actions.clear();
+    plan.later.clear();
+    plan.jobs.clear();
+    for item in &mut plan.drift {
+        *item = DriftItem { verdict: Verdict::Report, ..item.clone() };
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::apply::{Applied, Kept, Noted, Sink};
 use crate::base::{Timestamp, chain};
 use crate::model::{
     AppName, Archived, ClusterName, CommitId, Effect, HeldVolume, InstanceId, Inventory, ObjectId, Observed, Operation,
-    OperationOutcome, OperationState, Outcome, Record, RecordState, Secrets,
+    OperationOutcome, OperationState, Outcome, Record, RecordState, RefusalText, Secrets,
 };
 use crate::plan::{Action, Plan, Snapshot, Verb, archive};
 use crate::store::{Error, RecordChange, Store};
@@ -31,6 +31,8 @@ pub struct Recording<'a> {
     operation: Operation,
     /// What an earlier process did in this operation before it died.
     earlier: Vec<Outcome>,
+    /// Why a person ended it before it was done, if one did.
+    cancelled: Option<RefusalText>,
     failure: Mutex<Option<Error>>,
 }
 
@@ -66,6 +68,7 @@ pub async fn open<'a>(
         secrets: Arc::default(),
         operation,
         earlier,
+        cancelled: None,
         failure: Mutex::new(None),
     })
 }
@@ -81,6 +84,11 @@ impl Recording<'_> {
         Self { secrets, ..self }
     }
 
+    /// Ends it as cancelled, for a reason.
+    pub fn cut_short(self, why: RefusalText) -> Self {
+        Self { cancelled: Some(why), ..self }
+    }
+
     /// Closes the operation with what came of it. One that made a commit has changed something, whatever is left to do in the cluster.
     pub async fn close(mut self, applied: &Applied, plan: &Plan, now: Timestamp) -> Result<Operation, Error> {
         if let Some(failure) = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -91,6 +99,8 @@ impl Recording<'_> {
         let earlier = Applied { outcomes: self.earlier };
         let changed = self.operation.commit.is_some() || applied.changed() || earlier.changed();
         let (state, outcome) = match (failed, free, changed) {
+            _ if self.cancelled.is_some() && changed => (OperationState::Cancelled, OperationOutcome::Changed),
+            _ if self.cancelled.is_some() => (OperationState::Cancelled, OperationOutcome::Unchanged),
             (1.., _, _) => (OperationState::Failed, OperationOutcome::Changed),
             (0, false, _) => (OperationState::Succeeded, OperationOutcome::Blocked),
             (0, true, true) => (OperationState::Succeeded, OperationOutcome::Changed),
@@ -101,7 +111,12 @@ impl Recording<'_> {
         };
         self.operation.state = state;
         self.operation.outcome = Some(outcome);
-        let said = [std::mem::take(&mut self.operation.message), sentence(applied, plan), last_words(plan, self.said)];
+        let came_to = match &self.cancelled {
+            Some(why) => cut_sentence(applied, plan, &why.because),
+            None => sentence(applied, plan),
+        };
+        self.operation.refusal = self.cancelled;
+        let said = [std::mem::take(&mut self.operation.message), came_to, last_words(plan, self.said)];
         self.operation.message = said.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
         self.operation.commit = Some(self.commit.clone());
         self.operation.ended = Some(now);
@@ -258,6 +273,28 @@ fn sentence(applied: &Applied, plan: &Plan) -> String {
         let more = if others == 0 { String::new() } else { format!(" ({others} more failed)") };
         return format!("{}{more}.", failed.message);
     }
+    let parts = counted(applied, plan);
+    let held = applied.blocked().map(|outcome| &outcome.message);
+    match plan.blocked.iter().map(|blocked| &blocked.message).chain(held).next() {
+        Some(message) if parts.is_empty() => format!("blocked: {message}."),
+        Some(message) => format!("{}; blocked: {message}.", parts.join(", ")),
+        None if parts.is_empty() => String::new(),
+        None => format!("{}.", parts.join(", ")),
+    }
+}
+
+/// Returns the result of an operation that a person ended.
+fn cut_sentence(applied: &Applied, plan: &Plan, because: &str) -> String {
+    let left = applied.outcomes.iter().filter(|outcome| outcome.effect == Effect::Skipped).count();
+    let failed = applied.failed().next().map(|outcome| format!("failed: {}", outcome.message));
+    let mut parts = counted(applied, plan);
+    parts.extend((left > 0).then(|| format!("{left} left out")));
+    parts.extend(failed);
+    if parts.is_empty() { format!("{because}.") } else { format!("{because}; {}.", parts.join(", ")) }
+}
+
+/// Returns how many objects came to what.
+fn counted(applied: &Applied, plan: &Plan) -> Vec<String> {
     let count = |effect| applied.outcomes.iter().filter(|outcome| outcome.effect == effect).count();
     let mut parts: Vec<String> = [
         (Effect::Created, "created"),
@@ -273,13 +310,7 @@ fn sentence(applied: &Applied, plan: &Plan) -> String {
     if unchanged > 0 {
         parts.push(format!("{unchanged} unchanged"));
     }
-    let held = applied.blocked().map(|outcome| &outcome.message);
-    match plan.blocked.iter().map(|blocked| &blocked.message).chain(held).next() {
-        Some(message) if parts.is_empty() => format!("blocked: {message}."),
-        Some(message) => format!("{}; blocked: {message}.", parts.join(", ")),
-        None if parts.is_empty() => String::new(),
-        None => format!("{}.", parts.join(", ")),
-    }
+    parts
 }
 
 #[cfg(test)]

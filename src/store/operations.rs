@@ -74,6 +74,13 @@ impl Store {
         self.writer.write(update(operation)?).await.map(|_| ())
     }
 
+    /// Notes that an operation that has not ended is to end before it is done, and why. It stays so whatever its pass stores until then.
+    pub async fn mark_operation(&self, id: &OperationId, refusal: &RefusalText) -> Result<(), Error> {
+        let sql = "UPDATE operations SET refusal = $2 WHERE id = $1 AND state IN ('waiting', 'running')";
+        let statement = Statement::new("note that an operation is to end", Table::Operations, sql);
+        self.writer.write(statement.text(&id.0).text(refusal_text(Some(refusal))?)).await.map(|_| ())
+    }
+
     /// Returns an operation by its id.
     pub async fn operation(&self, instance: &InstanceId, id: &OperationId) -> Result<Option<Operation>, Error> {
         let found = sqlx::query("SELECT * FROM operations WHERE instance = $1 AND id = $2")
@@ -127,16 +134,16 @@ impl Store {
         rows.iter().map(parse).collect()
     }
 
-    /// Puts requests that a dead process left running back among those that wait, marks its other operations as interrupted, and returns
-    /// how many there were.
+    /// Puts requests that a dead process left running back among those that wait, marks its other operations as interrupted, those that were
+    /// to end as cancelled, and returns how many there were.
     pub async fn take_over_running(&self, instance: &InstanceId, now: Timestamp) -> Result<u64, Error> {
         let statement = Statement::new(
             "take over what a dead process left running",
             Table::Operations,
             "UPDATE operations SET
-                 state = CASE request WHEN '' THEN 'interrupted' ELSE 'waiting' END,
-                 ended = CASE request WHEN '' THEN $2 ELSE 0 END,
-                 message = CASE request WHEN '' THEN 'the process that ran it ended before it did' ELSE '' END
+                 state = CASE WHEN refusal <> '' THEN 'cancelled' WHEN request = '' THEN 'interrupted' ELSE 'waiting' END,
+                 ended = CASE WHEN request = '' OR refusal <> '' THEN $2 ELSE 0 END,
+                 message = CASE WHEN request = '' OR refusal <> '' THEN 'the process that ran it ended before it did' ELSE '' END
              WHERE instance = $1 AND state = 'running'",
         )
         .text(instance.as_str())
@@ -211,9 +218,10 @@ fn insert(instance: &InstanceId, operation: &Operation, sql: &'static str) -> Re
         .number(ended.map_or(0, |time| time.0)))
 }
 
-/// Returns the statement that replaces what can change of an operation.
+/// Returns the statement that replaces what can change of an operation. Why it was refused, or is to end, is never taken back.
 fn update(operation: &Operation) -> Result<Statement, Error> {
-    let sql = "UPDATE operations SET state = $2, outcome = $3, commit_id = $4, message = $5, ended = $6, refusal = $7 WHERE id = $1";
+    let sql = "UPDATE operations SET state = $2, outcome = $3, commit_id = $4, message = $5, ended = $6,
+         refusal = CASE $7 WHEN '' THEN refusal ELSE $7 END WHERE id = $1";
     Ok(Statement::new("update an operation", Table::Operations, sql)
         .text(&operation.id.0)
         .text(state_word(operation.state))

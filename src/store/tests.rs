@@ -7,7 +7,7 @@ use crate::base::Timestamp;
 use crate::model::{
     AppName, AppState, Archived, ClusterName, CommitId, DriftState, Effect, Event, EventKind, HeldVolume, HoldStage,
     InstanceId, Object, ObjectId, Operation, OperationId, OperationOutcome, OperationState, Outcome, Record,
-    RecordState, Request, Standing,
+    RecordState, RefusalText, Request, Standing,
 };
 
 fn instance() -> InstanceId {
@@ -84,6 +84,35 @@ async fn a_request_that_a_dead_process_left_running_waits_again_and_a_pass_of_it
     assert_eq!(interrupted.iter().map(|o| (o.started.0, o.ended)).collect::<Vec<_>>(), [(3, Some(Timestamp(9)))]);
     let waiting = store.operations_in(&instance(), OperationState::Waiting).await.unwrap();
     assert_eq!(waiting.iter().map(|o| (o.started.0, o.ended)).collect::<Vec<_>>(), [(1, None), (2, None)]);
+}
+
+#[tokio::test]
+async fn an_operation_that_was_to_end_is_cancelled_when_its_process_dies() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("wild.db");
+    let store = Store::open(&path).await.unwrap();
+    let running = operation(1, OperationState::Waiting);
+    store.insert_operation(&instance(), &running).await.unwrap();
+    let refusal = RefusalText {
+        code: 6,
+        what: "deploy blog".into(),
+        because: "it was cancelled by ann".into(),
+        remedy: "wild app deploy blog".into(),
+        diagnostics: Vec::new(),
+    };
+    store.mark_operation(&running.id, &refusal).await.unwrap();
+    // Its pass, which has not heard of it yet, goes on.
+    store.update_operation(&Operation { state: OperationState::Running, ..running.clone() }).await.unwrap();
+    store.close().await;
+    let store = Store::open(&path).await.unwrap();
+    store.take_over_running(&instance(), Timestamp(9)).await.unwrap();
+    let found = store.operation(&instance(), &running.id).await.unwrap().unwrap();
+    assert_eq!((found.state, found.ended), (OperationState::Cancelled, Some(Timestamp(9))));
+    assert_eq!(found.refusal, Some(refusal.clone()));
+    let ended = Operation { refusal: None, ..found };
+    store.update_operation(&ended).await.unwrap();
+    store.mark_operation(&running.id, &RefusalText { code: 2, ..refusal.clone() }).await.unwrap();
+    assert_eq!(store.operation(&instance(), &running.id).await.unwrap().unwrap().refusal, Some(refusal));
 }
 
 #[tokio::test]

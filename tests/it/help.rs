@@ -134,6 +134,8 @@ const EXAMPLES: &[Example] = &[
     example("wild app history quillblog -o json", 0, "\"kind\": \"History\""),
     example("wild operation list", 0, "Alice"),
     example("wild operation list --app quillblog --limit 5", 0, "config"),
+    example("wild operation cancel", 2, "nothing waits or runs"),
+    example("wild operation cancel --app quillblog --reason superseded", 2, "nothing waits or runs"),
     example("wild operation show", 0, "state"),
     example("wild operation show --app quillblog -o json", 0, "\"kind\": \"Operation\""),
     Example { folder: "work", ..after("git pull -q", "wild kustomize build apps/quillblog", 0, "kind: Deployment") },

@@ -149,7 +149,7 @@ impl World {
     pub(in crate::plan) fn new() -> Self {
         let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
         let apply_set = apply_set::id(&apply_set::parent_id(&instance, "wild-system"));
-        let mut world = Self {
+        let world = Self {
             snapshot: Snapshot {
                 instance,
                 apply_set,
@@ -183,6 +183,7 @@ impl World {
                 elsewhere: Elsewhere::default(),
                 refused: false,
                 said: BTreeMap::new(),
+                cancelled: None,
                 fights: BTreeMap::new(),
                 underway: Default::default(),
                 unspoken: Default::default(),
@@ -211,10 +212,8 @@ impl World {
                 now: Timestamp::parse("2026-11-21T12:00:00Z").unwrap(),
             },
         };
-        for kind in ["Namespace", "ConfigMap", "Secret", "PersistentVolumeClaim", "Service"] {
-            world = world.watch("", kind, Freshness::Fresh);
-        }
-        world.watch_others()
+        let core = ["Namespace", "ConfigMap", "Secret", "PersistentVolumeClaim", "Service"];
+        core.into_iter().fold(world, |world, kind| world.watch("", kind, Freshness::Fresh)).watch_others()
     }
 
     /// Opens the watches of the kinds of other groups that tests speak of.

@@ -7,6 +7,7 @@ mod again;
 mod anew;
 mod away;
 mod budget;
+mod cancelled;
 mod contested;
 mod depends;
 mod ended;
@@ -61,6 +62,7 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
     check_side_by_side(world).await;
     budget::a_revision_that_takes_a_little_from_every_app_waits_for_a_person_where_all_is_too_much(world).await;
     away::a_cluster_that_answers_again_is_brought_what_it_missed(world).await;
+    cancelled::what_a_person_ends_stays_as_it_is_until_somebody_says_so(world).await;
 }
 
 /// Runs the checks of single apps; one that fails lets the others end.

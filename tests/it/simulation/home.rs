@@ -157,7 +157,10 @@ impl Home {
                 record::open(&self.store, &self.instance, &snapshot, &plan, self.operation(name)).await.unwrap();
             self.cluster.moment().await;
             let marks = [(marks::INSTANCE.to_owned(), ID.to_owned()), (marks::APP.to_owned(), name.to_owned())];
-            let applied = apply::apply(&plan, &marks, &self.cluster, &payloads, &opened).await;
+            let halt = apply::Halt::default();
+            let hands =
+                apply::Hands { marks: &marks, target: &self.cluster, secrets: &payloads, sink: &opened, halt: &halt };
+            let applied = apply::apply(&plan, hands).await;
             self.cluster.moment().await;
             opened.close(&applied, &plan, snapshot.now).await.unwrap();
         }
