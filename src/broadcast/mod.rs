@@ -4,11 +4,13 @@
 //!
 //! Not here: what is true (`plan`, `pipeline`).
 
+mod kubernetes;
 pub mod message;
 mod statuses;
 
 use tokio::sync::{broadcast, watch};
 
+pub use kubernetes::{Place, send_kubernetes_events};
 pub use statuses::{Notes, send_statuses};
 
 use crate::model::{Event, InstanceId};
@@ -24,17 +26,24 @@ pub struct Bus {
     store: Store,
     events: broadcast::Sender<Event>,
     unsent: watch::Sender<u64>,
+    told: watch::Sender<u64>,
 }
 
 impl Bus {
     /// Returns the bus of an instance.
     pub fn new(instance: InstanceId, store: Store) -> Self {
-        Self { instance, store, events: broadcast::Sender::new(STREAM_CAPACITY), unsent: watch::Sender::new(0) }
+        let (unsent, told) = (watch::Sender::new(0), watch::Sender::new(0));
+        Self { instance, store, events: broadcast::Sender::new(STREAM_CAPACITY), unsent, told }
     }
 
     /// Returns a stream of events from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
+    }
+
+    /// Returns what changes when events were stored.
+    pub fn told(&self) -> watch::Receiver<u64> {
+        self.told.subscribe()
     }
 
     /// Returns what changes when a status waits to be sent.
@@ -50,6 +59,7 @@ impl Bus {
         if let Err(error) = self.store.add_events(&self.instance, &events).await {
             tracing::error!(instance = %self.instance, error = crate::base::chain(&error), "events were not stored");
         }
+        self.told.send_modify(|count| *count = count.wrapping_add(1));
         for event in events {
             // No receiver is no error: nobody listens.
             let _ = self.events.send(event);
@@ -71,4 +81,9 @@ impl Bus {
             }
         }
     }
+}
+
+/// Waits for a change; returns whether there can be another.
+async fn changed_or_never(news: &mut watch::Receiver<u64>) -> bool {
+    news.changed().await.is_ok()
 }

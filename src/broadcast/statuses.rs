@@ -10,10 +10,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::Bus;
+use super::{Bus, changed_or_never};
 use crate::base::{Timestamp, chain};
 use crate::forge::{CommitStatus, Forge, StatusState, cut};
 use crate::model::CommitId;
@@ -70,10 +69,6 @@ pub async fn send_statuses(
             () = tokio::time::sleep(wait), if !all_sent => wait = (wait * 2).min(RETRY_LIMIT),
         }
     }
-}
-
-async fn changed_or_never(unsent: &mut watch::Receiver<u64>) -> bool {
-    unsent.changed().await.is_ok()
 }
 
 /// Statuses that the forge knows and that are not noted yet, so that it is not told twice.

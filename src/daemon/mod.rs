@@ -4,6 +4,7 @@
 //! `waits` knows who waits for what, `metrics` counts. Not here: what a pass does (`pipeline`), the API (`http`).
 
 mod drifts;
+mod events;
 mod files;
 mod metrics;
 mod notes;
@@ -108,6 +109,9 @@ impl Daemon {
                 settings.public_url.clone(),
                 stop.clone(),
             )));
+            let clusters = Box::new(events::Clusters::new(instance.clone()));
+            let bus = instance.bus.clone();
+            tasks.push(tokio::spawn(broadcast::send_kubernetes_events(bus, clusters, stop.clone())));
             tasks.push(tokio::spawn(worker::run(shared.clone(), stop.clone())));
             handles.insert(entry.name.clone(), Handle { shared });
         }

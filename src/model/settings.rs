@@ -84,6 +84,9 @@ pub struct Settings {
     /// Commit statuses on a forge.
     #[serde(default)]
     pub statuses: StatusSettings,
+    /// Whether what becomes of apps is told by Events in the cluster as well, each a request of its own.
+    #[serde(default)]
+    pub kubernetes_events: bool,
     /// What an app does differently.
     #[serde(default)]
     pub apps: BTreeMap<String, AppSettings>,

@@ -466,7 +466,7 @@ async fn settle(
     let before = state::put(instance, app, state.as_ref()).await?;
     instance.store.update_operation(&ended).await?;
     counts::ended(instance, &ended);
-    state::tell(instance, Change { app, before, state: state.as_ref(), ended: Some(&ended) }).await?;
+    state::tell(instance, Change { app, before, state: state.as_ref(), ended: Some(&ended), healed: false }).await?;
     Ok(Some(Passed { made: committed.made.clone(), state, ..Passed::default() }))
 }
 
@@ -548,8 +548,9 @@ async fn deploy(
     counts::pass(instance, &plan, &applied, before.as_deref());
     let ended = close(instance, recording, &applied, &plan).await?;
     fault::point("broadcast");
-    state::tell(instance, Change { app, before, state: state.as_ref(), ended: ended.as_ref() }).await?;
     let passed = passed(&plan, &applied, committed, state);
+    let healed = passed.told.is_some() && passed.healed;
+    state::tell(instance, Change { app, before, state: passed.state.as_ref(), ended: ended.as_ref(), healed }).await?;
     let wake_at = if asks_again { Some(snapshot.now) } else { passed.wake_at };
     Ok(Passed { wake_at, audited, told: told.or(passed.told), ..passed })
 }
@@ -590,7 +591,7 @@ async fn stay(
         state::stands_nowhere(state, nowhere);
     }
     let before = state::put(instance, app, state.as_ref()).await?;
-    state::tell(instance, Change { app, before, state: state.as_ref(), ended: None }).await?;
+    state::tell(instance, Change { app, before, state: state.as_ref(), ended: None, healed: false }).await?;
     if let Some(operation) = operation {
         let (_, because, remedy) = nowhere.told(app);
         let what = format!("{} {app}", operation.verb);

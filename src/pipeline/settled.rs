@@ -66,7 +66,7 @@ pub(super) async fn still(instance: &Instance, app: &AppName, why: Reason) -> Re
         }
         false => state::put(instance, app, Some(&state)).await?,
     };
-    state::tell(instance, Change { app, before, state: Some(&state), ended: None }).await?;
+    state::tell(instance, Change { app, before, state: Some(&state), ended: None, healed: false }).await?;
     Ok(Some(Passed { judged: true, state: Some(state), ..Passed::default() }))
 }
 

@@ -376,6 +376,8 @@ pub(super) struct Change<'a> {
     pub(super) before: Option<Arc<AppState>>,
     pub(super) state: Option<&'a AppState>,
     pub(super) ended: Option<&'a Operation>,
+    /// Whether it put back what differed.
+    pub(super) healed: bool,
 }
 
 /// Tells what changed of an app, and sets the statuses of the head.
@@ -383,7 +385,7 @@ pub(super) async fn tell(instance: &Instance, change: Change<'_>) -> Result<(), 
     if skips("broadcast") {
         return Ok(());
     }
-    let Change { app, before, state, ended } = change;
+    let Change { app, before, state, ended, healed } = change;
     let event = |(kind, detail)| Event {
         time: instance.now(),
         app: Some(app.clone()),
@@ -392,12 +394,16 @@ pub(super) async fn tell(instance: &Instance, change: Change<'_>) -> Result<(), 
         kind,
         detail,
     };
-    instance.bus.tell(changes(before.as_deref(), state, ended).into_iter().map(event).collect()).await;
+    instance.bus.tell(changes(before.as_deref(), state, (ended, healed)).into_iter().map(event).collect()).await;
     statuses::update(instance).await
 }
 
 /// Returns the events that lie between two states of an app.
-fn changes(before: Option<&AppState>, after: Option<&AppState>, ended: Option<&Operation>) -> Vec<(EventKind, String)> {
+fn changes(
+    before: Option<&AppState>,
+    after: Option<&AppState>,
+    (ended, healed): (Option<&Operation>, bool),
+) -> Vec<(EventKind, String)> {
     let Some(after) = after else {
         return if before.is_some() { vec![(EventKind::Deleted, String::new())] } else { Vec::new() };
     };
@@ -425,6 +431,8 @@ fn changes(before: Option<&AppState>, after: Option<&AppState>, ended: Option<&O
     match (drifted, after.drift.first()) {
         (0, Some(first)) => told.push((EventKind::DriftDetected, format!("{} {}", first.object.short(), first.path))),
         (1.., None) => told.push((EventKind::DriftCorrected, String::new())),
+        // That it differed was told when it was about to be put back.
+        (0, None) if healed => told.push((EventKind::DriftCorrected, String::new())),
         _ => {}
     }
     if after.conflicts > before.map_or(0, |before| before.conflicts) {

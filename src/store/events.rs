@@ -30,6 +30,40 @@ impl Store {
         self.writer.hand_in(statements).await.done().await.map(|_| ())
     }
 
+    /// Returns events after a position, oldest first, each with its own position.
+    pub async fn events_after(
+        &self,
+        instance: &InstanceId,
+        position: i64,
+        limit: i64,
+    ) -> Result<Vec<(i64, Event)>, Error> {
+        let rows = sqlx::query(
+            "SELECT position, body FROM events WHERE instance = $1 AND position > $2 ORDER BY position LIMIT $3",
+        )
+        .bind(instance.as_str())
+        .bind(position)
+        .bind(limit.clamp(0, EVENT_CAPACITY))
+        .fetch_all(&self.readers)
+        .await
+        .map_err(attempt("read events"))?;
+        rows.iter()
+            .map(|found| {
+                let body: String = found.try_get("body").map_err(row("events"))?;
+                let event = serde_json::from_str(&body).map_err(row("events"))?;
+                Ok((found.try_get("position").map_err(row("events"))?, event))
+            })
+            .collect()
+    }
+
+    /// Returns the position of the newest event of all instances; zero if there is none.
+    pub async fn last_event(&self) -> Result<i64, Error> {
+        let found = sqlx::query("SELECT COALESCE(MAX(position), 0) AS last FROM events")
+            .fetch_one(&self.readers)
+            .await
+            .map_err(attempt("read events"))?;
+        found.try_get("last").map_err(row("events"))
+    }
+
     /// Returns the newest events of an app, or of the whole instance, oldest first.
     pub async fn events(&self, instance: &InstanceId, app: Option<&AppName>, limit: i64) -> Result<Vec<Event>, Error> {
         let rows = sqlx::query(

@@ -26,7 +26,9 @@ pub use told::Guard;
 
 use crate::base::Timestamp;
 use crate::health::Health;
-use crate::model::{Editors, HealthRule, Leaving, Object, ObjectId, Observed, OwnEntry, Prune, SecretValue};
+use crate::model::{
+    Editors, HealthRule, InstanceId, Leaving, Object, ObjectId, Observed, OwnEntry, Prune, SecretValue,
+};
 
 /// A boxed answer, so that targets can be told apart at run time.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
@@ -178,6 +180,27 @@ pub struct Written {
     pub unchanged: bool,
     /// The object as answered.
     pub object: Object,
+}
+
+/// Something to tell in the cluster, as an Event about a namespace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// Name of the Event.
+    pub name: String,
+    /// Who tells it.
+    pub instance: InstanceId,
+    /// The namespace.
+    pub namespace: String,
+    /// Why, in one word.
+    pub reason: &'static str,
+    /// Whether somebody should look.
+    pub is_warning: bool,
+    /// What happened; never a secret value. That of an Event that is there stays.
+    pub text: String,
+    /// When it happened last.
+    pub last: Timestamp,
+    /// How often it happened.
+    pub count: u32,
 }
 
 /// The answer to a deletion.
@@ -379,6 +402,8 @@ pub trait Target: Send + Sync {
     fn job_done<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<String>>;
     /// Notes Jobs that have run, with their hashes, and forgets those without one; writes only what is not noted so.
     fn note_jobs<'a>(&'a self, jobs: &'a [(ObjectId, Option<String>)]) -> Answer<'a, ()>;
+    /// Tells something in the cluster. Whatever becomes of that says nothing of the target.
+    fn tell<'a>(&'a self, note: &'a Note) -> Answer<'a, ()>;
     /// Returns what the watch knows of an object.
     fn live(&self, id: &ObjectId) -> Option<LiveObject>;
     /// Returns how many objects with the mark of an app the watches show.

@@ -7,9 +7,9 @@ use std::pin::Pin;
 use std::sync::Mutex;
 
 use super::{
-    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Ownership,
-    PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest,
-    WatchState, Written,
+    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Note,
+    Ownership, PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts, TargetEvent,
+    VolumeRequest, WatchState, Written,
 };
 use crate::model::{Editors, HealthRule, Object, ObjectId, OwnEntry};
 
@@ -147,6 +147,10 @@ impl Target for Scripted {
     }
 
     fn note_jobs<'a>(&'a self, _jobs: &'a [(ObjectId, Option<String>)]) -> Answer<'a, ()> {
+        ready(Ok(()))
+    }
+
+    fn tell<'a>(&'a self, _note: &'a Note) -> Answer<'a, ()> {
         ready(Ok(()))
     }
 

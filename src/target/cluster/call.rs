@@ -91,6 +91,13 @@ impl<'a> Call<'a> {
 impl Inner {
     /// Sends a request and returns status code and JSON answer of a success, or the refusal.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
+        let result = self.aside(call).await;
+        self.note(result.as_ref().err());
+        result
+    }
+
+    /// The same, and nothing is concluded from it about whether the server answers.
+    pub(super) async fn aside(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
         let attempt = call.attempt.clone();
         let deadline = call.deadline / self.patience.haste;
         let method = call.method.clone();
@@ -109,7 +116,6 @@ impl Inner {
             }
         };
         self.counts.took(&method, begun.elapsed());
-        self.note(result.as_ref().err());
         result
     }
 

@@ -22,6 +22,7 @@ mod logs;
 mod patience;
 mod plugin;
 mod source;
+mod tell;
 mod volume;
 mod watch;
 mod write;
@@ -34,8 +35,9 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, PatchRequest,
-    Reachability, Refusal, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest, WatchState, Written,
+    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Note,
+    PatchRequest, Reachability, Refusal, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest, WatchState,
+    Written,
 };
 use crate::base::Timestamp;
 use crate::model::{Editors, HealthRule, InstanceId, Object, ObjectId, OwnEntry};
@@ -278,6 +280,10 @@ impl Target for Cluster {
 
     fn note_jobs<'a>(&'a self, jobs: &'a [(ObjectId, Option<String>)]) -> Answer<'a, ()> {
         Box::pin(self.inner.note_jobs(jobs))
+    }
+
+    fn tell<'a>(&'a self, note: &'a Note) -> Answer<'a, ()> {
+        Box::pin(self.inner.tell(note))
     }
 
     fn live(&self, id: &ObjectId) -> Option<LiveObject> {

@@ -11,6 +11,7 @@ mod cancelled;
 mod contested;
 mod depends;
 mod ended;
+mod events;
 mod extra;
 mod fifty;
 mod given;
@@ -63,6 +64,7 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
     budget::a_revision_that_takes_a_little_from_every_app_waits_for_a_person_where_all_is_too_much(world).await;
     away::a_cluster_that_answers_again_is_brought_what_it_missed(world).await;
     cancelled::what_a_person_ends_stays_as_it_is_until_somebody_says_so(world).await;
+    events::what_becomes_of_apps_is_told_in_the_cluster_where_somebody_wants_it(world).await;
 }
 
 /// Runs the checks of single apps; one that fails lets the others end.

@@ -12,7 +12,7 @@ use rewild::model::{Editors, HealthRule, Leaving, Object, ObjectId, Observed, Ow
 use rewild::plan::marks;
 use rewild::target::{
     Answer, ApplyRequest, DeleteRequest, Deletion, Dependents, FreeRequest, Kind, LiveObject, LogLines, LogRequest,
-    Mode, PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts, TargetEvent,
+    Mode, Note, PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts, TargetEvent,
     VolumeRequest, WatchState, Written,
 };
 use serde_json::{Value, json};
@@ -488,6 +488,10 @@ impl Target for Cluster {
             }
             Ok(())
         }))
+    }
+
+    fn tell<'a>(&'a self, _note: &'a Note) -> Answer<'a, ()> {
+        Box::pin(async { Ok(()) })
     }
 
     fn live(&self, id: &ObjectId) -> Option<LiveObject> {
