@@ -128,7 +128,7 @@ async fn add(session: &mut Session<'_>, chosen: &Chosen, rank: Rank) -> Result<E
     if first != chosen.context {
         session.note(&format!("Apps live on {first} unless moved: wild app move APP --to {}", chosen.context));
     }
-    tell_daemon(session)
+    tell_daemon(session, "The running daemon uses it from now on.")
 }
 
 /// Returns the state directory and the identity of an instance.
@@ -141,9 +141,9 @@ fn place(session: &Session<'_>, instance: &Value, what: &str) -> Result<(StateDi
     Ok((state, id))
 }
 
-fn tell_daemon(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
+fn tell_daemon(session: &mut Session<'_>, told: &str) -> Result<ExitCode, CommandError> {
     if connect(session.environment, &session.flags)?.is_some() {
-        session.note("The running daemon uses it after its next start.");
+        session.note(told);
     }
     Ok(ExitCode::Done)
 }
@@ -153,16 +153,31 @@ async fn show(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
     let width = session.environment.width();
     session.print(Document { kind: "ClusterList", value, items: Some(("clusters", "name")) }, |value| {
         let rows = list(value, "clusters").iter().map(|cluster| {
-            let answers = match flag(cluster, "reachable") {
-                true => "reachable".to_owned(),
-                false => format!("not reachable since {}: {}", text(cluster, "since"), text(cluster, "why")),
-            };
             let first = if flag(cluster, "first") { "first" } else { "" };
-            vec![text(cluster, "name").to_owned(), first.to_owned(), count(cluster, "apps").to_string(), answers]
+            vec![
+                text(cluster, "name").to_owned(),
+                first.to_owned(),
+                count(cluster, "apps").to_string(),
+                answers(cluster),
+            ]
         });
         table(&["name", "", "apps", "answers"], rows, width)
     });
     Ok(ExitCode::Done)
+}
+
+/// Returns whether a cluster answers, in words.
+pub(super) fn answers(cluster: &Value) -> String {
+    match cluster.get("reachable") {
+        Some(Value::Bool(true)) => "reachable".to_owned(),
+        _ if is_silent(cluster) => format!("not reachable since {}: {}", text(cluster, "since"), text(cluster, "why")),
+        _ => "not asked yet".to_owned(),
+    }
+}
+
+/// Returns whether a cluster was asked and does not answer.
+pub(super) fn is_silent(cluster: &Value) -> bool {
+    cluster.get("reachable") == Some(&Value::Bool(false))
 }
 
 async fn remove(session: &mut Session<'_>, name: &str) -> Result<ExitCode, CommandError> {
@@ -187,7 +202,7 @@ async fn remove(session: &mut Session<'_>, name: &str) -> Result<ExitCode, Comma
     settings::write_private(&path, yaml::write(&after).as_bytes())
         .map_err(|error| CommandError::of_settings(what, &error))?;
     session.note(&format!("The cluster {name} is forgotten; nothing in it changed."));
-    tell_daemon(session)
+    tell_daemon(session, "The running daemon lets go of it now.")
 }
 
 /// Reads the copy of an instance; an empty one if there is none.

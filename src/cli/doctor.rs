@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::app::is_calm;
+use super::cluster::is_silent;
 use super::error::{CommandError, ExitCode};
 use super::format::Document;
 use super::json::{flag, list, object, text};
@@ -50,7 +51,7 @@ fn of_instance(instance: &Value) -> Vec<Value> {
     let mut found = Vec::new();
     match instance.get("cluster").filter(|cluster| !cluster.is_null()) {
         None => found.push(finding("no cluster is known", "nothing can be applied", "wild cluster add", Vec::new())),
-        Some(cluster) if !flag(cluster, "reachable") => {
+        Some(cluster) if is_silent(cluster) => {
             let what = format!("the cluster does not answer since {}", text(cluster, "since"));
             let remedy = "look at the API server; it is asked again every few seconds";
             found.push(finding(what, text(cluster, "why"), remedy, Vec::new()));
@@ -58,7 +59,7 @@ fn of_instance(instance: &Value) -> Vec<Value> {
         Some(_) => {}
     }
     let others = list(instance, "clusters").iter().filter(|cluster| !flag(cluster, "first"));
-    for cluster in others.filter(|cluster| !flag(cluster, "reachable")) {
+    for cluster in others.filter(|cluster| is_silent(cluster)) {
         let what = format!("the cluster {} does not answer since {}", text(cluster, "name"), text(cluster, "since"));
         found.push(finding(what, text(cluster, "why"), "wild cluster list", Vec::new()));
     }
@@ -120,7 +121,7 @@ mod tests {
     #[test]
     fn what_holds_the_whole_instance_comes_first() {
         let silent = json!({"cluster": {"reachable": false, "since": "T", "why": "refused"},
-            "clusters": [{"first": true}, {"name": "edge", "since": "U"}, {"name": "lab", "reachable": true}], "remote": {"trouble": "it went back"}});
+            "clusters": [{"first": true}, {"name": "edge", "reachable": false, "since": "U"}, {"name": "attic", "reachable": null}, {"name": "lab", "reachable": true}], "remote": {"trouble": "it went back"}});
         let whats: Vec<String> = of_instance(&silent).iter().map(|it| text(it, "what").to_owned()).collect();
         assert_eq!(
             whats,

@@ -6,9 +6,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::app::{is_calm, status_table};
+use super::cluster::{answers, is_silent};
 use super::error::{CommandError, ExitCode};
 use super::format::Document;
-use super::json::{flag, list, short, text};
+use super::json::{list, short, text};
 use super::session::Session;
 use super::table::{ago, table};
 
@@ -38,7 +39,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Status) -> Result<
     let instance = session.get("").await?;
     let apps = session.get("/apps").await?;
     let operations = session.get(&format!("/operations?limit={LAST_OPERATIONS}")).await?;
-    let reachable = list(&instance, "clusters").iter().all(|cluster| flag(cluster, "reachable"));
+    let reachable = list(&instance, "clusters").iter().all(|cluster| !is_silent(cluster));
     let followed = remote_trouble(&instance).is_empty();
     let good = list(&instance, "statuses").iter().all(|status| !matches!(text(status, "state"), "failure" | "error"));
     let calm = reachable && followed && good && list(&apps, "apps").iter().all(is_calm);
@@ -76,8 +77,7 @@ fn remote_trouble(instance: &Value) -> &str {
 fn head(instance: &Value) -> String {
     let cluster = match instance.get("cluster").filter(|cluster| !cluster.is_null()) {
         None => "none yet: wild cluster add".to_owned(),
-        Some(cluster) if flag(cluster, "reachable") => "reachable".to_owned(),
-        Some(cluster) => format!("not reachable since {}: {}", text(cluster, "since"), text(cluster, "why")),
+        Some(cluster) => answers(cluster),
     };
     let mut lines = format!(
         "{}   {} {}   cluster {cluster}\n",
@@ -111,6 +111,8 @@ mod tests {
             head(&instance),
             "home   main 0123456   cluster none yet: wild cluster add\n  pending   wild/deploy (home)  seen\n"
         );
+        assert!(head(&json!({"cluster": {"reachable": null}})).contains("cluster not asked yet\n"));
+        assert!(head(&json!({"cluster": {"reachable": true}})).contains("cluster reachable\n"));
         let cluster = json!({"reachable": false, "since": "T", "why": "refused"});
         assert!(head(&json!({"cluster": cluster})).contains("cluster not reachable since T: refused"));
         for (remote, expected) in [(json!({"trouble": "it went back"}), true), (json!({"trouble": null}), false)] {

@@ -16,7 +16,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::model::AppState;
+use crate::model::{AppState, ClusterName};
 use crate::pipeline::{Audited, Instance};
 use apps::Apps;
 use counted::Counted;
@@ -152,10 +152,15 @@ impl Metrics {
     pub(super) fn count(&self, instance: &Instance) {
         let name = instance.name.as_str();
         self.counted.passes(name, instance.counts());
-        for (cluster, target) in instance.targets.all() {
-            let name = if cluster.is_first() { name.to_owned() } else { format!("{name}/{}", cluster.as_str()) };
+        for (cluster, target) in instance.targets().all() {
+            let name = name_of(instance, cluster);
             self.counted.target(&name, &target.reachability(), target.counted());
         }
+    }
+
+    /// Shows no more what was counted of a cluster that is not known any more, or is another one.
+    pub(super) fn forget_target(&self, instance: &Instance, cluster: &ClusterName) {
+        self.counted.forget_target(&name_of(instance, cluster));
     }
 
     /// Counts what a pass compared value by value.
@@ -171,4 +176,10 @@ impl Metrics {
         self.active.get_or_create(&labels).set(i64::try_from(running).unwrap_or(i64::MAX));
         self.depth.get_or_create(&labels).set(i64::try_from(waiting).unwrap_or(i64::MAX));
     }
+}
+
+/// Returns what a cluster of an instance is called in metrics.
+fn name_of(instance: &Instance, cluster: &ClusterName) -> String {
+    let name = instance.name.as_str();
+    if cluster.is_first() { name.to_owned() } else { format!("{name}/{}", cluster.as_str()) }
 }

@@ -24,7 +24,7 @@ use crate::model::{AppName, ClusterName, ErrorClass, Operation, OperationState, 
 use crate::pipeline::{self, Error, Instance, Overview, Passed};
 use crate::plan::WakeOn;
 use crate::settings::{DaemonSettings, Intervals, StateDirectory};
-use crate::target::{Reachability, TargetEvent};
+use crate::target::TargetEvent;
 
 /// Triggers that wait to be taken in; more than this only says again what is already queued.
 const TRIGGER_CAPACITY: usize = 4_096;
@@ -266,6 +266,7 @@ impl Worker {
     ) {
         let instance = self.shared.instance.clone();
         let mut secrets = FileWatch::of(instance.secrets.path());
+        let mut kubeconfig = instance.kubeconfig().map(|path| FileWatch::of(&path));
         loop {
             self.shared.turn();
             let due = self.start_passes();
@@ -277,19 +278,48 @@ impl Worker {
                     None => std::future::pending().await,
                 }
             };
+            let clusters_changed = async {
+                match &mut kubeconfig {
+                    Some(kubeconfig) => kubeconfig.changed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let targets = instance.targets();
             tokio::select! {
                 () = stop.cancelled() => return,
+                () = clusters_changed => self.follow_clusters().await,
                 Some(trigger) = receiver.recv() => self.take_in(trigger).await,
                 alive = moved => {
                     if !alive { refs = None; }
                     self.look(Reason::Push).await;
                 }
-                (cluster, news) = instance.targets.events() => self.hear(&cluster, news),
+                (cluster, news) = targets.events() => self.hear(&cluster, news),
                 Some((cluster, answers)) = self.probes.ended() => self.probed(&cluster, answers),
                 Some(ended) = self.passes.join_next_with_id(), if !self.passes.is_empty() => self.end(ended),
                 () = secrets.changed() => self.wake_all(Reason::File),
                 () = self.shared.fetch.notified() => self.fetch(true).await,
                 () = tokio::time::sleep(due) => self.ring().await,
+            }
+        }
+    }
+
+    /// Takes in clusters that were added and lets go of those that were removed.
+    async fn follow_clusters(&mut self) {
+        let instance = self.shared.instance.clone();
+        match instance.follow_clusters().await {
+            Ok(changed) if changed.is_empty() => {}
+            Ok(changed) => {
+                for cluster in &changed {
+                    self.probes.end(cluster);
+                    self.shared.metrics.forget_target(&instance, cluster);
+                }
+                tracing::info!(instance = %instance.name, clusters = changed.len(), "clusters came or went");
+                let apps = self.known.iter().flat_map(|known| known.apps.keys().cloned()).collect();
+                self.assign(&apps);
+                self.wake_all(Reason::File);
+            }
+            Err(refusal) => {
+                tracing::warn!(instance = %instance.name, error = %refusal, "the kubeconfig does not read; the clusters stay as they are")
             }
         }
     }
@@ -390,7 +420,7 @@ impl Worker {
             self.fetch(false).await;
         }
         for cluster in self.probes.due(now) {
-            if let Some(target) = self.shared.instance.targets.get(&cluster).cloned() {
+            if let Some(target) = self.shared.instance.targets().get(&cluster).cloned() {
                 self.probes.look(cluster, target);
             }
         }
@@ -472,8 +502,8 @@ impl Worker {
                 TargetEvent::Health { app } => self.trigger_named(&app, Reason::Health),
                 TargetEvent::Source { app } => self.trigger_named(&app, Reason::Released),
                 TargetEvent::Reachability => {
-                    let target = self.shared.instance.targets.get(cluster);
-                    if target.is_none_or(|target| target.reachability() == Reachability::Reachable) {
+                    let target = self.shared.instance.targets().get(cluster).cloned();
+                    if target.is_none_or(|target| !target.reachability().is_silent()) {
                         self.released(cluster);
                     } else if self.probes.begin(cluster, self.now()) {
                         let apps = self.known.iter().flat_map(|known| known.apps.keys().cloned());
@@ -661,7 +691,7 @@ impl Worker {
     fn assign(&mut self, apps: &BTreeSet<AppName>) {
         let Some(Ok(settings)) = self.known.as_ref().map(|known| known.settings()) else { return };
         for app in apps {
-            if let Some((cluster, _)) = self.shared.instance.targets.named(settings.context_of(app.as_str())) {
+            if let Some((cluster, _)) = self.shared.instance.targets().named(settings.context_of(app.as_str())) {
                 self.queue.assign(app, cluster);
             }
         }

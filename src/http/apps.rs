@@ -40,8 +40,9 @@ pub(super) async fn states(instance: &Instance) -> Result<Vec<AppState>, Problem
     let overview = pipeline::overview(instance).await?;
     states.extend(overview.apps.keys().filter(|app| !names.contains(app)).map(|app| unseen(instance, app.clone())));
     states.sort_by(|a, b| a.name.cmp(&b.name));
+    let targets = instance.targets();
     for state in &mut states {
-        let target = instance.targets.get(&state.cluster);
+        let target = targets.get(&state.cluster);
         if let Some(Reachability::Unreachable { since, why }) = target.map(|target| target.reachability()) {
             "unknown".clone_into(&mut state.health);
             state.health_reason = format!("{} does not answer since {since}: {why}", state.cluster.in_short());
@@ -53,7 +54,7 @@ pub(super) async fn states(instance: &Instance) -> Result<Vec<AppState>, Problem
 /// Returns the cluster that an app is on, for what is read there now.
 pub(super) async fn cluster_of(instance: &Instance, app: &AppName, what: &str) -> Result<Arc<dyn Target>, Problem> {
     let known = state(instance, app).await?;
-    let target = instance.targets.get(&known.cluster).cloned();
+    let target = instance.targets().get(&known.cluster).cloned();
     let identity = pipeline::settings(instance).await?.identity_of(app.as_str());
     let acting =
         |target: Arc<dyn Target>| observe::acting(identity, &known.namespace, target.as_ref()).unwrap_or(target);

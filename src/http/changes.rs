@@ -382,7 +382,7 @@ struct Place {
 pub(super) async fn move_app(change: Change) -> Answered {
     let Place { cluster } = change.body()?;
     let app = change.app()?;
-    let targets = &change.instance().targets;
+    let targets = &change.instance().targets();
     let (Some(_), Ok(name)) = (targets.named(&cluster), ClusterName::parse(&cluster)) else {
         let names: Vec<&str> = targets.all().map(|(name, _)| targets.context(name)).collect();
         let because = format!("there is no cluster {cluster}; there are: {}", names.join(", "));

@@ -80,22 +80,23 @@ pub(super) async fn asked_clusters(State(daemon): Host, Path(name): Path<String>
     let handle = instance(&daemon, &name)?;
     let shown = handle.instance();
     // What each answers is noted by its target, which is what is shown.
-    futures::future::join_all(shown.targets.all().map(|(_, target)| target.probe())).await;
+    futures::future::join_all(shown.targets().all().map(|(_, target)| target.probe())).await;
     Ok(answer(&json!({"clusters": clusters(shown).await?})))
 }
 
 /// Returns whether the first cluster answers; nothing if none is known.
 fn first_cluster(instance: &Instance) -> Value {
-    instance.targets.all().next().map_or(Value::Null, |(_, target)| said(target.as_ref()))
+    instance.targets().all().next().map_or(Value::Null, |(_, target)| said(target.as_ref()))
 }
 
 /// Returns all clusters, each with the number of apps on it.
 async fn clusters(instance: &Instance) -> Result<Value, Problem> {
     let states = instance.store.app_states(&instance.id).await?;
-    let shown = instance.targets.all().map(|(name, target)| {
+    let targets = instance.targets();
+    let shown = targets.all().map(|(name, target)| {
         let mut document = said(target.as_ref());
         if let Some(fields) = document.as_object_mut() {
-            fields.insert("name".to_owned(), json!(instance.targets.context(name)));
+            fields.insert("name".to_owned(), json!(targets.context(name)));
             fields.insert("first".to_owned(), json!(name.is_first()));
             fields.insert("apps".to_owned(), json!(states.iter().filter(|state| state.cluster == *name).count()));
         }
@@ -104,17 +105,24 @@ async fn clusters(instance: &Instance) -> Result<Value, Problem> {
     Ok(shown.collect())
 }
 
+/// Returns whether a cluster answers; `reachable` is null where nobody asked it yet.
 fn said(target: &dyn Target) -> Value {
     match target.reachability() {
+        Reachability::Unasked => json!({"reachable": null}),
         Reachability::Reachable => json!({"reachable": true}),
         Reachability::Unreachable { since, why } => json!({"reachable": false, "since": since, "why": why}),
     }
 }
 
+/// Returns whether no cluster was asked anything yet.
+pub(super) fn is_unasked(instance: &Instance) -> bool {
+    instance.targets().all().all(|(_, target)| target.reachability() == Reachability::Unasked)
+}
+
 /// Returns since when and why a cluster does not answer, by name where there are several; nothing while all do.
 pub(super) fn silence(instance: &Instance) -> Option<(Timestamp, String)> {
-    instance.targets.all().find_map(|(name, target)| match target.reachability() {
-        Reachability::Reachable => None,
+    instance.targets().all().find_map(|(name, target)| match target.reachability() {
+        Reachability::Unasked | Reachability::Reachable => None,
         Reachability::Unreachable { since, why } if name.is_first() => Some((since, why)),
         Reachability::Unreachable { since, why } => Some((since, format!("{name}: {why}"))),
     })

@@ -15,7 +15,7 @@ pub(super) async fn value(instance: &Instance, state: &AppState, conflict: &Conf
     if conflict.kind != ConflictKind::Value || conflict.is_redacted() {
         return None;
     }
-    let target = instance.targets.get(&state.cluster)?;
+    let target = instance.targets().get(&state.cluster).cloned()?;
     let named = |id: &&ObjectId| names(id).contains(&conflict.object) && id.kind != "Secret";
     let id = state.objects.iter().map(|known| &known.object).find(named)?;
     let head = instance.repository.head(&instance.branch).await.ok()??;

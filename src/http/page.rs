@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
-use super::instances::silence;
+use super::instances::{is_unasked, silence};
 use super::problem::Problem;
 use super::{Host, live};
 use crate::base::Timestamp;
@@ -161,17 +161,13 @@ async fn section(handle: &Handle, now: Timestamp) -> Result<Section, Problem> {
     }
     let filter = OperationFilter { app: None, limit: Some(LAST_OPERATIONS) };
     let operations = shown.store.operations(&shown.id, &filter).await?;
-    let cluster = match (shown.targets.is_empty(), silence(shown)) {
-        (true, _) => {
-            Badge {
-                shape: "○", word: "no cluster yet".to_owned(), class: "quiet", why: "wild cluster add".to_owned()
-            }
-        }
-        (false, None) => Badge { shape: "●", word: "reachable".to_owned(), class: "good", why: String::new() },
-        (false, Some((since, why))) => {
-            let why = format!("since {since}: {why}");
-            Badge { shape: "?", word: "does not answer".to_owned(), class: "bad", why }
-        }
+    let badge =
+        |shape, word: &str, class, why: &str| Badge { shape, word: word.to_owned(), class, why: why.to_owned() };
+    let cluster = match silence(shown) {
+        _ if shown.targets().is_empty() => badge("○", "no cluster yet", "quiet", "wild cluster add"),
+        None if is_unasked(shown) => badge("○", "not asked yet", "quiet", ""),
+        None => badge("●", "reachable", "good", ""),
+        Some((since, why)) => badge("?", "does not answer", "bad", &format!("since {since}: {why}")),
     };
     Ok(Section {
         name: shown.name.to_string(),

@@ -22,7 +22,7 @@ pub(super) async fn tree(State(daemon): Host, Path((name, app)): Path<(String, S
     let handle = instance(&daemon, &name)?;
     let app = app_name(&app)?;
     let state = apps::state(handle.instance(), &app).await?;
-    let live = match handle.instance().targets.get(&state.cluster) {
+    let live = match handle.instance().targets().get(&state.cluster) {
         None => Vec::new(),
         Some(target) => target.contents(&state.namespace).await.map_err(|refusal| {
             Problem::new(502, format!("show the objects of {app}"), refusal.message, format!("wild app status {app}"))

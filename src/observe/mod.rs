@@ -210,7 +210,7 @@ async fn find_sources(observation: &Observation<'_>, rendered: &desired::Rendere
     // What goes with its app, or is not there yet, is compared with nothing.
     let copies = if *presence == Presence::Kept { rendered.copies.as_slice() } else { &[] };
     let sources: BTreeSet<ObjectId> = copies.iter().map(|copy| copy.source.clone()).collect();
-    if target.reachability() == Reachability::Reachable {
+    if !target.reachability().is_silent() {
         // Whatever cannot be followed is told by the reads below.
         let _ = target.follow(app.as_str(), &sources).await;
     }
@@ -290,7 +290,7 @@ async fn look(snapshot: &mut Snapshot, held: &[HeldVolume], target: &dyn Target)
     }
     target.judge_by(&snapshot.policy.health, &snapshot.policy.editors);
     if let Err(refusal) = target.watch(snapshot.app.as_str(), &kinds(snapshot)).await
-        && target.reachability() != Reachability::Reachable
+        && target.reachability().is_silent()
     {
         return Err(refusal);
     }
@@ -322,7 +322,7 @@ fn kinds(snapshot: &Snapshot) -> BTreeSet<Kind> {
 fn note_unreachable(snapshot: &mut Snapshot, target: &dyn Target, refusal: &Refusal) {
     match target.reachability() {
         Reachability::Unreachable { since, why } => snapshot.target = TargetState::Unreachable { since, why },
-        Reachability::Reachable => {
+        Reachability::Unasked | Reachability::Reachable => {
             snapshot.target = TargetState::Unreachable { since: snapshot.now, why: refusal.message.clone() };
         }
     }

@@ -100,8 +100,9 @@ async fn wanted(
     ids: &BTreeSet<ObjectId>,
 ) -> Result<BTreeMap<ObjectId, AppName>, Error> {
     let settings = overview.settings()?;
+    let targets = instance.targets();
     let is_near = |app: &AppName| {
-        instance.targets.named(settings.context_of(app.as_str())).is_some_and(|(name, _)| *name == snapshot.cluster)
+        targets.named(settings.context_of(app.as_str())).is_some_and(|(name, _)| *name == snapshot.cluster)
     };
     let digests: Vec<(&ObjectId, u64)> = ids.iter().map(|id| (id, digest(id))).collect();
     let mut found = BTreeMap::new();

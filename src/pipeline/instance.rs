@@ -2,7 +2,7 @@
 //!
 //! Not here: the line (`mod.rs`), the daemon's table of instances (`daemon`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,18 +15,18 @@ use super::overview::{self, Overview};
 use super::settled::Memory;
 use super::shippers::Shippers;
 use super::statuses::Verdicts;
-use super::targets::Targets;
+use super::targets::{Absence, Clusters, Reach, Targets};
 use crate::base::Timestamp;
 use crate::broadcast::Bus;
 use crate::git::{InstanceTree, Remote, Repository, Writers};
 use crate::model::{
-    AppName, Author, CommitId, InstanceId, InstanceName, ObjectId, Operation, OperationId, OperationState, RefusalText,
-    Request, SETTINGS_VERSION, Settings, Subdirectory,
+    AppName, Author, ClusterName, CommitId, InstanceId, InstanceName, ObjectId, Operation, OperationId, OperationState,
+    RefusalText, Request, SETTINGS_VERSION, Settings, Subdirectory,
 };
 use crate::plan::{Fight, Underway};
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
 use crate::store::Store;
-use crate::target::{Access, Plugin};
+use crate::target::{Access, Plugin, Refusal};
 
 /// An instance that this process works on, alone.
 pub struct Instance {
@@ -44,8 +44,8 @@ pub struct Instance {
     pub remote: Option<Remote>,
     /// Our memory.
     pub store: Store,
-    /// Its clusters; none until one is added.
-    pub targets: Targets,
+    /// Its clusters.
+    pub(super) clusters: Clusters,
     /// Its secrets.
     pub secrets: SecretsFile,
     /// Key of the hashes on live objects.
@@ -125,13 +125,12 @@ impl Instance {
             Some(root) => SecretsFile::new(root.join(tree.subdirectory().as_str()).join("secrets.yaml")),
             None => SecretsFile::new(own.secrets()),
         };
-        let access = access.or_else(|| {
-            let path = own.kubeconfig();
-            path.exists().then(|| Access::File { path, context: String::new() })
-        });
-        let targets = Targets::connect((access, &plugins), (&id, &settings.cluster.control_namespace), clock)
-            .await
-            .map_err(|refusal| refused(&path, refusal.message, "wild cluster add"))?;
+        let absence = if access.is_none() { Absence::NoCluster } else { Absence::Trouble };
+        let access = access.unwrap_or_else(|| Access::File { path: own.kubeconfig(), context: String::new() });
+        let clusters =
+            Clusters::connect(Reach { access, absence, plugins }, (&id, &settings.cluster.control_namespace), clock)
+                .await
+                .map_err(|refusal| refused(&path, refusal.message, "wild cluster add"))?;
         let bus = Bus::new(id.clone(), store.clone());
         let committer = Author { name: "wild".to_owned(), email: "wild@localhost".to_owned() };
         let hash_key = own.hash_key()?;
@@ -146,7 +145,7 @@ impl Instance {
             tree,
             remote,
             store,
-            targets,
+            clusters,
             secrets,
             hash_key,
             bus,
@@ -178,6 +177,21 @@ impl Instance {
     /// Gives the instance up to other processes; for the end of the daemon, when nothing works on it any more.
     pub(crate) fn release(&self) {
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Returns its clusters as they are now; none until one is added.
+    pub fn targets(&self) -> Arc<Targets> {
+        self.clusters.present()
+    }
+
+    /// Returns the file in which its clusters come and go, if there is one.
+    pub(crate) fn kubeconfig(&self) -> Option<PathBuf> {
+        self.clusters.file()
+    }
+
+    /// Takes in clusters that were added and lets go of those that were removed; returns the names of all that changed.
+    pub(crate) async fn follow_clusters(&self) -> Result<BTreeSet<ClusterName>, Refusal> {
+        self.clusters.follow().await
     }
 
     /// Returns the present.

@@ -442,7 +442,7 @@ async fn settle(
         _ => false,
     };
     let undecided = !proposal.conflicts.is_empty();
-    if !ends_here && !undecided && !instance.targets.is_empty() {
+    if !ends_here && !undecided && !instance.targets().is_empty() {
         return Ok(None);
     }
     let outcome = match (undecided, proposal.is_nothing() && committed.made.is_none()) {
@@ -575,7 +575,7 @@ async fn stand(
     sight: &Sight,
 ) -> Result<Result<(Stand, Arc<dyn Target>), Nowhere>, Error> {
     let inventory = instance.store.inventory(&instance.id, app).await?;
-    Ok(instance.targets.stand(&sight.context, inventory, sight.presence))
+    Ok(instance.targets().stand(&sight.context, inventory, sight.presence))
 }
 
 /// Ends a pass of an app that no cluster is known for; what was asked for is held back.

@@ -43,7 +43,8 @@ pub(super) async fn still(instance: &Instance, app: &AppName, why: Reason) -> Re
     }
     let overview = overview(instance).await?;
     let context = overview.settings()?.context_of(app.as_str()).to_owned();
-    let Some((cluster, target)) = instance.targets.named(&context) else { return Ok(None) };
+    let targets = instance.targets();
+    let Some((cluster, target)) = targets.named(&context) else { return Ok(None) };
     if !is_as_found(instance, app, &overview, (cluster, target.as_ref()))? {
         return Ok(None);
     }

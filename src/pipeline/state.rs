@@ -118,7 +118,7 @@ pub(super) async fn of_repository(
         objects: before.map(|state| state.objects.clone()).unwrap_or_default(),
         observed_at: instance.now(),
     };
-    if instance.targets.is_empty() && state.intent == "waiting" {
+    if instance.targets().is_empty() && state.intent == "waiting" {
         "no cluster is known yet".clone_into(&mut state.health_reason);
     }
     if snapshot.is_none()
@@ -137,7 +137,7 @@ pub(super) async fn of_repository(
 
 /// Returns the cluster that an app is on, or is to be on.
 fn cluster(instance: &Instance, sight: &Sight, snapshot: Option<&Snapshot>) -> ClusterName {
-    let named = || instance.targets.named(&sight.context).map(|(name, _)| name.clone());
+    let named = || instance.targets().named(&sight.context).map(|(name, _)| name.clone());
     snapshot.map(|snapshot| snapshot.cluster.clone()).or_else(named).unwrap_or_default()
 }
 

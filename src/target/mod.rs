@@ -287,6 +287,8 @@ pub enum TargetEvent {
 /// Whether the target answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reachability {
+    /// Nothing was asked of it yet.
+    Unasked,
     /// It does.
     Reachable,
     /// It does not.
@@ -296,6 +298,13 @@ pub enum Reachability {
         /// What the last try said.
         why: String,
     },
+}
+
+impl Reachability {
+    /// Returns whether it was asked and does not answer.
+    pub fn is_silent(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
 }
 
 /// Which lines of the log of a container are wanted.

@@ -214,7 +214,8 @@ async fn another_authority_that_stands_in_the_file_is_trusted_without_a_restart(
     let second = plain.push(&[("setting.yaml", &both::config("setting", "2"))]).await;
     plain.stands_for("TargetUnreachable", &[]).await;
     let why = async || {
-        let (_, target) = world.handle.instance().targets.all().next().unwrap();
+        let targets = world.handle.instance().targets();
+        let (_, target) = targets.all().next().unwrap();
         matches!(target.reachability(), Reachability::Unreachable { since: _, why } if why.contains("certificate"))
     };
     world.until("it is told that nobody known vouches for the server", why).await;

@@ -139,8 +139,11 @@ impl Counted {
         let TargetCounts { requests, durations, reads, dry_runs, restarts, missed, write_limit, writes, watches } =
             counts;
         let controller = || instance.to_owned();
-        let up = self.up.get_or_create_owned(&TargetLabels { target: controller() });
-        up.set(i64::from(*reachability == Reachability::Reachable));
+        // Of one that nobody asked it is not known.
+        if *reachability != Reachability::Unasked {
+            let up = self.up.get_or_create_owned(&TargetLabels { target: controller() });
+            up.set(i64::from(*reachability == Reachability::Reachable));
+        }
         for ((method, code), count) in requests {
             let code = if code == 0 { "<error>".to_owned() } else { code.to_string() };
             let labels = RequestLabels { target: controller(), method, code };
@@ -172,6 +175,15 @@ impl Counted {
         for ((kind, reason), count) in restarts {
             let labels = RestartLabels { controller: controller(), kind, reason: reason.to_owned() };
             raise(&self.restarts.get_or_create_owned(&labels), count);
+        }
+    }
+
+    /// Shows no more whether a cluster answers and what is watched there.
+    pub(super) fn forget_target(&self, name: &str) {
+        self.up.remove(&TargetLabels { target: name.to_owned() });
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        for kind in watched.into_iter().flatten() {
+            self.fresh.remove(&KindLabels { controller: name.to_owned(), kind });
         }
     }
 

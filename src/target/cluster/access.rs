@@ -69,7 +69,7 @@ impl Access {
     }
 
     /// Returns the kubeconfig file that it reads, if it reads one.
-    fn file(&self) -> Option<PathBuf> {
+    pub fn file(&self) -> Option<PathBuf> {
         match self {
             Self::File { path, .. } => Some(path.clone()),
             Self::At(access, _) | Self::Signed(access, _) => access.file(),
@@ -77,13 +77,21 @@ impl Access {
         }
     }
 
-    /// Returns the clusters that can be reached by it: the name of the one that it means itself, empty if it has none, and all others.
-    pub fn contexts(&self) -> Result<(String, Vec<String>), Refusal> {
-        let Some((kubeconfig, chosen)) = self.kubeconfig()? else { return Ok((String::new(), Vec::new())) };
+    /// Returns the clusters that can be reached by it: the name of the one that it means itself, empty if it has none, and all others; nothing
+    /// where there are none.
+    pub fn contexts(&self) -> Result<Option<(String, Vec<String>)>, Refusal> {
+        let Some((kubeconfig, chosen)) = self.kubeconfig()? else { return Ok(Some((String::new(), Vec::new()))) };
+        if kubeconfig.contexts.is_empty() {
+            // A file that is being written says nothing yet.
+            return match kubeconfig.kind.as_deref() {
+                Some("Config") => Ok(None),
+                _ => Err(Refusal::new(RefusalKind::Settings, "read the kubeconfig: it is none")),
+            };
+        }
         let current = if chosen.is_empty() { kubeconfig.current_context.unwrap_or_default() } else { chosen };
         let names = kubeconfig.contexts.into_iter().map(|context| context.name);
         let others = names.filter(|name| *name != current).collect();
-        Ok((current, others))
+        Ok(Some((current, others)))
     }
 
     /// Reads the kubeconfig with the context that is chosen in it, empty for its current one; nothing where there is none.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::discovery::of_group;
 use super::{Inner, Kind, json, locked};
 use crate::model::{Object, ObjectId};
-use crate::target::{Quoting, Reachability, Refusal, RefusalKind};
+use crate::target::{Quoting, Refusal, RefusalKind};
 
 /// How long reading one object may take.
 pub(super) const GET_DEADLINE: Duration = Duration::from_secs(10);
@@ -173,7 +173,7 @@ impl Inner {
 
     /// Asks for the version of the server, which needs no permission and costs it nothing.
     pub(super) async fn probe(&self) -> Result<(), Refusal> {
-        if *locked(&self.reachability) != Reachability::Reachable {
+        if locked(&self.reachability).is_silent() {
             self.connection.renew().await;
         }
         self.call(Call::get("ask the API server for its version", "/version".to_owned(), GET_DEADLINE))

@@ -123,7 +123,7 @@ impl Cluster {
             parent: apply_set::Parent::default(),
             sources: Mutex::default(),
             jobs: tokio::sync::Mutex::default(),
-            reachability: Mutex::new(Reachability::Reachable),
+            reachability: Mutex::new(Reachability::Unasked),
             clock,
             stop: CancellationToken::new(),
         };
@@ -144,23 +144,25 @@ impl Inner {
     /// Notes whether a call was answered, and wakes whoever waits for a change of that.
     fn note(&self, refusal: Option<&Refusal>) {
         let mut known = locked(&self.reachability);
-        let was_reachable = *known == Reachability::Reachable;
+        let was_silent = known.is_silent();
         let changed = match refusal.filter(|refusal| refusal.is_unreachable()) {
             None => {
                 *known = Reachability::Reachable;
-                if !was_reachable {
+                if was_silent {
                     self.back.notify_waiters();
                 }
-                !was_reachable
+                was_silent
             }
             Some(refusal) => {
                 let why = refusal.message.clone();
                 match &mut *known {
                     // What keeps it away now may be another thing than what did at first.
                     Reachability::Unreachable { since: _, why: last } => *last = why,
-                    Reachability::Reachable => *known = Reachability::Unreachable { since: (self.clock)(), why },
+                    Reachability::Unasked | Reachability::Reachable => {
+                        *known = Reachability::Unreachable { since: (self.clock)(), why };
+                    }
                 }
-                was_reachable
+                !was_silent
             }
         };
         drop(known);
@@ -174,7 +176,7 @@ impl Inner {
     /// Returns why the server does not answer; nothing if it does.
     fn silence(&self) -> Option<String> {
         match &*locked(&self.reachability) {
-            Reachability::Reachable => None,
+            Reachability::Unasked | Reachability::Reachable => None,
             Reachability::Unreachable { since: _, why } => Some(why.clone()),
         }
     }
