@@ -15,6 +15,7 @@ use rewild::target::{
 };
 use serde_json::{Value, json};
 
+use crate::commits::{step, stepped_clock};
 use crate::parts::{ControlPlane, Shape, Shared, fail, until};
 
 /// How long news may take; ends a hung test, is no assertion on time.
@@ -409,4 +410,30 @@ async fn credentials_that_were_replaced_before_they_expired_are_missed_by_nobody
     let id = ObjectId::new("", "ConfigMap", "kube-system", "extension-apiserver-authentication");
     assert!(cluster.get(&id, "v1").await.unwrap().is_some());
     assert_eq!(cluster.reachability(), Reachability::Reachable);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_changed_is_used_before_a_server_refuses_what_was_in_it() {
+    const PAUSE: Duration = Duration::from_secs(11);
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let Some(plane) = ControlPlane::shared() else { return };
+    let right = std::fs::read_to_string(plane.kubeconfig()).unwrap();
+    let mut wrong: Value = serde_json::from_str(&right).unwrap();
+    wrong["users"][0]["user"] = json!({"token": "expired"});
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kubeconfig");
+    std::fs::write(&path, &right).unwrap();
+    let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
+    let access = Access::File { path: path.clone(), context: String::new() };
+    let cluster = Cluster::connect(&access, &instance, CONTROL_NAMESPACE, stepped_clock::<4>).await.unwrap();
+    let id = ObjectId::new("", "ConfigMap", "kube-system", "extension-apiserver-authentication");
+    let refusal = async || cluster.get(&id, "v1").await.err().map(|refusal| refusal.kind);
+    assert_eq!(refusal().await, None);
+    // The server would go on with the old ones for ever: that others are used shows that the file was looked at.
+    std::fs::write(&path, wrong.to_string()).unwrap();
+    step::<4>(PAUSE);
+    assert_eq!(refusal().await, Some(RefusalKind::Unauthorized));
+    std::fs::write(&path, &right).unwrap();
+    step::<4>(PAUSE);
+    assert_eq!(refusal().await, None);
 }

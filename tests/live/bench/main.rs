@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! for line in $(tests/parts/build); do part=${line%%=*}; export "WILD_PART_${part^^}=${line#*=}"; done
-//! cargo bench --bench cluster -- [install|life|growth]...
+//! cargo bench --bench cluster -- [install|life|growth|targets]...
 //! ```
 //!
 //! Every figure is printed with its count, median and spread, and what we do is set against what others do in the same run, because only
 //! such ratios mean anything on another machine. `WILD_BENCH_APPS` (1000), `WILD_BENCH_ROUNDS` (3), `WILD_BENCH_COMMITS` (50),
-//! `WILD_BENCH_EDITS` (200) and `WILD_BENCH_LARGEST` (10000, of `growth`, which needs no parts) set the size. Nothing here asserts a time.
+//! `WILD_BENCH_EDITS` (200), `WILD_BENCH_LARGEST` (10000, of `growth`) and `WILD_BENCH_TARGETS` (100, of `targets`) set the size; those two need
+//! no parts. Nothing here asserts a time.
 //!
 //! Not here: packages and merges (`tests/bench`), limits on calls, reads and writes, which tests assert.
 #![expect(
@@ -32,6 +33,7 @@ mod rig;
 #[expect(dead_code, reason = "the parts count requests by their shape, and nothing else of it is used")]
 #[path = "../../it/scripts_api/mod.rs"]
 mod scripts_api;
+mod targets;
 
 use std::process::ExitCode;
 
@@ -47,6 +49,8 @@ struct Size {
     edits: usize,
     /// Apps of the largest instance whose figures are set against those of smaller ones.
     largest: usize,
+    /// Clusters of an instance that has many.
+    targets: usize,
 }
 
 /// Runs and prints.
@@ -59,12 +63,14 @@ fn main() -> ExitCode {
         commits: number("WILD_BENCH_COMMITS", 50),
         edits: number("WILD_BENCH_EDITS", 200),
         largest: number("WILD_BENCH_LARGEST", 10_000),
+        targets: number("WILD_BENCH_TARGETS", 100),
     };
     // Cargo adds `--bench` to the arguments.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let benches: [(&str, Bench); 3] = [("install", install::run), ("life", life::run), ("growth", growth::run)];
+    let benches: [(&str, Bench); 4] =
+        [("install", install::run), ("life", life::run), ("growth", growth::run), ("targets", targets::run)];
     if let Some(unknown) = wanted.iter().find(|name| benches.iter().all(|(known, _)| known != name)) {
-        println!("there is no bench {unknown}; there are install, life and growth");
+        println!("there is no bench {unknown}; there are install, life, growth and targets");
         return ExitCode::from(2);
     }
     for (name, bench) in benches {
