@@ -193,7 +193,10 @@ impl Series {
             EventKind::Failed => said("DeployFailed", true, &event.detail),
             EventKind::DriftDetected => said("DriftDetected", true, &format!("not as in git: {}", event.detail)),
             EventKind::DriftCorrected => said("DriftCorrected", false, "the cluster is as git says again"),
-            EventKind::Blocked if state.reason == "NamespaceTerminating" => said("NamespaceStuck", true, &event.detail),
+            // One of which nothing is told yet that holds it may just be going.
+            EventKind::Blocked if state.reason == "NamespaceTerminating" && event.detail.contains(": ") => {
+                said("NamespaceStuck", true, &event.detail)
+            }
             EventKind::Healthy
             | EventKind::Unhealthy
             | EventKind::Blocked
@@ -252,7 +255,7 @@ mod tests {
 
     fn event(kind: EventKind, operation: &str) -> Event {
         let operation = Some(OperationId(operation.to_owned()));
-        Event { time: Timestamp(0), app: None, operation, commit: None, kind, detail: "no room".to_owned() }
+        Event { time: Timestamp(0), app: None, operation, commit: None, kind, detail: "held: no room".to_owned() }
     }
 
     #[test]
@@ -268,7 +271,7 @@ mod tests {
         let back = said(EventKind::Applied, "op_rollback_app_blog_1", "");
         assert_eq!(back.map(|(reason, _)| reason), Some("RolledBack"));
         let failed = said(EventKind::Unhealthy, "op_1", "");
-        assert_eq!(failed, Some(("DeployFailed", "blog: no room".to_owned())));
+        assert_eq!(failed, Some(("DeployFailed", "blog: held: no room".to_owned())));
         assert_eq!(said(EventKind::Unhealthy, "op_1", ""), None, "it was deployed well before");
         assert_eq!(said(EventKind::Blocked, "op_1", "Suspended"), None);
         let stuck = said(EventKind::Blocked, "op_1", "NamespaceTerminating");

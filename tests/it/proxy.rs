@@ -106,6 +106,8 @@ struct Shared {
     lists: Mutex<BTreeMap<String, Vec<Bytes>>>,
     /// By path and object, its last frame.
     last: Mutex<BTreeMap<String, Bytes>>,
+    /// The paths of all deletions that were asked for.
+    deletions: Mutex<Vec<String>>,
 }
 
 /// The proxy; it ends with this.
@@ -132,9 +134,10 @@ impl Proxy {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let bend = Mutex::default();
-        let (weather, lists, last) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let (weather, lists, last, deletions) = Default::default();
         let released = watch::Sender::new(false);
-        let shared = Arc::new(Shared { cluster: cluster.to_owned(), client, weather, released, bend, lists, last });
+        let shared =
+            Arc::new(Shared { cluster: cluster.to_owned(), client, weather, released, bend, lists, last, deletions });
         let router = Router::new().fallback(pass).with_state(shared.clone());
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { shared, address, task }
@@ -171,6 +174,11 @@ impl Proxy {
     /// Ends the bad weather.
     pub(crate) fn clear(&self) {
         self.shared.weather.lock().unwrap().left = 0;
+    }
+
+    /// Returns how often a deletion of what has this path was asked for.
+    pub(crate) fn deletions(&self, path: &str) -> usize {
+        self.shared.deletions.lock().unwrap().iter().filter(|it| *it == path).count()
     }
 
     /// Returns how many requests or frames went wrong.
@@ -213,6 +221,9 @@ fn is_watch(request: &Request) -> bool {
 }
 
 async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    if request.method() == Method::DELETE {
+        shared.deletions.lock().unwrap().push(request.uri().path().to_owned());
+    }
     match shared.fault(&request) {
         None => forward(&shared, request).await,
         Some(Fault::Refuse(code, after)) => refusal(code, after),

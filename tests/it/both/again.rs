@@ -7,6 +7,7 @@ use rewild::model::{DataFate, Deploy, OperationState, PackageName, Request};
 use serde_json::{Value, json};
 
 use super::{Plain, config, has_version};
+use crate::proxy::Proxy;
 use crate::world::{Ground, World, app};
 
 /// A finalizer that nobody serves.
@@ -63,7 +64,7 @@ pub(super) async fn an_app_that_is_deleted_and_added_at_once_is_a_new_one<C: Gro
 }
 
 /// §18, seed S3: a namespace that somebody is deleting already is deleted by that and not once more.
-pub(super) async fn an_app_whose_namespace_is_going_already_goes_with_it<C: Ground>(world: &World<C>) {
+pub(super) async fn an_app_whose_namespace_is_going_already_goes_with_it<C: Ground>(world: &World<C>, proxy: &Proxy) {
     let plain = Plain { world, name: "goingtwice" };
     let first = plain.push(&[("config.yaml", &config("config", "1"))]).await;
     plain.done(&first).await;
@@ -82,6 +83,7 @@ pub(super) async fn an_app_whose_namespace_is_going_already_goes_with_it<C: Grou
     world.patch_as("some-operator", path, json!({"metadata": {"finalizers": null}})).await;
     world.until("nothing of it is left", async || world.state(plain.name).await.is_none()).await;
     assert!(world.get(path).await.is_none(), "it came back");
+    assert_eq!(proxy.deletions(path), 0, "it was going already");
 }
 
 /// §18, seed S3: requests for one app at the same moment are carried out one after the other, and none is lost.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use rewild::model::{DataFate, Request};
 
 use super::{Plain, config, has_version};
+use crate::proxy::Proxy;
 use crate::world::{Ground, World, app};
 
 /// A finalizer that nobody serves.
@@ -91,7 +92,10 @@ pub(super) async fn what_a_namespace_still_holds_goes_if_a_person_holds_it_or_ag
 }
 
 /// §9: the namespace of an app that was deleted, held by a program.
-pub(super) async fn the_namespace_of_a_deleted_app_goes_when_a_person_agrees<C: Ground>(world: &World<C>) {
+pub(super) async fn the_namespace_of_a_deleted_app_goes_when_a_person_agrees<C: Ground>(
+    world: &World<C>,
+    proxy: &Proxy,
+) {
     let plain = Plain { world, name: "condemned" };
     let first = plain.push(&[("config.yaml", &config("config", "1"))]).await;
     plain.done(&first).await;
@@ -103,6 +107,8 @@ pub(super) async fn the_namespace_of_a_deleted_app_goes_when_a_person_agrees<C: 
     agree(&plain).await;
     world.until("the namespace is gone", async || world.get(path).await.is_none()).await;
     world.until("nothing of it is left", async || world.state(plain.name).await.is_none()).await;
+    let object = plain.path("v1", "configmaps", "config");
+    assert_eq!((proxy.deletions(path), proxy.deletions(&object)), (1, 1), "it was deleted twice");
 }
 
 /// Agrees to what is told, once everything that is left is on its way.

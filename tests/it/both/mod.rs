@@ -31,6 +31,7 @@ use futures::future::join_all;
 use rewild::model::{CommitId, Request};
 use serde_json::{Value, json};
 
+use crate::proxy::Proxy;
 use crate::world::{Ground, World, app};
 
 /// What the settings of an instance must say for these checks, beside what every world has.
@@ -63,13 +64,14 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
     check_side_by_side(world).await;
     budget::a_revision_that_takes_a_little_from_every_app_waits_for_a_person_where_all_is_too_much(world).await;
     away::a_cluster_that_answers_again_is_brought_what_it_missed(world).await;
+    check_deletions(world).await;
     cancelled::what_a_person_ends_stays_as_it_is_until_somebody_says_so(world).await;
     events::what_becomes_of_apps_is_told_in_the_cluster_where_somebody_wants_it(world).await;
 }
 
 /// Runs the checks of single apps; one that fails lets the others end.
 async fn check_side_by_side<C: Ground>(world: &World<C>) {
-    let checks: [(&str, Check<'_>); 36] = [
+    let checks: [(&str, Check<'_>); 34] = [
         ("made anew", anew::what_holds_nothing_is_made_anew_by_itself(world).boxed_local()),
         ("asked", anew::what_runs_is_made_anew_only_when_a_person_says_so(world).boxed_local()),
         ("never", anew::what_holds_data_and_what_its_author_keeps_is_never_made_anew(world).boxed_local()),
@@ -78,9 +80,7 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
             ended::a_namespace_that_a_person_holds_is_freed_and_one_that_a_program_holds_is_not(world).boxed_local(),
         ),
         ("left", ended::what_a_namespace_still_holds_goes_if_a_person_holds_it_or_agrees(world).boxed_local()),
-        ("condemned", ended::the_namespace_of_a_deleted_app_goes_when_a_person_agrees(world).boxed_local()),
         ("at once", again::an_app_that_is_deleted_and_added_at_once_is_a_new_one(world).boxed_local()),
-        ("twice", again::an_app_whose_namespace_is_going_already_goes_with_it(world).boxed_local()),
         ("several", again::what_several_people_ask_of_one_app_at_once_is_all_done(world).boxed_local()),
         ("fifty", fifty::of_fifty_objects_two_bad_ones_hold_no_other_back(world).boxed_local()),
         ("depends", depends::an_object_waits_for_what_it_depends_on_and_goes_before_it(world).boxed_local()),
@@ -119,6 +119,17 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         "these failed, each with a message of its own above: {failed:?}\n{}",
         world.show().await
     );
+}
+
+/// Runs the checks that count deletions.
+async fn check_deletions<C: Ground>(world: &mut World<C>) {
+    let proxy = Proxy::start_with(&world.cluster.url(), world.cluster.client()).await;
+    world.restart_through(proxy.url()).await;
+    futures::join!(
+        again::an_app_whose_namespace_is_going_already_goes_with_it(world, &proxy),
+        ended::the_namespace_of_a_deleted_app_goes_when_a_person_agrees(world, &proxy),
+    );
+    world.restart().await;
 }
 
 type Check<'a> = std::pin::Pin<Box<dyn Future<Output = ()> + 'a>>;
