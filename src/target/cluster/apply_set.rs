@@ -20,8 +20,9 @@ use crate::target::{Quoting, Refusal, RefusalKind};
 
 /// How often a parent that somebody else writes at the same time is read again.
 const WRITE_ROUNDS: usize = 3;
-/// How long after a write of the parent the next one waits for company. The first of a burst is written at once.
-const GATHER: Duration = Duration::from_millis(150);
+/// How long after a write of the parent the next one waits for company. The first of a burst is written at once; in a long one each costs more
+/// the more it names, and other apps are written meanwhile.
+const GATHER: Duration = Duration::from_millis(400);
 /// Label that makes an object a parent; kubectl ships this name.
 const ID_LABEL: &str = "applyset.kubernetes.io/id";
 /// Annotation with the tool that owns the set.
