@@ -37,7 +37,7 @@
 //! | 12 | `git` | the only user of libgit2 and of the git program | 1–4 |
 //! | 13 | `settings` | the daemon's settings, secrets.yaml, keys, locks, entropy | 1–4 |
 //! | 14 | `store` | operations, outcomes, inventory, archive, events, statuses in SQLite | 1 2 |
-//! | 15 | `target` | a Kubernetes cluster: writes, watches, refusals | 1–4 10 |
+//! | 15 | `target` | a Kubernetes cluster: writes, watches, refusals; a Keycloak | 1–4 10 |
 //! | 16 | `forge` | commit statuses on a forge | 1 2 |
 //! | 17 | `observe` | a committed revision and the live state become a snapshot | 1–16 |
 //! | 18 | `apply` | walks a plan over a target | 1–4 11 15 |

@@ -5,6 +5,7 @@
 //! fields a conflict leaves to whom (`settle`).
 
 mod halt;
+mod realms;
 mod settle;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 
+pub use realms::apply_realms;
 use settle::{made_meanwhile, renew, settle};
 
 pub use halt::Halt;

@@ -353,7 +353,7 @@ pub(super) fn entry_of(
     let branch = BRANCH.to_owned();
     let (remote, credential_file, kubeconfig) = (String::new(), PathBuf::new(), PathBuf::new());
     let (path, subdirectory) = (repository.to_owned(), subdirectory.clone());
-    Ok(InstanceEntry { name, path, subdirectory, branch, remote, credential_file, kubeconfig })
+    Ok(InstanceEntry { name, path, subdirectory, branch, remote, credential_file, kubeconfig, keycloak: None })
 }
 
 /// Returns the name of an instance after a folder: what a name may not hold becomes a hyphen.

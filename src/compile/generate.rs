@@ -75,6 +75,7 @@ pub fn generate(input: &GenerateInput<'_>) -> Result<Generated, Vec<Diagnostic>>
     diagnostics.extend(told);
     let built = kustomize::build(&files, &directory)?;
     diagnostics.extend(built.diagnostics);
+    package::realm::realm_objects(&files, app)?;
     let needs = SecretNeeds::of(app, &package.manifest, bindings).with_context(resolved.context.clone());
     check_secret_data(&built.objects)?;
     check_secret_keys(&needs, &built.objects)?;

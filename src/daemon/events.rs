@@ -30,7 +30,7 @@ impl Place for Clusters {
     }
 
     fn cluster(&self, name: &ClusterName) -> Option<Arc<dyn Target>> {
-        self.instance.targets.get(name).cloned()
+        self.instance.targets().get(name).cloned()
     }
 
     fn masked(&self, text: &str) -> Option<String> {

@@ -30,7 +30,7 @@ use crate::model::{InstanceName, Operation, Purpose, Reason, RefusalText, Reques
 use crate::pipeline::{self, Error, Instance, Opening};
 use crate::settings::{DaemonSettings, ExecEntry, InstanceEntry, StateDirectory};
 use crate::store::Store;
-use crate::target::{Access, Plugin};
+use crate::target::{Access, Plugin, RealmAccess};
 use worker::Shared;
 
 /// How long a stop may take before what still runs is cut off; the record shows what was done.
@@ -227,6 +227,13 @@ fn opening(
         remote: remote(state, entry)?,
         access: access.or(configured).or(file),
         plugins: settings.programs_of(entry.name.as_str()).into_iter().map(plugin).collect(),
+        keycloak: entry.keycloak.as_ref().map(|keycloak| RealmAccess {
+            url: keycloak.url.clone(),
+            realm: keycloak.realm.clone(),
+            client: keycloak.client.clone(),
+            user: keycloak.user.clone(),
+            credential: state.root().join(&keycloak.credential_file),
+        }),
         clock,
         beside: Vec::new(),
     })

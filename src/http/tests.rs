@@ -40,6 +40,7 @@ impl World {
             remote: String::new(),
             credential_file: "".into(),
             kubeconfig: "".into(),
+            keycloak: None,
         };
         let mut settings = DaemonSettings {
             state_dir: root.join("state/wild"),

@@ -17,6 +17,7 @@ mod name;
 mod object;
 mod operation;
 mod prune;
+mod realm;
 mod request;
 mod revision;
 mod secrets;
@@ -43,6 +44,7 @@ pub use operation::{
     RefusalText,
 };
 pub use prune::{PRUNE, PRUNE_WORDS, Prune};
+pub use realm::{CLIENT_SECRET, REALM_API, REALM_GROUP, RealmKind, realm_object};
 pub use request::{DataFate, Decision, Deploy, Request, Take};
 pub use revision::{Author, CommitId, CommitIdError, Revision};
 pub use secrets::{MASK, NewSecret, Purpose, SecretBytes, SecretPayloads, SecretValue, Secrets};

@@ -134,6 +134,13 @@ impl Object {
         rest.iter().try_fold(self.0.get(*first)?, |value, key| value.get(*key))
     }
 
+    /// Sets `metadata` to the name and the namespace of an identity.
+    pub fn set_metadata_name(&mut self, id: &ObjectId) {
+        let metadata = self.metadata_mut();
+        metadata.insert("name".to_owned(), Value::from(id.name.as_str()));
+        metadata.insert("namespace".to_owned(), Value::from(id.namespace.as_str()));
+    }
+
     fn text(&self, key: &str) -> &str {
         self.0.get(key).and_then(Value::as_str).unwrap_or("")
     }

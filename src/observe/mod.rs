@@ -9,6 +9,7 @@ mod contact;
 mod desired;
 mod explain;
 mod live;
+mod realms;
 mod said;
 mod underway;
 mod volumes;
@@ -32,6 +33,7 @@ use crate::target::{Kind, Reachability, Refusal, Target};
 pub use before::{Past, before};
 pub use desired::{secret_needs, wanted_ids};
 pub use explain::explain;
+pub use realms::{RealmFiles, RealmObservation, observe_realms, realm_files};
 
 /// Why a snapshot could not be made. Trouble of the target is part of the snapshot instead.
 #[derive(Debug, thiserror::Error)]

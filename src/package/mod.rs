@@ -18,6 +18,7 @@ pub mod lint;
 mod load;
 mod manifest;
 mod read;
+pub mod realm;
 mod resolve;
 mod sample;
 mod sample_config;

@@ -240,16 +240,22 @@ async fn is_begun(instance: &Instance, operation: &Operation) -> Result<bool, Er
     Ok(resume::find(instance, &head, operation).await?.is_some())
 }
 
+/// An operation whose pass writes: what it did is stored, and a person may end it.
+pub(super) struct Opened<'a> {
+    pub(super) recording: Recording<'a>,
+    pub(super) underway: Underway<'a>,
+}
+
 /// Ends an operation whose requests are sent as cancelled if a person ended it, and holds its app; from here on it is too late for that.
 pub(super) async fn cut_short<'a>(
     instance: &Instance,
     sight: &Sight,
-    recording: Recording<'a>,
+    opened: Option<Opened<'a>>,
     plan: &mut Plan,
-) -> Result<Recording<'a>, Error> {
+) -> Result<Option<Opened<'a>>, Error> {
+    let Some(Opened { recording, underway }) = opened else { return Ok(None) };
+    let Some(said) = underway.halt.seal() else { return Ok(Some(Opened { recording, underway })) };
     let operation = recording.operation();
-    let Some(halt) = instance.cancels.halt_of(&operation.id) else { return Ok(recording) };
-    let Some(said) = halt.seal() else { return Ok(recording) };
     let held = Cancellation {
         operation: operation.id.clone(),
         verb: operation.verb.clone(),
@@ -260,7 +266,7 @@ pub(super) async fn cut_short<'a>(
     plan.blocked.insert(0, plan::held(&plan.app, &held));
     let _turn = instance.cancels.gate.lock().await;
     remember(instance, &plan.app, Some(held)).await?;
-    Ok(recording.cut_short(refusal))
+    Ok(Some(Opened { recording: recording.cut_short(refusal), underway }))
 }
 
 /// Lets an app go on that is held, if a person asks for it or it is another revision by now.

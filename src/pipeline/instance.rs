@@ -12,6 +12,7 @@ use super::cancel::Cancels;
 use super::claims::Wishes;
 use super::neighbours;
 use super::overview::{self, Overview};
+use super::realms::Realms;
 use super::settled::Memory;
 use super::shippers::Shippers;
 use super::statuses::Verdicts;
@@ -26,7 +27,7 @@ use crate::model::{
 use crate::plan::{Fight, Underway};
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
 use crate::store::Store;
-use crate::target::{Access, Plugin, Refusal};
+use crate::target::{Access, Keycloak, Plugin, RealmAccess, Refusal};
 
 /// An instance that this process works on, alone.
 pub struct Instance {
@@ -56,6 +57,8 @@ pub struct Instance {
     pub committer: Author,
     /// The clock.
     pub clock: fn() -> Timestamp,
+    /// Its Keycloak.
+    pub(super) realms: Realms,
     /// When this process opened it: a request from before may be done in part.
     pub(super) opened: Timestamp,
     /// Held while a plan with deletions is made, so that two do not count on the same budget.
@@ -101,6 +104,8 @@ pub struct Opening {
     pub access: Option<Access>,
     /// The programs that sign in, by what the kubeconfig calls a cluster; empty for the first one.
     pub plugins: BTreeMap<String, Plugin>,
+    /// How its Keycloak is reached, if it has one.
+    pub keycloak: Option<RealmAccess>,
     /// The clock.
     pub clock: fn() -> Timestamp,
     /// The instances that this process has opened already.
@@ -116,7 +121,8 @@ impl Instance {
         neighbours::check_identity(&opening, &id)?;
         let is_shared = opening.beside.iter().any(|other| other.repository.git_dir() == repository.git_dir());
         let tree = repository.instance_at(opening.subdirectory.clone());
-        let Opening { name, path, subdirectory: _, branch, remote, access, plugins, clock, beside: _ } = opening;
+        let Opening { name, path, subdirectory: _, branch, remote, access, plugins, keycloak, clock, beside: _ } =
+            opening;
         let own = state.instance(&id)?;
         let lock = InstanceLock::take(&own.lock(), clock())?;
         let is_alone = !is_shared && tree.subdirectory().is_top();
@@ -131,6 +137,8 @@ impl Instance {
             Clusters::connect(Reach { access, absence, plugins }, (&id, &settings.cluster.control_namespace), clock)
                 .await
                 .map_err(|refusal| refused(&path, refusal.message, "wild cluster add"))?;
+        let keycloak = keycloak.map(Keycloak::new).transpose();
+        let keycloak = keycloak.map_err(|refusal| refused(&path, refusal.message, "wild daemon --help"))?;
         let bus = Bus::new(id.clone(), store.clone());
         let committer = Author { name: "wild".to_owned(), email: "wild@localhost".to_owned() };
         let hash_key = own.hash_key()?;
@@ -151,6 +159,7 @@ impl Instance {
             bus,
             committer,
             clock,
+            realms: Realms::of(keycloak),
             opened: clock(),
             deletions: tokio::sync::Mutex::default(),
             overview: tokio::sync::Mutex::default(),
@@ -192,6 +201,11 @@ impl Instance {
     /// Takes in clusters that were added and lets go of those that were removed; returns the names of all that changed.
     pub(crate) async fn follow_clusters(&self) -> Result<BTreeSet<ClusterName>, Refusal> {
         self.clusters.follow().await
+    }
+
+    /// Returns its Keycloak, if it has one.
+    pub fn keycloak(&self) -> Option<&Keycloak> {
+        self.realms.keycloak.as_ref()
     }
 
     /// Returns the present.

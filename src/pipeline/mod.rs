@@ -19,6 +19,7 @@ mod instance;
 mod neighbours;
 mod overview;
 mod read;
+mod realms;
 mod remote;
 mod requirements;
 mod resume;
@@ -41,8 +42,8 @@ use crate::apply::{self, Applied, Hands};
 use crate::base::{Timestamp, chain};
 use crate::compile::{self, Cause, Proposal};
 use crate::model::{
-    AppName, AppState, CommitId, DataFate, ErrorClass, ObjectId, Operation, OperationOutcome, OperationState, Reason,
-    RefusalText, Request,
+    AppName, AppState, CommitId, DataFate, ErrorClass, Inventory, ObjectId, Operation, OperationOutcome,
+    OperationState, Reason, RefusalText, Request, SecretPayloads, Secrets,
 };
 use crate::observe::{self, Grace, Observation, Observed};
 use crate::plan::{self, Ask, Blocked, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn, marks};
@@ -50,6 +51,7 @@ use crate::target::Target;
 use crate::{git, record, settings, store};
 
 pub use audit::{Audited, begin_audit};
+use cancel::Opened;
 pub use cancel::{Word, cancel};
 pub use commit::Committed;
 pub use counts::Counts;
@@ -344,10 +346,13 @@ pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Reques
             let blocked = Blocked { object: None, reason: reason.to_owned(), message, hint };
             Some(Plan { blocked: vec![blocked], ..Plan::nothing(app.clone(), committed.head.clone()) })
         }
-        Ok((stand, target)) => {
+        Ok((stand, target, realms)) => {
             let mut observed =
                 look(instance, app, &sight, (stand, target.as_ref()), (ask_of(request), BTreeSet::new())).await?;
-            Some(budget::preview(instance, &mut observed.snapshot).await?)
+            let mut plan = budget::preview(instance, &mut observed.snapshot).await?;
+            let own = realms::preview(instance, &observed.snapshot, &sight, (realms, plan.actions.len())).await?;
+            own.into_iter().for_each(|own| plan.join(own));
+            Some(plan)
         }
     };
     Ok(Preview { proposal, plan })
@@ -492,8 +497,8 @@ async fn deploy(
     operation: Option<Operation>,
 ) -> Result<Passed, Error> {
     let sight = read::desired(instance, app, &committed.head, read).await?;
-    let (stand, target) = match stand(instance, app, &sight).await? {
-        Ok(ground) => ground,
+    let (stand, target, realms) = match stand(instance, app, &sight).await? {
+        Ok(found) => found,
         Err(nowhere) => return stay(instance, app, (committed, &sight), operation, &nowhere).await,
     };
     fault::point("observe");
@@ -516,37 +521,29 @@ async fn deploy(
     }
     record::settle(&instance.store, &instance.id, &snapshot, &plan).await?;
     apply::note_jobs(&mut plan, target.as_ref(), snapshot.now).await;
-    let drift = observe::explain(&snapshot, &plan.drift, &ground.secrets, target.as_ref()).await;
-    let mut applied = Applied::default();
-    // Until it is closed.
-    let underway;
-    let (mut recording, mut told) = (None, None);
+    let mut drift = observe::explain(&snapshot, &plan.drift, &ground.secrets, target.as_ref()).await;
+    realms.records().for_each(|record| snapshot.inventory.insert(record.clone()));
+    let (mut applied, mut opened, mut told) = (Applied::default(), None, None);
     if !plan.actions.is_empty() || operation.is_some() {
         let operation = operation.unwrap_or_else(|| instance.operation("reconcile", Some(app), None));
-        underway = instance.cancels.enter(&operation.id);
         let operation = Operation { commit: committed.made.clone(), ..operation };
-        told = state::tell_applying(instance, &snapshot, &plan, &operation).await?;
-        let opened = record::open(&instance.store, &instance.id, &snapshot, &plan, operation).await?;
-        let opened = opened.hiding(ground.secrets.clone());
-        fault::point("apply");
-        if !skips("apply") {
-            let acting = observe::acting(snapshot.policy.identity, &snapshot.namespace, target.as_ref());
-            let target = acting.as_deref().unwrap_or(target.as_ref());
-            let (marks, sink) = (&marks_of(instance, app), &fault::Faulty(&opened));
-            let hands = Hands { marks, target, secrets: &payloads, sink, halt: underway.halt() };
-            applied = apply::apply(&plan, hands).await;
-        }
-        lock(&instance.fights).insert(app.clone(), plan::fights_after(&snapshot, &plan));
-        recording = Some(cancel::cut_short(instance, &sight, opened, &mut plan).await?);
+        let hidden = (&payloads, ground.secrets.clone());
+        let done = write(instance, (&snapshot, &plan), target.as_ref(), hidden, operation).await?;
+        (applied, opened, told) = (done.applied, Some(done.opened), done.told);
     }
+    let after = realms::Ground { sight: &sight, snapshot: &snapshot, inventory: realms, made: &committed.made };
+    let (part, opened) = realms::carry_out(instance, after, (&mut plan, &mut applied), opened).await?;
+    let opened = cancel::cut_short(instance, &sight, opened, &mut plan).await?;
+    drift.extend(part.drift);
     let asks_again = note_refused(instance, &snapshot, &applied);
     fault::point("record");
-    let facts = state::Facts { snapshot: &snapshot, plan: &plan, applied: &applied, drift, committed, sight: &sight };
+    let (snapshot, realms) = (&snapshot, part.objects);
+    let facts = state::Facts { snapshot, plan: &plan, applied: &applied, drift, committed, sight: &sight, realms };
     let state = state::of_pass(instance, &facts).await?;
     settled::note(instance, &facts, state.as_ref(), ground);
     let before = state::put(instance, app, state.as_ref()).await?;
     counts::pass(instance, &plan, &applied, before.as_deref());
-    let ended = close(instance, recording, &applied, &plan).await?;
+    let ended = close(instance, opened, &applied, &plan).await?;
     fault::point("broadcast");
     let passed = passed(&plan, &applied, committed, state);
     let healed = passed.told.is_some() && passed.healed;
@@ -555,27 +552,62 @@ async fn deploy(
     Ok(Passed { wake_at, audited, told: told.or(passed.told), ..passed })
 }
 
+/// What came of the writes to a cluster.
+struct Written<'a> {
+    applied: Applied,
+    opened: Opened<'a>,
+    /// When differences were told that are put back.
+    told: Option<Instant>,
+}
+
+/// Opens the operation and writes to the cluster.
+async fn write<'a>(
+    instance: &'a Instance,
+    (snapshot, plan): (&'a Snapshot, &Plan),
+    target: &dyn Target,
+    (payloads, secrets): (&SecretPayloads, Arc<Secrets>),
+    operation: Operation,
+) -> Result<Written<'a>, Error> {
+    let underway = instance.cancels.enter(&operation.id);
+    let told = state::tell_applying(instance, snapshot, plan, &operation).await?;
+    let recording = record::open(&instance.store, &instance.id, snapshot, plan, operation).await?;
+    let recording = recording.hiding(secrets);
+    fault::point("apply");
+    let mut applied = Applied::default();
+    if !skips("apply") {
+        let acting = observe::acting(snapshot.policy.identity, &snapshot.namespace, target);
+        let target = acting.as_deref().unwrap_or(target);
+        let (marks, sink) = (&marks_of(instance, &snapshot.app), &fault::Faulty(&recording));
+        let hands = Hands { marks, target, secrets: payloads, sink, halt: underway.halt() };
+        applied = apply::apply(plan, hands).await;
+    }
+    lock(&instance.fights).insert(snapshot.app.clone(), plan::fights_after(snapshot, plan));
+    Ok(Written { applied, opened: Opened { recording, underway }, told })
+}
+
 /// Ends the operation of a pass.
 async fn close(
     instance: &Instance,
-    recording: Option<record::Recording<'_>>,
+    opened: Option<Opened<'_>>,
     applied: &Applied,
     plan: &Plan,
 ) -> Result<Option<Operation>, Error> {
-    let Some(recording) = recording.filter(|_| !skips("record")) else { return Ok(None) };
-    let ended = recording.close(applied, plan, instance.now()).await?;
+    let Some(opened) = opened.filter(|_| !skips("record")) else { return Ok(None) };
+    let ended = opened.recording.close(applied, plan, instance.now()).await?;
     counts::ended(instance, &ended);
     Ok(Some(ended))
 }
 
-/// Returns where an app is looked at.
+/// Returns where an app is looked at, and what is remembered of its Keycloak's objects, which are on no cluster.
 async fn stand(
     instance: &Instance,
     app: &AppName,
     sight: &Sight,
-) -> Result<Result<(Stand, Arc<dyn Target>), Nowhere>, Error> {
-    let inventory = instance.store.inventory(&instance.id, app).await?;
-    Ok(instance.targets().stand(&sight.context, inventory, sight.presence))
+) -> Result<Result<(Stand, Arc<dyn Target>, Inventory), Nowhere>, Error> {
+    let mut inventory = instance.store.inventory(&instance.id, app).await?;
+    let realms = inventory.split_realms();
+    let stand = instance.targets().stand(&sight.context, inventory, sight.presence);
+    Ok(stand.map(|(stand, target)| (stand, target, realms)))
 }
 
 /// Ends a pass of an app that no cluster is known for; what was asked for is held back.

@@ -429,6 +429,7 @@ mod tests {
                 scratch: root.join("quarantine"),
             };
             let opening = Opening {
+                keycloak: None,
                 name: InstanceName::parse("home").unwrap(),
                 path: root.join("home.git"),
                 subdirectory: crate::model::Subdirectory::top(),

@@ -102,7 +102,7 @@ pub(super) struct Ground {
 
 /// Remembers what a pass found, if there was nothing to do and nothing to wait for; forgets the app otherwise.
 pub(super) fn note(instance: &Instance, facts: &Facts<'_>, state: Option<&AppState>, ground: Ground) {
-    let Facts { snapshot, plan, applied: _, drift: _, committed, sight } = facts;
+    let Facts { snapshot, plan, applied: _, drift: _, committed, sight, realms: _ } = facts;
     let is_well = state.is_some_and(|state| {
         state.intent == "applied" && matches!(state.health.as_str(), "healthy" | "stopped") && state.conflicts == 0
     });

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::read::Sight;
+use super::realms::is_of_realm;
 use super::skip::skips;
 use super::{Committed, Error, Instance, Overview, overview, read, statuses};
 use crate::apply::Applied;
@@ -29,11 +30,13 @@ pub(super) struct Facts<'a> {
     pub(super) drift: Vec<DriftState>,
     pub(super) committed: &'a Committed,
     pub(super) sight: &'a Sight,
+    /// Objects of the app's Keycloak.
+    pub(super) realms: Vec<ObjectState>,
 }
 
 /// Returns the state of an app after a pass over its cluster; nothing once it is gone from git and from the cluster.
 pub(super) async fn of_pass(instance: &Instance, facts: &Facts<'_>) -> Result<Option<AppState>, Error> {
-    let Facts { snapshot, plan, applied, drift, committed, sight } = facts;
+    let Facts { snapshot, plan, applied, drift, committed, sight, realms } = facts;
     let Some(mut state) = of_repository(instance, &snapshot.app, committed, sight, Some(snapshot)).await? else {
         return Ok(None);
     };
@@ -56,6 +59,7 @@ pub(super) async fn of_pass(instance: &Instance, facts: &Facts<'_>) -> Result<Op
     state.needs_you.clear();
     state.hint.clear();
     state.objects = objects(snapshot);
+    state.objects.extend(realms.iter().cloned());
     if snapshot.presence == Presence::Added {
         state.health = "unknown".to_owned();
         "not deployed".clone_into(&mut state.health_reason);
@@ -188,6 +192,7 @@ fn objects(snapshot: &Snapshot) -> Vec<ObjectState> {
     snapshot
         .inventory
         .records()
+        .filter(|record| !is_of_realm(&record.id))
         .map(|record| {
             let live = snapshot.live.get(&record.id);
             let (health, reason) = match live {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::realms::is_of_realm;
 use super::{Error, Instance};
 use crate::kustomize;
 use crate::model::{
@@ -147,8 +148,8 @@ pub enum Pruned {
 pub async fn pruned(instance: &Instance, app: &AppName, operation: &Operation) -> Result<Pruned, Error> {
     let archived = instance.store.archived(&instance.id, app, operation.started).await?;
     let own = archived.into_iter().filter(|it| it.operation == operation.id).map(|it| it.object);
-    // A Job of a hook goes when it has run, and what was made anew is there.
-    let gone: BTreeSet<ObjectId> = own.filter(|id| id.kind != "Job").collect();
+    // A Job of a hook goes when it has run, and what was made anew is there; objects of a Keycloak come back with their files.
+    let gone: BTreeSet<ObjectId> = own.filter(|id| id.kind != "Job" && !is_of_realm(id)).collect();
     let inventory = instance.store.inventory(&instance.id, app).await?;
     let gone: Vec<ObjectId> = gone.into_iter().filter(|id| inventory.get(id).is_none()).collect();
     let (false, Some(commit)) = (gone.is_empty(), &operation.commit) else { return Ok(Pruned::Nothing) };

@@ -71,6 +71,26 @@ impl Plan {
         }
     }
 
+    /// Adds the plan of another target for the same app. Its actions carry ids behind those of this one.
+    pub fn join(&mut self, other: Self) {
+        let Self { app: _, commit: _, actions, unchanged, recovered, forgotten, leaving, jobs, .. } = other;
+        self.actions.extend(actions);
+        self.unchanged.extend(unchanged);
+        self.recovered.extend(recovered);
+        self.forgotten.extend(forgotten);
+        self.leaving.extend(leaving);
+        self.jobs.extend(jobs);
+        self.blocked.extend(other.blocked);
+        self.later.extend(other.later);
+        self.drift.extend(other.drift);
+        self.notes.extend(other.notes);
+        self.wake_at = self.wake_at.into_iter().chain(other.wake_at).min();
+        self.wake_on.extend(other.wake_on);
+        if self.digest.is_empty() {
+            self.digest = other.digest;
+        }
+    }
+
     /// Returns what those wait for whose turn comes later.
     pub fn waits_for(&self) -> Vec<&str> {
         let all: BTreeSet<&str> = self.later.values().flatten().map(String::as_str).collect();

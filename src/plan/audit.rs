@@ -14,7 +14,7 @@ use super::namespace;
 use super::snapshot::{Desired, Snapshot};
 use super::wanted::Wanted;
 use super::yields::{self, Yields};
-use crate::model::{AppName, Inventory, Object, ObjectId, Record, RecordState};
+use crate::model::{AppName, Inventory, Object, ObjectId, REALM_GROUP, Record, RecordState};
 
 /// Depth at which the comparison stops; deeper objects are refused before they get here.
 const MAX_DEPTH: usize = 128;
@@ -34,6 +34,8 @@ pub fn due<'a>(
         .flat_map(|(app, inventory)| inventory.records().map(move |record| (app, record)))
         .map(|(app, record)| (proven(record).max(tried.get(&record.id).map_or("", String::as_str)), record, app))
         .filter(|(_, record, _)| record.state == RecordState::Applied && !kind::is_job(&record.id))
+        // Objects of a Keycloak are compared value by value at every look.
+        .filter(|(_, record, _)| record.id.group != REALM_GROUP)
         .collect();
     let count = (applied.len() * usize::from(percent.min(100))).div_ceil(100);
     applied.sort_by_key(|(proven, record, _)| (*proven, &record.id));

@@ -38,6 +38,7 @@ mod overdue;
 pub mod owner;
 pub mod prune;
 mod reach;
+pub mod realm;
 pub mod recovery;
 mod recreate;
 mod references;

@@ -10,7 +10,7 @@ use crate::apply::{Applied, Kept, Noted, Sink};
 use crate::base::{Timestamp, chain};
 use crate::model::{
     AppName, Archived, ClusterName, CommitId, Effect, HeldVolume, InstanceId, Inventory, ObjectId, Observed, Operation,
-    OperationOutcome, OperationState, Outcome, Record, RecordState, RefusalText, Secrets,
+    OperationOutcome, OperationState, Outcome, REALM_GROUP, Record, RecordState, RefusalText, Secrets,
 };
 use crate::plan::{Action, Plan, Snapshot, Verb, archive};
 use crate::store::{Error, RecordChange, Store};
@@ -21,6 +21,8 @@ pub struct Recording<'a> {
     instance: &'a InstanceId,
     app: &'a AppName,
     cluster: &'a ClusterName,
+    /// Where objects of a Keycloak are remembered: on no cluster.
+    nowhere: ClusterName,
     commit: &'a CommitId,
     before: &'a Inventory,
     now: Timestamp,
@@ -61,6 +63,7 @@ pub async fn open<'a>(
         instance,
         app: &snapshot.app,
         cluster: &snapshot.cluster,
+        nowhere: ClusterName::default(),
         commit: &snapshot.commit,
         before: &snapshot.inventory,
         now: snapshot.now,
@@ -77,6 +80,24 @@ impl Recording<'_> {
     /// Returns the operation as it stands.
     pub fn operation(&self) -> &Operation {
         &self.operation
+    }
+
+    /// Takes in the actions of another plan, of the app's Keycloak: what they are about to make is in the inventory before they do.
+    pub async fn admit(&self, plan: &Plan) -> Result<(), Error> {
+        let is_new =
+            |action: &&Action| matches!(action.verb, Verb::Apply { .. }) && self.before.get(&action.object).is_none();
+        let new: Vec<Record> = plan
+            .actions
+            .iter()
+            .filter(is_new)
+            .map(|action| unconfirmed(action, self.nowhere.clone(), self.commit.clone()))
+            .collect();
+        if new.is_empty() { Ok(()) } else { self.store.put_records(self.instance, self.app, &new).await }
+    }
+
+    /// Returns where an object is remembered.
+    fn home(&self, id: &ObjectId) -> &ClusterName {
+        if id.group == REALM_GROUP { &self.nowhere } else { self.cluster }
     }
 
     /// Hides these values in what is kept of deleted objects.
@@ -151,7 +172,7 @@ impl Recording<'_> {
             (Verb::Apply { .. }, _, Some(observed)) => self.put(self.applied(action, outcome.effect, observed)),
             (Verb::Apply { .. }, Effect::Deleted, None) => self.put_leaving(action),
             (Verb::Delete { .. }, Effect::Deleted, _) if outcome.message == "gone" => {
-                RecordChange::Remove(self.instance, self.cluster, &action.object)
+                RecordChange::Remove(self.instance, self.home(&action.object), &action.object)
             }
             (Verb::Delete { .. }, Effect::Deleted, _) => self.put_leaving(action),
             (Verb::Release, Effect::Configured, _) => RecordChange::Remove(self.instance, self.cluster, &action.object),
@@ -169,7 +190,7 @@ impl Recording<'_> {
         let Observed { uid, resource_version: _, generation, fields, time, hash } = observed;
         Record {
             id: action.object.clone(),
-            cluster: self.cluster.clone(),
+            cluster: self.home(&action.object).clone(),
             api_version: action.api_version.clone(),
             state: RecordState::Applied,
             uid: uid.clone(),
@@ -177,7 +198,9 @@ impl Recording<'_> {
             fields: fields.clone(),
             time: time.clone(),
             generation: *generation,
+            // One that the server keeps otherwise than it was sent is made all the same.
             created: matches!(effect, Effect::Created | Effect::Recreated)
+                || (effect == Effect::Failed && action.uid.is_none() && action.object.group == REALM_GROUP)
                 || is_made_by_us(self.before.get(&action.object), uid),
             commit: Some(self.commit.clone()),
             audited: String::new(),
@@ -227,12 +250,27 @@ pub async fn settle(store: &Store, instance: &InstanceId, snapshot: &Snapshot, p
     Ok(())
 }
 
+/// Stores what the plan of a Keycloak found out about the inventory without any request that writes.
+pub async fn settle_realms(store: &Store, instance: &InstanceId, plan: &Plan) -> Result<(), Error> {
+    if !plan.recovered.is_empty() {
+        store.put_records(instance, &plan.app, &plan.recovered).await?;
+    }
+    for id in &plan.forgotten {
+        store.remove_record(instance, &ClusterName::default(), id).await?;
+    }
+    Ok(())
+}
+
 /// Returns the record of an object before its first write. One that is not there will be made by us; if the answer is never taken in, that
 /// is all that is known of it.
 fn intended(action: &Action, snapshot: &Snapshot) -> Record {
+    unconfirmed(action, snapshot.cluster.clone(), snapshot.commit.clone())
+}
+
+fn unconfirmed(action: &Action, cluster: ClusterName, commit: CommitId) -> Record {
     Record {
         id: action.object.clone(),
-        cluster: snapshot.cluster.clone(),
+        cluster,
         api_version: action.api_version.clone(),
         state: RecordState::Intended,
         uid: String::new(),
@@ -241,7 +279,7 @@ fn intended(action: &Action, snapshot: &Snapshot) -> Record {
         time: String::new(),
         generation: 0,
         created: action.uid.is_none(),
-        commit: Some(snapshot.commit.clone()),
+        commit: Some(commit),
         audited: String::new(),
     }
 }

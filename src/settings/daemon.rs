@@ -71,6 +71,36 @@ pub struct InstanceEntry {
     /// Kubeconfig; empty for the one in the state directory.
     #[serde(default)]
     pub kubeconfig: PathBuf,
+    /// Its Keycloak, if it has one.
+    #[serde(default)]
+    pub keycloak: Option<KeycloakEntry>,
+}
+
+/// How the Keycloak of an instance is reached. It stands here and not in the instance, so that no commit can send the credential elsewhere.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KeycloakEntry {
+    /// Address.
+    pub url: String,
+    /// Realm that the client or the user lives in.
+    #[serde(default = "master_realm")]
+    pub realm: String,
+    /// Client that asks for tokens.
+    #[serde(default = "admin_client")]
+    pub client: String,
+    /// User that asks by a password; empty where the client asks by its own secret.
+    #[serde(default)]
+    pub user: String,
+    /// File whose first line is the secret or the password; relative to the state directory.
+    pub credential_file: PathBuf,
+}
+
+fn master_realm() -> String {
+    "master".to_owned()
+}
+
+fn admin_client() -> String {
+    "admin-cli".to_owned()
 }
 
 /// How a cluster is reached.

@@ -15,7 +15,7 @@ mod sops;
 mod state;
 
 pub use credential::read_credential;
-pub use daemon::{ClusterAccess, DaemonSettings, ExecEntry, InstanceEntry, Intervals};
+pub use daemon::{ClusterAccess, DaemonSettings, ExecEntry, InstanceEntry, Intervals, KeycloakEntry};
 pub use entropy::{fill, instance_id};
 pub use file::write_private;
 pub use lock::InstanceLock;

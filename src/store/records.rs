@@ -52,6 +52,19 @@ impl Store {
         usize::try_from(number).map_err(row("records"))
     }
 
+    /// Returns the app that remembers an object of a Keycloak.
+    pub async fn owner_of(&self, instance: &InstanceId, id: &ObjectId) -> Result<Option<AppName>, Error> {
+        let found = sqlx::query("SELECT app FROM records WHERE instance = $1 AND cluster = '' AND object = $2")
+            .bind(instance.as_str())
+            .bind(key(id))
+            .fetch_optional(&self.readers)
+            .await
+            .map_err(attempt("read who owns an object"))?;
+        let Some(found) = found else { return Ok(None) };
+        let name: String = found.try_get("app").map_err(row("records"))?;
+        AppName::parse(&name).map(Some).map_err(row("records"))
+    }
+
     /// Stores records: all of them are there afterwards, or none.
     pub async fn put_records(&self, instance: &InstanceId, app: &AppName, records: &[Record]) -> Result<(), Error> {
         let statements = records.iter().map(|record| put(instance, app, record)).collect::<Result<Vec<_>, _>>()?;

@@ -1,10 +1,11 @@
-//! Systems that actions are applied to. One today: a Kubernetes cluster, real or the sandbox, over HTTP.
+//! Systems that actions are applied to: a Kubernetes cluster, real or the sandbox, and a Keycloak, both over HTTP.
 //!
 //! A target obeys: it sends what it is given, reports what was answered, and keeps the newest state of watched objects. Every call
 //! has a deadline. Not here: what to send (`plan`), in which order (`apply`).
 
 mod body;
 mod cluster;
+mod keycloak;
 mod refusal;
 #[cfg(test)]
 pub(crate) mod scripted;
@@ -21,6 +22,7 @@ use serde_json::Value;
 
 pub use body::with_values;
 pub use cluster::{Access, Cluster, Patience, Plugin};
+pub use keycloak::{Keycloak, RealmAccess, RealmCounts, RealmFound, RealmWrite, RealmWritten};
 pub use refusal::{FieldConflict, Refusal, RefusalKind};
 pub use told::Guard;
 

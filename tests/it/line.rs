@@ -17,6 +17,7 @@ mod order;
 mod overdue;
 mod partial;
 mod presence;
+mod realms;
 mod restart;
 mod restarts;
 mod secrets;

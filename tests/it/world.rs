@@ -12,7 +12,7 @@ use rewild::git::{self, Layout, Repository};
 use rewild::model::{AppName, AppState, CommitId, InstanceName, Operation, OperationState, Reason, Request, Trigger};
 use rewild::package;
 use rewild::sandbox::{self, Sandbox};
-use rewild::settings::{DaemonSettings, InstanceEntry, StateDirectory};
+use rewild::settings::{DaemonSettings, InstanceEntry, KeycloakEntry, StateDirectory};
 use rewild::target::{Access, Patience};
 use serde_json::json;
 
@@ -182,6 +182,12 @@ impl<C: Ground> World<C> {
         self.daemon.stop().await;
         self.daemon = open(&self.settings, &self.root, access, self.clock).await;
         self.handle = self.daemon.instance("home").unwrap();
+    }
+
+    /// Stops the daemon and starts another that knows a Keycloak.
+    pub(crate) async fn restart_with_keycloak(&mut self, keycloak: KeycloakEntry) {
+        self.settings.instances[0].keycloak = Some(keycloak);
+        self.restart().await;
     }
 
     /// Stops the daemon and returns why one with a second instance, on another branch of the same repository, does not start.

@@ -30,6 +30,7 @@ async fn worker(root: &Path) -> Worker {
     let state = StateDirectory::open(&root.join("state")).unwrap();
     let store = Store::open(&state.store()).await.unwrap();
     let opening = Opening {
+        keycloak: None,
         name: InstanceName::parse("home").unwrap(),
         path: root.join("home.git"),
         subdirectory: Subdirectory::top(),

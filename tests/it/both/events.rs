@@ -64,7 +64,7 @@ pub(super) async fn what_becomes_of_apps_is_told_in_the_cluster_where_somebody_w
     let mended = plain.push(&[("config.yaml", &files("5"))]).await;
     plain.done(&mended).await;
     let instance = world.handle.instance();
-    assert!(instance.targets.all().all(|(_, target)| target.reachability() == Reachability::Reachable));
+    assert!(instance.targets().all().all(|(_, target)| target.reachability() == Reachability::Reachable));
     assert_eq!(told(world, "DeployFailed").await, Vec::<Value>::new());
     world.restart().await;
 }

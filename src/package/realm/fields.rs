@@ -1,0 +1,120 @@
+//! Pure. The fields of each kind that can be ours: those that a Keycloak 26 gives back as they were sent.
+//!
+//! Left out on purpose: ids and names, which are natural keys; lists of other objects (`users`, `clients`, `protocolMappers`), which a write
+//! would replace; what is written and never read (`credentials`, `realmRoles`); what holds a secret (`smtpServer`); bindings
+//! to flows that are applied later (`browserFlow`). Not here: their values, which the server judges.
+
+use crate::model::RealmKind;
+
+const ROLE: &[&str] = &["attributes", "description"];
+const USER: &[&str] = &["attributes", "email", "emailVerified", "enabled", "firstName", "lastName", "requiredActions"];
+const FLOW: &[&str] = &["description", "providerId"];
+const REQUIRED_ACTION: &[&str] = &["defaultAction", "enabled", "name", "priority"];
+const FLOW_EXECUTION: &[&str] = &["priority", "requirement"];
+const CLIENT: &[&str] = &[
+    "adminUrl",
+    "alwaysDisplayInConsole",
+    "attributes",
+    "baseUrl",
+    "bearerOnly",
+    "clientAuthenticatorType",
+    "consentRequired",
+    "description",
+    "directAccessGrantsEnabled",
+    "enabled",
+    "frontchannelLogout",
+    "fullScopeAllowed",
+    "implicitFlowEnabled",
+    "name",
+    "nodeReRegistrationTimeout",
+    "protocol",
+    "publicClient",
+    "redirectUris",
+    "rootUrl",
+    "serviceAccountsEnabled",
+    "standardFlowEnabled",
+    "surrogateAuthRequired",
+    "webOrigins",
+];
+const REALM: &[&str] = &[
+    "accessCodeLifespan",
+    "accessCodeLifespanLogin",
+    "accessCodeLifespanUserAction",
+    "accessTokenLifespan",
+    "accessTokenLifespanForImplicitFlow",
+    "accountTheme",
+    "actionTokenGeneratedByAdminLifespan",
+    "actionTokenGeneratedByUserLifespan",
+    "adminEventsDetailsEnabled",
+    "adminEventsEnabled",
+    "adminTheme",
+    "attributes",
+    "browserSecurityHeaders",
+    "bruteForceProtected",
+    "clientSessionIdleTimeout",
+    "clientSessionMaxLifespan",
+    "defaultLocale",
+    "defaultSignatureAlgorithm",
+    "displayName",
+    "displayNameHtml",
+    "duplicateEmailsAllowed",
+    "editUsernameAllowed",
+    "emailTheme",
+    "enabled",
+    "enabledEventTypes",
+    "eventsEnabled",
+    "eventsExpiration",
+    "eventsListeners",
+    "failureFactor",
+    "internationalizationEnabled",
+    "loginTheme",
+    "loginWithEmailAllowed",
+    "maxDeltaTimeSeconds",
+    "maxFailureWaitSeconds",
+    "maxTemporaryLockouts",
+    "minimumQuickLoginWaitSeconds",
+    "oauth2DeviceCodeLifespan",
+    "oauth2DevicePollingInterval",
+    "offlineSessionIdleTimeout",
+    "offlineSessionMaxLifespan",
+    "offlineSessionMaxLifespanEnabled",
+    "organizationsEnabled",
+    "otpPolicyAlgorithm",
+    "otpPolicyCodeReusable",
+    "otpPolicyDigits",
+    "otpPolicyInitialCounter",
+    "otpPolicyLookAheadWindow",
+    "otpPolicyPeriod",
+    "otpPolicyType",
+    "passwordPolicy",
+    "permanentLockout",
+    "quickLoginCheckMilliSeconds",
+    "refreshTokenMaxReuse",
+    "registrationAllowed",
+    "registrationEmailAsUsername",
+    "rememberMe",
+    "resetPasswordAllowed",
+    "revokeRefreshToken",
+    "sslRequired",
+    "ssoSessionIdleTimeout",
+    "ssoSessionIdleTimeoutRememberMe",
+    "ssoSessionMaxLifespan",
+    "ssoSessionMaxLifespanRememberMe",
+    "supportedLocales",
+    "userManagedAccessAllowed",
+    "verifyEmail",
+    "waitIncrementSeconds",
+];
+
+/// Returns the fields of a kind that can be ours, in order of their names.
+pub(super) fn of(kind: RealmKind) -> &'static [&'static str] {
+    match kind {
+        RealmKind::Realm => REALM,
+        RealmKind::Role => ROLE,
+        RealmKind::Client => CLIENT,
+        RealmKind::User => USER,
+        RealmKind::Flow => FLOW,
+        RealmKind::RequiredAction => REQUIRED_ACTION,
+        RealmKind::FlowExecution => FLOW_EXECUTION,
+    }
+}
