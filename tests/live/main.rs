@@ -1,4 +1,4 @@
-//! Tests on real parts: etcd, API server, controllers, kwok, kustomize, gomplate, helm, sops, Gitea.
+//! Tests on real parts: etcd, API server, controllers, kwok, kustomize, gomplate, helm, sops, Gitea, Keycloak.
 //!
 //! `parts` starts them; every other file is a group of tests. A part is found by the variable `WILD_PART_<NAME>`, which
 //! `tests/run` sets; without it a test is skipped and says so, unless `WILD_REQUIRE_PARTS=1` makes that a failure. To run some by hand:
@@ -33,6 +33,7 @@ mod hands;
 mod held_data;
 mod home;
 mod input;
+mod keycloak;
 mod kinds;
 mod leaving;
 mod logs;

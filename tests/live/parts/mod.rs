@@ -1,6 +1,6 @@
 //! Real programs that belong to the test that started them.
 //!
-//! [`ControlPlane`] is etcd, API server, controllers and fake nodes; [`Gitea`] a forge; [`kustomize`] and [`Gomplate`] answer what the
+//! [`ControlPlane`] is etcd, API server, controllers and fake nodes; [`Gitea`] a forge; [`KeycloakServer`] a Keycloak; [`kustomize`] and [`Gomplate`] answer what the
 //! real tools make of an input. Everything listens on loopback only, on ports of its own, lives in a private directory, and is
 //! ended with its process group when it is dropped and also when the test binary dies in any way (`scratch.rs`).
 //!
@@ -11,6 +11,7 @@ mod audit;
 mod caretaker;
 mod control_plane;
 mod gitea;
+mod keycloak;
 mod pki;
 mod ports;
 mod process;
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use control_plane::{ControlPlane, Shape, Shared};
 pub(crate) use gitea::Gitea;
+pub(crate) use keycloak::{KeycloakServer, USER as KEYCLOAK_USER};
 pub(crate) use process::{Process, command};
 pub(crate) use scratch::Scratch;
 pub(crate) use tools::{Gomplate, Yaml, kustomize};
