@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use crate::Size;
 use crate::client::between;
-use crate::contenders::{changed, kubectl, send_all, send_by_app, sent, write_objects};
+use crate::contenders::{Sent, changed, kubectl, send_all, send_by_app, sent, write_objects};
 use crate::figures::{Samples, count, ratio};
 use crate::rig::{Listed, Rig, until_installed, until_updated};
 
@@ -69,43 +69,51 @@ pub(crate) fn run(size: &Size) {
             (first, rig.runtime.block_on(sent(&rig.api, apps)))
         };
         let update = changed(&first, &second);
-        {
-            let rig = Rig::start();
-            let (api, runtime) = (&rig.api, &rig.runtime);
-            let send = |objects| move || runtime.block_on(send_all(api, objects));
-            let spent = rig.spent();
-            bare.install.add(timed(runtime, until_installed(api, apps), send(&first)));
-            bare.served.add(rig.spent() - spent);
-            runtime.block_on(rig.until_settled());
-            bare.settled.add(rig.spent() - spent);
-            bare.update.add(timed(runtime, until_updated(api, apps, "2"), send(&update)));
-            bare.unchanged.add(timed(runtime, async {}, send(&second)));
-        }
-        {
-            let rig = Rig::start();
-            let (api, runtime, spent) = (&rig.api, &rig.runtime, rig.spent());
-            let send = || runtime.block_on(send_by_app(api, &first));
-            by_app.install.add(timed(runtime, until_installed(api, apps), send));
-            by_app.served.add(rig.spent() - spent);
-            runtime.block_on(rig.until_settled());
-            by_app.settled.add(rig.spent() - spent);
-        }
-        {
-            let rig = Rig::start();
-            let (api, runtime) = (&rig.api, &rig.runtime);
-            let (file, spent) = (write_objects(&rig.scratch, apps, "1"), rig.spent());
-            theirs.install.add(timed(runtime, until_installed(api, apps), || kubectl(&rig.plane, &file)));
-            theirs.served.add(rig.spent() - spent);
-            runtime.block_on(rig.until_settled());
-            theirs.settled.add(rig.spent() - spent);
-            let file = write_objects(&rig.scratch, apps, "2");
-            theirs.update.add(timed(runtime, until_updated(api, apps, "2"), || kubectl(&rig.plane, &file)));
-            theirs.unchanged.add(timed(runtime, async {}, || kubectl(&rig.plane, &file)));
-        }
+        by_stage((&first, &update, &second), &mut bare);
+        in_our_order(&first, &mut by_app);
+        of_kubectl(apps, &mut theirs);
         // After each round, because all of them take long.
         count("install: rounds", format!("{} of {}", round + 1, size.rounds));
         print(apps, [&ours, &bare, &by_app, &theirs], &healthy);
     }
+}
+
+/// Lets the bare loop send what we sent, what of it changed, and all of it again.
+fn by_stage((first, update, second): (&Sent, &Sent, &Sent), times: &mut Times) {
+    let rig = Rig::start();
+    let (api, runtime, spent, apps) = (&rig.api, &rig.runtime, rig.spent(), first.len());
+    let send = |objects| move || runtime.block_on(send_all(api, objects));
+    times.install.add(timed(runtime, until_installed(api, apps), send(first)));
+    times.served.add(rig.spent() - spent);
+    runtime.block_on(rig.until_settled());
+    times.settled.add(rig.spent() - spent);
+    times.update.add(timed(runtime, until_updated(api, apps, "2"), send(update)));
+    times.unchanged.add(timed(runtime, async {}, send(second)));
+}
+
+/// Lets the bare loop send what we sent, in our order.
+fn in_our_order(first: &Sent, times: &mut Times) {
+    let rig = Rig::start();
+    let (api, runtime, spent) = (&rig.api, &rig.runtime, rig.spent());
+    let send = || runtime.block_on(send_by_app(api, first));
+    times.install.add(timed(runtime, until_installed(api, first.len()), send));
+    times.served.add(rig.spent() - spent);
+    runtime.block_on(rig.until_settled());
+    times.settled.add(rig.spent() - spent);
+}
+
+/// Lets kubectl apply the same objects, another version of them, and that again.
+fn of_kubectl(apps: usize, times: &mut Times) {
+    let rig = Rig::start();
+    let (api, runtime) = (&rig.api, &rig.runtime);
+    let (file, spent) = (write_objects(&rig.scratch, apps, "1"), rig.spent());
+    times.install.add(timed(runtime, until_installed(api, apps), || kubectl(&rig.plane, &file)));
+    times.served.add(rig.spent() - spent);
+    runtime.block_on(rig.until_settled());
+    times.settled.add(rig.spent() - spent);
+    let file = write_objects(&rig.scratch, apps, "2");
+    times.update.add(timed(runtime, until_updated(api, apps, "2"), || kubectl(&rig.plane, &file)));
+    times.unchanged.add(timed(runtime, async {}, || kubectl(&rig.plane, &file)));
 }
 
 fn print(apps: usize, [ours, bare, by_app, theirs]: [&Times; 4], healthy: &Samples) {
