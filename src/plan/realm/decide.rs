@@ -1,7 +1,8 @@
 //! Pure. What to do about each object of an app's Keycloak.
 //!
 //! The rules of the cluster hold: nothing is deleted that we did not make, nothing while anything is held back, nothing beyond the budget,
-//! and a realm, which takes with it what git does not hold, only if a person agrees. Not here: what makes two objects differ (`compare`).
+//! a realm, which takes with it what git does not hold, only if a person agrees, and an app reaches beyond the realm that is called like it only
+//! where the settings grant that. Not here: what makes two objects differ (`compare`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +20,9 @@ use crate::plan::prune::Victim;
 use crate::plan::recreate::Recreate;
 use crate::plan::snapshot::Presence;
 use crate::plan::yields::Yields;
+
+/// The realm whose users govern all others.
+const ADMINISTRATORS: &str = "master";
 
 /// Plans an app on its Keycloak. Ids of actions count from `first`, because they are rows of the operation that the cluster's are of.
 pub fn plan(snapshot: &RealmSnapshot, first: usize) -> Plan {
@@ -44,9 +48,18 @@ pub fn plan(snapshot: &RealmSnapshot, first: usize) -> Plan {
         return plan;
     }
     let mut walk = Walk { snapshot, first, plan, positions: BTreeMap::new() };
-    let absent = absent_realms(snapshot, wanted);
-    for wanted in wanted {
-        walk.decide(wanted, &absent);
+    let denied = denied_realms(snapshot, wanted);
+    let absent: BTreeSet<String> = &absent_realms(snapshot, wanted) - &denied;
+    let closed = &denied | &absent;
+    for wanted in wanted.iter().filter(|wanted| !closed.contains(&wanted.id.namespace)) {
+        walk.decide(wanted);
+    }
+    for realm in denied {
+        let app = &snapshot.app;
+        let message = format!("{app} brings objects of the realm {realm}, and may only into its own");
+        let hint = format!("add {realm} to apps.{app}.grants.realms in .wild/config.yaml");
+        block(&mut walk.plan, None, "GrantMissing", message, hint);
+        walk.plan.wake_on.push(WakeOn::Revision);
     }
     for realm in absent {
         let message = format!("the realm {realm} is not there, and no object of {} makes it", snapshot.app);
@@ -90,6 +103,15 @@ fn absent_realms(snapshot: &RealmSnapshot, wanted: &[RealmWanted]) -> BTreeSet<S
     realms.filter(|realm| snapshot.absent.contains(realm) && !made(realm)).collect()
 }
 
+/// Returns the realms of wanted objects that nobody granted to the app. Its own is the one that is called like it; that of the administrators
+/// is nobody's.
+fn denied_realms(snapshot: &RealmSnapshot, wanted: &[RealmWanted]) -> BTreeSet<String> {
+    let may = |realm: &String| {
+        (realm == snapshot.app.as_str() && realm != ADMINISTRATORS) || snapshot.policy.grants.realms.contains(realm)
+    };
+    wanted.iter().map(|wanted| wanted.id.namespace.clone()).filter(|realm| !may(realm)).collect()
+}
+
 struct Walk<'a> {
     snapshot: &'a RealmSnapshot,
     first: usize,
@@ -99,11 +121,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn decide(&mut self, wanted: &RealmWanted, absent: &BTreeSet<String>) {
+    fn decide(&mut self, wanted: &RealmWanted) {
         let snapshot = self.snapshot;
-        if absent.contains(&wanted.id.namespace) {
-            return;
-        }
         if let Some((reason, message, hint)) = refused(snapshot, wanted) {
             return block(&mut self.plan, Some(&wanted.id), reason, message, hint);
         }

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{ClusterName, DriftPolicy, REALM_API, RealmKind, Record, RecordState, Suspension, realm_object};
+use crate::model::{
+    ClusterName, DriftPolicy, Grants, REALM_API, RealmKind, Record, RecordState, Suspension, realm_object,
+};
 use crate::plan::display;
 use crate::plan::tests::world::World;
 
@@ -46,7 +48,7 @@ fn fresh() -> RealmSnapshot {
         server: RealmServer::Answers,
         owners: BTreeMap::new(),
         missing_secrets: BTreeMap::new(),
-        policy: world.policy,
+        policy: Policy { grants: Grants { realms: vec!["shop".to_owned()], ..Grants::default() }, ..world.policy },
         ask: Ask::default(),
         waited: None,
         now: world.now,
@@ -216,4 +218,23 @@ fn an_object_of_another_app_is_left_to_it() {
     });
     let planned = plan(&owned, 0);
     assert_eq!((planned.actions.len(), planned.blocked[0].reason.as_str()), (4, "OwnedByApp"));
+}
+
+#[test]
+fn an_app_reaches_into_other_realms_only_where_that_is_granted() {
+    let says = |snapshot: &RealmSnapshot| -> Vec<(String, String)> {
+        let plan = plan(snapshot, 0);
+        assert!(plan.actions.is_empty());
+        plan.blocked.into_iter().map(|blocked| (blocked.reason, blocked.hint)).collect()
+    };
+    let mut ungranted = fresh();
+    ungranted.policy.grants = Grants::default();
+    let hint = |app: &str, realm: &str| format!("add {realm} to apps.{app}.grants.realms in .wild/config.yaml");
+    assert_eq!(says(&ungranted), [("GrantMissing".to_owned(), hint("blog", "shop"))]);
+    // Its own is the one that is called like it, and nobody's is the one that governs all others.
+    let own = RealmSnapshot { app: AppName::parse("shop").unwrap(), ..ungranted.clone() };
+    assert!(plan(&own, 0).blocked.is_empty());
+    let mut governing = RealmSnapshot { app: AppName::parse("master").unwrap(), ..ungranted };
+    governing.desired.iter_mut().flatten().for_each(|wanted| wanted.id.namespace = "master".to_owned());
+    assert_eq!(says(&governing), [("GrantMissing".to_owned(), hint("master", "master"))]);
 }
