@@ -5,7 +5,7 @@ use futures::{StreamExt, stream};
 use crate::weather::{FRAMES, HANDS, Plain, ROWS, check, check_fight, check_frames, check_hands, check_unused};
 use crate::world::World;
 
-/// Worlds side by side: more would only wait for the machine.
+/// Worlds side by side: more would only wait for the machine. Each is boxed, because what starts one does not fit many times onto a stack.
 const WIDTH: usize = 4;
 
 async fn plain() -> Plain<'static, rewild::sandbox::Sandbox> {
@@ -14,19 +14,19 @@ async fn plain() -> Plain<'static, rewild::sandbox::Sandbox> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revision_ends_the_same_in_any_weather() {
-    let rows = ROWS.map(async |row| check(row, plain().await).await);
+    let rows = ROWS.map(|row| Box::pin(async move { check(row, plain().await).await }));
     stream::iter(rows).buffer_unordered(WIDTH).collect::<()>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_watch_does_not_tell_is_found_all_the_same() {
-    let rows = FRAMES.map(async |frames| check_frames(frames, plain().await).await);
+    let rows = FRAMES.map(|frames| Box::pin(async move { check_frames(frames, plain().await).await }));
     stream::iter(rows).buffer_unordered(WIDTH).collect::<()>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_people_do_while_a_request_is_on_its_way_changes_nothing_in_the_end() {
-    let rows = HANDS.map(async |row| check_hands(row, plain().await).await);
+    let rows = HANDS.map(|row| Box::pin(async move { check_hands(row, plain().await).await }));
     stream::iter(rows).buffer_unordered(WIDTH).collect::<()>().await;
 }
 
