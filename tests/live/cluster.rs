@@ -369,43 +369,53 @@ async fn a_server_that_stops_and_goes_on_is_unreachable_and_reachable() {
     until("the server answers", || plane.kubectl(&["get", "--raw", "/readyz"]).ok());
 }
 
+/// A cluster behind a kubeconfig whose token the server does not take.
+struct Expired {
+    cluster: Cluster,
+    /// What the kubeconfig should say.
+    right: String,
+    directory: tempfile::TempDir,
+}
+
+impl Expired {
+    async fn connect() -> Option<Self> {
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let right = std::fs::read_to_string(ControlPlane::shared()?.kubeconfig()).unwrap();
+        let mut wrong: Value = serde_json::from_str(&right).unwrap();
+        wrong["users"][0]["user"] = json!({"token": "expired"});
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kubeconfig");
+        std::fs::write(&path, wrong.to_string()).unwrap();
+        let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
+        let access = Access::File { path, context: String::new() };
+        let cluster = Cluster::connect(&access, &instance, CONTROL_NAMESPACE, || Timestamp(0)).await.unwrap();
+        Some(Self { cluster, right, directory })
+    }
+
+    fn replace(&self) {
+        std::fs::write(self.directory.path().join("kubeconfig"), &self.right).unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_that_are_replaced_in_their_file_are_used_without_a_restart() {
-    rustls::crypto::ring::default_provider().install_default().ok();
-    let Some(plane) = ControlPlane::shared() else { return };
-    let right = std::fs::read_to_string(plane.kubeconfig()).unwrap();
-    let mut wrong: Value = serde_json::from_str(&right).unwrap();
-    wrong["users"][0]["user"] = json!({"token": "expired"});
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("kubeconfig");
-    std::fs::write(&path, wrong.to_string()).unwrap();
-    let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
-    let access = Access::File { path: path.clone(), context: String::new() };
-    let cluster = Cluster::connect(&access, &instance, CONTROL_NAMESPACE, || Timestamp(0)).await.unwrap();
+    let Some(expired) = Expired::connect().await else { return };
+    let cluster = &expired.cluster;
     let id = ObjectId::new("", "ConfigMap", "kube-system", "extension-apiserver-authentication");
     for _ in 0..2 {
         let refusal = cluster.get(&id, "v1").await.unwrap_err();
         assert_eq!(refusal.kind, RefusalKind::Unauthorized, "{refusal}");
     }
-    std::fs::write(&path, right).unwrap();
+    expired.replace();
     cluster.probe().await.unwrap();
     assert!(cluster.get(&id, "v1").await.unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_that_were_replaced_before_they_expired_are_missed_by_nobody() {
-    rustls::crypto::ring::default_provider().install_default().ok();
-    let Some(plane) = ControlPlane::shared() else { return };
-    let right = std::fs::read_to_string(plane.kubeconfig()).unwrap();
-    let mut brief: Value = serde_json::from_str(&right).unwrap();
-    brief["users"][0]["user"] = json!({"token": "expired"});
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("kubeconfig");
-    std::fs::write(&path, brief.to_string()).unwrap();
-    let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
-    let access = Access::File { path: path.clone(), context: String::new() };
-    let cluster = Cluster::connect(&access, &instance, CONTROL_NAMESPACE, || Timestamp(0)).await.unwrap();
-    std::fs::write(&path, right).unwrap();
+    let Some(expired) = Expired::connect().await else { return };
+    let cluster = &expired.cluster;
+    expired.replace();
     // It still signs in with the old ones: the call that finds out is sent once more with the new ones, and nobody hears of it.
     let id = ObjectId::new("", "ConfigMap", "kube-system", "extension-apiserver-authentication");
     assert!(cluster.get(&id, "v1").await.unwrap().is_some());
