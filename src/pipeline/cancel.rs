@@ -226,7 +226,7 @@ async fn close(instance: &Instance, operation: Operation, said: &str) -> Result<
         ended: Some(instance.now()),
         ..operation
     };
-    instance.store.update_operation(&ended).await?;
+    instance.store.update_operation(&instance.id, &ended).await?;
     counts::ended(instance, &ended);
     Ok(ended)
 }

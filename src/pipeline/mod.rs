@@ -301,7 +301,7 @@ async fn add_directory(
         ended: Some(instance.now()),
         ..operation
     };
-    instance.store.update_operation(&ended).await?;
+    instance.store.update_operation(&instance.id, &ended).await?;
     counts::ended(instance, &ended);
     Ok(Passed { made: committed.made, ..Passed::default() })
 }
@@ -415,7 +415,7 @@ async fn refuse(instance: &Instance, operation: Operation, refusal: &RefusalText
         ended: Some(instance.now()),
         ..operation
     };
-    instance.store.update_operation(&ended).await?;
+    instance.store.update_operation(&instance.id, &ended).await?;
     counts::ended(instance, &ended);
     Ok(Passed { failed: Some(ErrorClass::User), ..Passed::default() })
 }
@@ -469,7 +469,7 @@ async fn settle(
     let sight = read::desired(instance, app, &committed.head, read).await?;
     let state = state::of_repository(instance, app, committed, &sight, None).await?;
     let before = state::put(instance, app, state.as_ref()).await?;
-    instance.store.update_operation(&ended).await?;
+    instance.store.update_operation(&instance.id, &ended).await?;
     counts::ended(instance, &ended);
     state::tell(instance, Change { app, before, state: state.as_ref(), ended: Some(&ended), healed: false }).await?;
     Ok(Some(Passed { made: committed.made.clone(), state, ..Passed::default() }))

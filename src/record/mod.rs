@@ -141,7 +141,7 @@ impl Recording<'_> {
         self.operation.message = said.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
         self.operation.commit = Some(self.commit.clone());
         self.operation.ended = Some(now);
-        self.store.update_operation(&self.operation).await?;
+        self.store.update_operation(self.instance, &self.operation).await?;
         Ok(self.operation)
     }
 
@@ -172,17 +172,15 @@ impl Recording<'_> {
             (Verb::Apply { .. }, _, Some(observed)) => self.put(self.applied(action, outcome.effect, observed)),
             (Verb::Apply { .. }, Effect::Deleted, None) => self.put_leaving(action),
             (Verb::Delete { .. }, Effect::Deleted, _) if outcome.message == "gone" => {
-                RecordChange::Remove(self.instance, self.home(&action.object), &action.object)
+                RecordChange::Remove(self.home(&action.object), &action.object)
             }
             (Verb::Delete { .. }, Effect::Deleted, _) => self.put_leaving(action),
-            (Verb::Release, Effect::Configured, _) => RecordChange::Remove(self.instance, self.cluster, &action.object),
-            (Verb::LetGo { volume }, Effect::Configured, _) => {
-                RecordChange::LetVolumeGo(self.instance, self.app, &volume.uid)
-            }
+            (Verb::Release, Effect::Configured, _) => RecordChange::Remove(self.cluster, &action.object),
+            (Verb::LetGo { volume }, Effect::Configured, _) => RecordChange::LetVolumeGo(self.app, &volume.uid),
             _ => RecordChange::Nothing,
         };
         let position = self.earlier.len() + action.id;
-        self.store.put_outcome(&self.operation.id, position, outcome, change).await
+        self.store.put_outcome(self.instance, &self.operation.id, position, outcome, change).await
     }
 
     /// Returns the record of an object after an answer.
@@ -216,7 +214,7 @@ impl Recording<'_> {
     }
 
     fn put(&self, record: Record) -> RecordChange<'_> {
-        RecordChange::Put(self.instance, self.app, Box::new(record))
+        RecordChange::Put(self.app, Box::new(record))
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
+use super::mirror::Change;
 use super::write::{Statement, Table};
 use super::{Error, Store, attempt, row};
 use crate::base::Timestamp;
@@ -90,46 +91,38 @@ impl Store {
     ) -> Result<(), Error> {
         let head = "INSERT OR REPLACE INTO volumes (instance, app, uid, body) ";
         let put = |volume: &HeldVolume| {
-            Ok(Statement::row("note a volume that is held", Table::Volumes, head)
+            let body = serde_json::to_string(volume).map_err(row("volumes"))?;
+            let (uid, body_of) = (volume.uid.clone(), body.as_str().into());
+            let statement = Statement::row("note a volume that is held", Table::Volumes, head)
                 .text(instance.as_str())
                 .text(app.as_str())
                 .text(&volume.uid)
-                .text(serde_json::to_string(volume).map_err(row("volumes"))?))
+                .text(body);
+            Ok((statement, Change::Hold { app: app.clone(), uid, body: body_of }))
         };
-        let statements = volumes.iter().map(put).collect::<Result<Vec<_>, Error>>()?;
-        self.writer.hand_in(statements).await.done().await.map(|_| ())
+        let puts = volumes.iter().map(put).collect::<Result<Vec<_>, Error>>()?;
+        let (statements, changes) = puts.into_iter().unzip();
+        self.change(instance, statements, changes).await.map(|_| ())
     }
 
     /// Returns the volumes of an app that are held.
     pub async fn held_volumes(&self, instance: &InstanceId, app: &AppName) -> Result<Vec<HeldVolume>, Error> {
-        let rows = sqlx::query("SELECT body FROM volumes WHERE instance = $1 AND app = $2 ORDER BY uid")
-            .bind(instance.as_str())
-            .bind(app.as_str())
-            .fetch_all(&self.readers)
-            .await
-            .map_err(attempt("read the volumes that are held"))?;
-        rows.iter().map(|found| parse(found, "volumes")).collect()
+        let mirror = self.mirror(instance).await?;
+        mirror.volumes(app).map(|body| serde_json::from_str(body).map_err(row("volumes"))).collect()
     }
 
     /// Returns the apps of which volumes are held.
     pub async fn apps_with_volumes(&self, instance: &InstanceId) -> Result<Vec<AppName>, Error> {
-        let rows = sqlx::query("SELECT DISTINCT app FROM volumes WHERE instance = $1 ORDER BY app")
-            .bind(instance.as_str())
-            .fetch_all(&self.readers)
-            .await
-            .map_err(attempt("read whose volumes are held"))?;
-        let app = |found: &SqliteRow| {
-            let name: String = found.try_get("app").map_err(row("volumes"))?;
-            AppName::parse(&name).map_err(row("volumes"))
-        };
-        rows.iter().map(app).collect()
+        Ok(self.mirror(instance).await?.apps_with_volumes().cloned().collect())
     }
 }
 
-/// Returns the statement that forgets a volume.
-pub(super) fn let_go(instance: &InstanceId, app: &AppName, uid: &str) -> Statement {
+/// Returns what forgets a volume.
+pub(super) fn let_go(instance: &InstanceId, app: &AppName, uid: &str) -> (Statement, Change) {
     let sql = "DELETE FROM volumes WHERE instance = $1 AND app = $2 AND uid = $3";
-    Statement::new("forget a volume", Table::Volumes, sql).text(instance.as_str()).text(app.as_str()).text(uid)
+    let statement = Statement::new("forget a volume", Table::Volumes, sql);
+    let statement = statement.text(instance.as_str()).text(app.as_str()).text(uid);
+    (statement, Change::LetGo { app: app.clone(), uid: uid.to_owned() })
 }
 
 fn too_old(instance: &InstanceId, now: Timestamp) -> Statement {

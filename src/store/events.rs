@@ -18,7 +18,16 @@ const WRITES_PER_TRIM: u64 = 100;
 impl Store {
     /// Stores events after all others, in this order, and removes those that are too old.
     pub async fn add_events(&self, instance: &InstanceId, events: &[Event]) -> Result<(), Error> {
-        let mut statements = events.iter().map(|event| add(instance, event)).collect::<Result<Vec<_>, _>>()?;
+        let mut newest = self.newest_event.lock().await;
+        let mut position = match *newest {
+            Some(position) => position,
+            None => self.last_event().await?,
+        };
+        let mut statements = Vec::with_capacity(events.len() + 1);
+        for event in events {
+            position += 1;
+            statements.push(add(instance, position, event)?);
+        }
         if self.told.fetch_add(1, Ordering::Relaxed).is_multiple_of(WRITES_PER_TRIM) {
             let trim = Statement::new(
                 "remove old events",
@@ -27,7 +36,11 @@ impl Store {
             );
             statements.push(trim.text(instance.as_str()).number(EVENT_CAPACITY));
         }
-        self.writer.hand_in(statements).await.done().await.map(|_| ())
+        *newest = Some(position);
+        // Under the lock: whoever reads behind a position must not meet an earlier one later.
+        let written = self.writer.hand_in(statements).await;
+        drop(newest);
+        written.done().await.map(|_| ())
     }
 
     /// Returns events after a position, oldest first, each with its own position.
@@ -85,10 +98,10 @@ impl Store {
     }
 }
 
-fn add(instance: &InstanceId, event: &Event) -> Result<Statement, Error> {
-    let sql = "INSERT INTO events (position, instance, app, time, body)
-         VALUES ((SELECT COALESCE(MAX(position), 0) + 1 FROM events), $1, $2, $3, $4)";
-    Ok(Statement::new("store an event", Table::Events, sql)
+fn add(instance: &InstanceId, position: i64, event: &Event) -> Result<Statement, Error> {
+    let head = "INSERT INTO events (position, instance, app, time, body) ";
+    Ok(Statement::row("store an event", Table::Events, head)
+        .number(position)
         .text(instance.as_str())
         .text(event.app.as_ref().map_or("", AppName::as_str))
         .number(event.time.0)

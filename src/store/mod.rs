@@ -9,6 +9,7 @@
 mod app_states;
 mod archive;
 mod events;
+mod mirror;
 mod operations;
 mod records;
 mod statuses;
@@ -37,6 +38,8 @@ use write::Writer;
 const BUSY_DEADLINE: Duration = Duration::from_secs(5);
 /// How often it is looked whether another process is done with opening the file.
 const OPEN_POLL: Duration = Duration::from_millis(5);
+/// Statements that a connection keeps prepared: for each table that rows are inserted into one per number of rows, and all others.
+const STATEMENT_CAPACITY: usize = 8 * write::ROW_LIMIT;
 /// Connections that read. Another one writes: the database lets one write at a time, and whoever finds it busy would sleep.
 const READER_LIMIT: u32 = 4;
 
@@ -85,6 +88,9 @@ pub struct Store {
     connection: SqlitePool,
     app_states: Arc<tokio::sync::Mutex<BTreeMap<InstanceId, app_states::Known>>>,
     cursors: Arc<tokio::sync::Mutex<BTreeMap<InstanceId, app_states::Cursors>>>,
+    mirrors: Arc<tokio::sync::Mutex<mirror::Mirrors>>,
+    /// Position of the newest event that was handed in, once it is known.
+    newest_event: Arc<tokio::sync::Mutex<Option<i64>>>,
     /// Writes of events since the store was opened.
     told: Arc<AtomicU64>,
 }
@@ -98,6 +104,7 @@ impl Store {
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
+            .statement_cache_capacity(STATEMENT_CAPACITY)
             .busy_timeout(BUSY_DEADLINE);
         let lock = alone(path).await;
         let path = path.display().to_string();
@@ -124,6 +131,8 @@ impl Store {
             connection,
             app_states: Arc::default(),
             cursors: Arc::default(),
+            mirrors: Arc::default(),
+            newest_event: Arc::default(),
             told: Arc::default(),
         }
     }

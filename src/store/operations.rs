@@ -5,6 +5,7 @@
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
+use super::mirror::Change;
 use super::write::{Statement, Table};
 use super::{Error, Store, archive, attempt, records, row};
 use crate::base::Timestamp;
@@ -38,17 +39,18 @@ pub enum RecordChange<'a> {
     /// Nothing.
     Nothing,
     /// The record of an app's object is now this.
-    Put(&'a InstanceId, &'a AppName, Box<Record>),
+    Put(&'a AppName, Box<Record>),
     /// The object of a cluster is no longer in it.
-    Remove(&'a InstanceId, &'a ClusterName, &'a ObjectId),
+    Remove(&'a ClusterName, &'a ObjectId),
     /// A volume of an app, by its uid, is held no longer.
-    LetVolumeGo(&'a InstanceId, &'a AppName, &'a str),
+    LetVolumeGo(&'a AppName, &'a str),
 }
 
 impl Store {
     /// Stores a new operation.
     pub async fn insert_operation(&self, instance: &InstanceId, operation: &Operation) -> Result<(), Error> {
-        self.writer.write(insert(instance, operation, INSERT)?).await.map(|_| ())
+        let statement = insert(instance, operation, INSERT)?;
+        self.change(instance, vec![statement], asked(operation)).await.map(|_| ())
     }
 
     /// Stores that an operation runs, new or accepted earlier, with the records of what it is about to apply; all or nothing.
@@ -60,18 +62,21 @@ impl Store {
         records: &[Record],
     ) -> Result<(), Error> {
         let mut statements = vec![insert(instance, operation, INSERT_UNLESS_STORED)?];
+        let mut changes = asked(operation);
         if operation.request.is_some() {
             statements.push(update(operation)?);
         }
         for record in records {
-            statements.push(records::put(instance, app, record)?);
+            let (statement, change) = records::put(instance, app, record)?;
+            statements.push(statement);
+            changes.push(change);
         }
-        self.writer.hand_in(statements).await.done().await.map(|_| ())
+        self.change(instance, statements, changes).await.map(|_| ())
     }
 
     /// Replaces what can change of a stored operation: state, outcome, commit, message, end.
-    pub async fn update_operation(&self, operation: &Operation) -> Result<(), Error> {
-        self.writer.write(update(operation)?).await.map(|_| ())
+    pub async fn update_operation(&self, instance: &InstanceId, operation: &Operation) -> Result<(), Error> {
+        self.change(instance, vec![update(operation)?], asked(operation)).await.map(|_| ())
     }
 
     /// Notes that an operation that has not ended is to end before it is done, and why. It stays so whatever its pass stores until then.
@@ -122,6 +127,9 @@ impl Store {
     /// Returns the requests of an app that are not carried out yet, or those that are about no app, oldest first. One runs although no pass
     /// of the app does if that pass could not go on.
     pub async fn open_requests(&self, instance: &InstanceId, app: Option<&AppName>) -> Result<Vec<Operation>, Error> {
+        if !self.mirror(instance).await?.is_asked(app) {
+            return Ok(Vec::new());
+        }
         let rows = sqlx::query(
             "SELECT * FROM operations WHERE instance = $1 AND state IN ('waiting', 'running') AND app = $2 AND request <> '' ORDER BY started, id LIMIT $3",
         )
@@ -148,25 +156,30 @@ impl Store {
         )
         .text(instance.as_str())
         .number(now.0);
-        self.writer.write(statement).await
+        let done = self.writer.write(statement).await;
+        self.forget_mirror(instance).await;
+        done
     }
 
     /// Stores the outcome of one action with what it means for the inventory; a repeated position replaces it.
     pub async fn put_outcome(
         &self,
+        instance: &InstanceId,
         operation: &OperationId,
         position: usize,
         outcome: &Outcome,
         change: RecordChange<'_>,
     ) -> Result<(), Error> {
         let mut statements = vec![outcome_row(operation, position, outcome)?];
-        match change {
-            RecordChange::Nothing => {}
-            RecordChange::Put(instance, app, record) => statements.push(records::put(instance, app, &record)?),
-            RecordChange::Remove(instance, cluster, id) => statements.push(records::remove(instance, cluster, id)),
-            RecordChange::LetVolumeGo(instance, app, uid) => statements.push(archive::let_go(instance, app, uid)),
-        }
-        self.writer.hand_in(statements).await.done().await.map(|_| ())
+        let changed = match change {
+            RecordChange::Nothing => None,
+            RecordChange::Put(app, record) => Some(records::put(instance, app, &record)?),
+            RecordChange::Remove(cluster, id) => Some(records::remove(instance, cluster, id)),
+            RecordChange::LetVolumeGo(app, uid) => Some(archive::let_go(instance, app, uid)),
+        };
+        let (more, changes): (Vec<_>, Vec<_>) = changed.into_iter().unzip();
+        statements.extend(more);
+        self.change(instance, statements, changes).await.map(|_| ())
     }
 
     /// Forgets what came of each object of the operations that ended before a time; their rows stay. Returns how many were forgotten.
@@ -191,6 +204,16 @@ impl Store {
             })
             .collect()
     }
+}
+
+/// Returns whether a request is open from now on, if the operation is one.
+fn asked(operation: &Operation) -> Vec<Change> {
+    let Operation { id, app, state, request: Some(_), .. } = operation else { return Vec::new() };
+    let (app, id) = (app.clone(), id.clone());
+    vec![match state {
+        OperationState::Waiting | OperationState::Running => Change::Open { app, id },
+        _ => Change::Ended { app, id },
+    }]
 }
 
 /// Returns the statement that stores an operation.

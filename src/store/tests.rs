@@ -44,6 +44,30 @@ fn record(name: &str) -> Record {
     }
 }
 
+fn outcome(name: &str) -> Outcome {
+    Outcome {
+        object: record(name).id,
+        effect: Effect::Created,
+        error: None,
+        message: String::new(),
+        reason: String::new(),
+        observed: None,
+    }
+}
+
+fn volume(uid: &str) -> HeldVolume {
+    HeldVolume {
+        name: "pv".into(),
+        cluster: ClusterName::default(),
+        uid: uid.into(),
+        policy: "Delete".into(),
+        claim: Object::default(),
+        since: Timestamp(1),
+        until: Timestamp(2),
+        stage: HoldStage::Held,
+    }
+}
+
 #[tokio::test]
 async fn an_operation_survives_its_row() {
     let store = Store::in_memory().await.unwrap();
@@ -53,7 +77,7 @@ async fn an_operation_survives_its_row() {
     stored.outcome = Some(OperationOutcome::NeedsDecision);
     stored.commit = Some(CommitId::parse(&"a".repeat(40)).unwrap());
     stored.ended = Some(Timestamp(2));
-    store.update_operation(&stored).await.unwrap();
+    store.update_operation(&instance(), &stored).await.unwrap();
     assert_eq!(store.operation(&instance(), &stored.id).await.unwrap(), Some(stored));
 }
 
@@ -102,7 +126,10 @@ async fn an_operation_that_was_to_end_is_cancelled_when_its_process_dies() {
     };
     store.mark_operation(&running.id, &refusal).await.unwrap();
     // Its pass, which has not heard of it yet, goes on.
-    store.update_operation(&Operation { state: OperationState::Running, ..running.clone() }).await.unwrap();
+    store
+        .update_operation(&instance(), &Operation { state: OperationState::Running, ..running.clone() })
+        .await
+        .unwrap();
     store.close().await;
     let store = Store::open(&path).await.unwrap();
     store.take_over_running(&instance(), Timestamp(9)).await.unwrap();
@@ -110,7 +137,7 @@ async fn an_operation_that_was_to_end_is_cancelled_when_its_process_dies() {
     assert_eq!((found.state, found.ended), (OperationState::Cancelled, Some(Timestamp(9))));
     assert_eq!(found.refusal, Some(refusal.clone()));
     let ended = Operation { refusal: None, ..found };
-    store.update_operation(&ended).await.unwrap();
+    store.update_operation(&instance(), &ended).await.unwrap();
     store.mark_operation(&running.id, &RefusalText { code: 2, ..refusal.clone() }).await.unwrap();
     assert_eq!(store.operation(&instance(), &running.id).await.unwrap().unwrap().refusal, Some(refusal));
 }
@@ -120,15 +147,8 @@ async fn outcomes_keep_the_order_of_the_plan() {
     let store = Store::in_memory().await.unwrap();
     let id = OperationId("op".into());
     for position in [1, 0] {
-        let outcome = Outcome {
-            object: record(&position.to_string()).id,
-            effect: Effect::Created,
-            error: None,
-            message: String::new(),
-            reason: String::new(),
-            observed: None,
-        };
-        store.put_outcome(&id, position, &outcome, RecordChange::Nothing).await.unwrap();
+        let outcome = outcome(&position.to_string());
+        store.put_outcome(&instance(), &id, position, &outcome, RecordChange::Nothing).await.unwrap();
     }
     let names: Vec<_> = store.outcomes(&id).await.unwrap().into_iter().map(|o| o.object.name).collect();
     assert_eq!(names, ["0", "1"]);
@@ -149,7 +169,7 @@ async fn what_old_operations_did_to_each_object_is_forgotten_and_that_they_were_
     let all = [ended(1, Some(Timestamp(10))), ended(2, Some(Timestamp(20))), ended(3, None)];
     for operation in &all {
         store.insert_operation(&instance(), operation).await.unwrap();
-        store.put_outcome(&operation.id, 0, &outcome, RecordChange::Nothing).await.unwrap();
+        store.put_outcome(&instance(), &operation.id, 0, &outcome, RecordChange::Nothing).await.unwrap();
     }
     let other = InstanceId::parse("k3f7q2m5xe").unwrap();
     assert_eq!(store.forget_outcomes(&other, Timestamp(99)).await.unwrap(), 0);
@@ -412,32 +432,90 @@ async fn the_archive_of_an_app_has_a_bound_in_bytes() {
 #[tokio::test]
 async fn a_volume_is_held_until_it_is_let_go() {
     let store = Store::in_memory().await.unwrap();
-    let held = HeldVolume {
-        name: "pv".into(),
-        cluster: ClusterName::default(),
-        uid: "v".into(),
-        policy: "Delete".into(),
-        claim: Object::default(),
-        since: Timestamp(1),
-        until: Timestamp(2),
-        stage: HoldStage::Held,
-    };
+    let held = volume("v");
     let back = HeldVolume { stage: HoldStage::Returning, ..held.clone() };
     for volume in [&held, &back] {
         store.hold_volumes(&instance(), &app(), std::slice::from_ref(volume)).await.unwrap();
     }
     assert_eq!(store.held_volumes(&instance(), &app()).await.unwrap(), [back]);
     assert_eq!(store.apps_with_volumes(&instance()).await.unwrap(), [app()]);
-    let outcome = Outcome {
-        object: record("pv").id,
-        effect: Effect::Configured,
-        error: None,
-        message: String::new(),
-        reason: String::new(),
-        observed: None,
-    };
+    let outcome = outcome("pv");
     let (instance, app) = (instance(), app());
-    let gone = RecordChange::LetVolumeGo(&instance, &app, "v");
-    store.put_outcome(&OperationId("op".into()), 0, &outcome, gone).await.unwrap();
+    let gone = RecordChange::LetVolumeGo(&app, "v");
+    store.put_outcome(&instance, &OperationId("op".into()), 0, &outcome, gone).await.unwrap();
     assert_eq!(store.apps_with_volumes(&instance).await.unwrap(), []);
+}
+
+/// Returns everything that the mirror of an instance answers.
+async fn mirrored(store: &Store) -> String {
+    let id = instance();
+    let mut text = format!("{} records\n", store.count_records(&id).await.unwrap());
+    for (app, inventory) in store.inventories(&id).await.unwrap() {
+        let names: Vec<&str> = inventory.records().map(|record| record.id.name.as_str()).collect();
+        text.push_str(&format!("{app}: {names:?}\n"));
+    }
+    for app in ["blog", "shop"].map(|name| AppName::parse(name).unwrap()) {
+        let inventory = store.inventory(&id, &app).await.unwrap();
+        let held = store.held_volumes(&id, &app).await.unwrap();
+        let open = store.open_requests(&id, Some(&app)).await.unwrap();
+        text.push_str(&format!("{app}: {} {} {}\n", inventory.records().count(), held.len(), open.len()));
+    }
+    text + &format!("{:?}", store.apps_with_volumes(&id).await.unwrap())
+}
+
+/// Changes rows of every kind, one after the other.
+async fn change(store: &Store, step: usize) -> Result<(), super::Error> {
+    let [blog, shop] = ["blog", "shop"].map(|name| AppName::parse(name).unwrap());
+    let (id, home) = (instance(), ClusterName::default());
+    let request = Operation { app: Some(shop.clone()), ..operation(1, OperationState::Waiting) };
+    let own = Operation { request: None, app: Some(blog.clone()), ..operation(2, OperationState::Running) };
+    match step {
+        0 => store.put_records(&id, &blog, &[record("a"), record("b")]).await,
+        1 => store.insert_operation(&id, &request).await,
+        // One that another app takes over.
+        2 => store.put_records(&id, &shop, &[record("b")]).await,
+        3 => store.begin_operation(&id, &blog, &own, &[record("c")]).await,
+        4 => store.put_outcome(&id, &own.id, 0, &outcome("a"), RecordChange::Remove(&home, &record("a").id)).await,
+        5 => store.hold_volumes(&id, &blog, &[volume("1"), volume("2")]).await,
+        6 => store.put_outcome(&id, &own.id, 1, &outcome("pv"), RecordChange::LetVolumeGo(&blog, "1")).await,
+        7 => store.remove_record(&id, &home, &record("b").id).await,
+        8 => store.update_operation(&id, &Operation { state: OperationState::Running, ..request }).await,
+        9 => store.take_over_running(&id, Timestamp(9)).await.map(|_| ()),
+        _ => store.update_operation(&id, &Operation { state: OperationState::Succeeded, ..request }).await,
+    }
+}
+
+#[tokio::test]
+async fn what_is_in_memory_says_what_the_rows_say() {
+    let store = Store::in_memory().await.unwrap();
+    mirrored(&store).await;
+    for step in 0..=10 {
+        change(&store, step).await.unwrap();
+        let known = mirrored(&store).await;
+        store.forget_mirror(&instance()).await;
+        assert_eq!(known, mirrored(&store).await, "after step {step}");
+        if step == 8 {
+            assert!(known.contains("shop: 0 0 1"), "{known}");
+        }
+    }
+    let last = "1 records\nblog: [\"c\"]\nblog: 1 1 0\nshop: 0 0 0\n[\"blog\"]";
+    assert_eq!(mirrored(&store).await, last);
+}
+
+#[tokio::test]
+async fn a_write_that_fails_is_not_in_memory() {
+    let store = Store::in_memory().await.unwrap();
+    mirrored(&store).await;
+    let broken = "CREATE TRIGGER broken BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'no room'); END";
+    sqlx::query(broken).execute(&store.readers).await.unwrap();
+    assert!(change(&store, 0).await.is_err());
+    assert_eq!(store.count_records(&instance()).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn what_was_handed_in_before_the_rows_are_read_is_among_them() {
+    let store = Store::in_memory().await.unwrap();
+    let (put, counted) = tokio::join!(change(&store, 0), async { store.count_records(&instance()).await });
+    put.unwrap();
+    assert_eq!(counted.unwrap(), 2);
 }

@@ -16,8 +16,8 @@ const WAITING_CAPACITY: usize = 256;
 /// Writes that share one transaction.
 const SHARED_LIMIT: usize = 256;
 
-/// Rows that one statement inserts at most. Sizes are powers of two, so that few texts occur and each is prepared once.
-const ROW_LIMIT: usize = 32;
+/// Rows that one statement inserts at most. Every number of rows is another text, and all of them are to stay prepared.
+pub(super) const ROW_LIMIT: usize = 16;
 
 /// A table, in the order in which a transaction writes them: no statement touches two.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -109,11 +109,10 @@ async fn execute(connection: &mut SqliteConnection, statements: &[(usize, &State
 /// Returns how many of the first statements are executed as one.
 fn run_of(statements: &[(usize, &Statement)]) -> usize {
     let Some((_, first)) = statements.first() else { return 0 };
-    let alike = match first.text {
+    match first.text {
         Text::Whole(_) => 1,
         Text::Row(_) => statements.iter().take(ROW_LIMIT).take_while(|(_, it)| it.text == first.text).count(),
-    };
-    1 << alike.ilog2()
+    }
 }
 
 /// Statements of which all happen or none, and who waits for that.
@@ -146,6 +145,8 @@ impl Writer {
         tokio::spawn(async move {
             while let Some(first) = writes.recv().await {
                 let mut shared: Vec<Write> = vec![first];
+                // Whoever is about to hand in something does so before the transaction begins, and shares it.
+                tokio::task::yield_now().await;
                 while shared.len() < SHARED_LIMIT
                     && let Ok(next) = writes.try_recv()
                 {
