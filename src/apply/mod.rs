@@ -109,16 +109,20 @@ pub struct Hands<'a> {
 
 /// Carries out a plan.
 ///
-/// Our ApplySet parent grows before the first object is written, so that no crash leaves an object of a kind it does not name. A word to
-/// stop ends no action in its middle.
+/// Our ApplySet parent grows before the first object is written, so that no crash leaves an object of a kind it does not name; where it may
+/// not, the first object has failed with that. A word to stop ends no action in its middle.
 pub async fn apply(plan: &Plan, hands: Hands<'_>) -> Applied {
     let Hands { target, sink, halt, .. } = hands;
     let mut walk = Walk { outcomes: vec![None; plan.actions.len()], stopped: None };
+    let mut unnamed = None;
     if halt.why().is_none()
         && let Err(refusal) = grow(plan, target).await
     {
+        let is_refused = !refusal.is_unreachable();
+        unnamed = applied(plan).next().filter(|_| is_refused).map(|first| failed(first, &refusal));
         walk.stopped = Some(refusal);
     }
+    let unnamed = unnamed.as_ref();
     for stage in plan.actions.chunk_by(|a, b| (a.wave, a.stage) == (b.wave, b.stage)) {
         let stopped = walk.stopped.clone();
         let bad = walk.bad();
@@ -130,6 +134,11 @@ pub async fn apply(plan: &Plan, hands: Hands<'_>) -> Applied {
                 async move {
                     let answered = match (halt.why(), held) {
                         (Some(why), _) => (action, outcome(action, Effect::Skipped, short(why)), None),
+                        (None, Some(_))
+                            if let Some(failed) = unnamed.filter(|failed| failed.object == action.object) =>
+                        {
+                            (action, failed.clone(), None)
+                        }
                         (None, Some(why)) => (action, skipped(action, &why), None),
                         (None, None) => send(action, hands).await,
                     };
@@ -188,13 +197,16 @@ fn waits_for(action: &Action, bad: &BTreeSet<usize>) -> Option<String> {
     action.after.iter().any(|id| bad.contains(id)).then(|| "what it needs was not applied".to_owned())
 }
 
+fn applied(plan: &Plan) -> impl Iterator<Item = &Action> {
+    plan.actions.iter().filter(|action| matches!(action.verb, Verb::Apply { .. }))
+}
+
 async fn grow(plan: &Plan, target: &dyn Target) -> Result<(), Refusal> {
-    let applied = || plan.actions.iter().filter(|action| matches!(action.verb, Verb::Apply { .. }));
-    if applied().next().is_none() {
+    if applied(plan).next().is_none() {
         return Ok(());
     }
-    let kinds = applied().map(|action| Kind::of(&action.object, &action.api_version)).collect();
-    let namespaces = applied().map(|action| action.object.namespace.clone()).collect();
+    let kinds = applied(plan).map(|action| Kind::of(&action.object, &action.api_version)).collect();
+    let namespaces = applied(plan).map(|action| action.object.namespace.clone()).collect();
     target.grow_apply_set(&kinds, &namespaces).await
 }
 
@@ -206,11 +218,14 @@ async fn send<'a>(action: &'a Action, hands: Hands<'_>) -> (&'a Action, Outcome,
                 RefusalKind::Invalid(_) | RefusalKind::Immutable(_) => plan::with_place(action, &refusal.message),
                 _ => refusal.message.clone(),
             };
-            let failed = outcome(action, Effect::Failed, short(&said));
-            let failed = Outcome { error: Some(refusal.class()), ..failed };
+            let failed = Outcome { message: short(&said), ..failed(action, &refusal) };
             (action, failed, Some(refusal))
         }
     }
+}
+
+fn failed(action: &Action, refusal: &Refusal) -> Outcome {
+    Outcome { error: Some(refusal.class()), ..outcome(action, Effect::Failed, short(&refusal.message)) }
 }
 
 async fn call(action: &Action, hands: Hands<'_>) -> Result<Outcome, Refusal> {
@@ -508,7 +523,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::{ObjectId, Observed};
+    use crate::model::{AppName, CommitId, ObjectId, Observed};
     use crate::plan::Yields;
     use crate::target::scripted::Scripted;
 
@@ -578,6 +593,29 @@ mod tests {
             let deleted = target.deleted.lock().unwrap().len();
             let kept = keeper.kept.lock().unwrap().clone();
             assert_eq!((outcome.effect, kept.iter().map(String::as_str).collect(), deleted), expected, "{uid} {fails}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_app_whose_kinds_the_apply_set_may_not_name_has_failed() {
+        let second = ObjectId::new("apps", "Deployment", "n", "b");
+        let actions = vec![action(Force::No), Action { id: 1, object: second, stage: 1, ..action(Force::No) }];
+        let (app, commit) = (AppName::parse("blog").unwrap(), CommitId::parse(&"a".repeat(40)).unwrap());
+        let plan = Plan { actions, ..Plan::nothing(app, commit) };
+        for (kind, expected, class) in [
+            (RefusalKind::Forbidden, Effect::Failed, ErrorClass::User),
+            (RefusalKind::Busy, Effect::Failed, ErrorClass::System),
+            (RefusalKind::Unreachable, Effect::Skipped, ErrorClass::System),
+        ] {
+            let grows = Some(Refusal::new(kind, "put the parent: the server said no"));
+            let (target, sink) = (Scripted { grows, ..Scripted::default() }, Keeper::default());
+            let (secrets, halt) = (SecretPayloads::default(), Halt::default());
+            let hands = Hands { marks: &[], target: &target, secrets: &secrets, sink: &sink, halt: &halt };
+            let applied = apply(&plan, hands).await;
+            let [first, second] = applied.outcomes.as_slice() else { panic!("{applied:?}") };
+            assert_eq!((first.effect, first.error, second.effect), (expected, Some(class), Effect::Skipped));
+            assert!(first.message.contains("the server said no"), "{}", first.message);
+            assert!(target.sent.lock().unwrap().is_empty());
         }
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct Scripted {
     pub(crate) logs: BTreeMap<String, Vec<String>>,
     /// What Secrets that apps have copies of are like; nothing is there otherwise.
     pub(crate) sources: BTreeMap<ObjectId, Result<SourceSecret, Refusal>>,
+    /// What growing the ApplySet answers.
+    pub(crate) grows: Option<Refusal>,
     /// What opening the watches answers.
     pub(crate) watching: Option<Refusal>,
 }
@@ -139,7 +141,7 @@ impl Target for Scripted {
     }
 
     fn grow_apply_set<'a>(&'a self, _kinds: &'a BTreeSet<Kind>, _namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
-        ready(Ok(()))
+        ready(self.grows.clone().map_or(Ok(()), Err))
     }
 
     fn job_done<'a>(&'a self, _id: &'a ObjectId) -> Answer<'a, Option<String>> {
