@@ -7,6 +7,9 @@ use std::process::ExitCode;
 use rewild::cli::{self, CommandError, Motion, Output, Standard, Surroundings};
 use rewild::{base, git};
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let environment = Surroundings::read();
     let motion = if environment.is_animated() { Motion::Animated } else { Motion::Plain };

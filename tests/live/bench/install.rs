@@ -14,17 +14,21 @@ use crate::Size;
 use crate::client::between;
 use crate::contenders::{Sent, changed, kubectl, send_all, send_by_app, sent, write_objects};
 use crate::figures::{Samples, count, ratio};
+use crate::instance::Home;
 use crate::rig::{Listed, Rig, until_installed, until_updated};
 
 /// What one contender needs.
 #[derive(Default)]
 struct Times {
     install: Samples,
+    /// What of it is git's push of the files, which only we need.
+    push: Samples,
     /// Processor time of the control plane during the install, which nobody can do without.
     served: Samples,
     /// The same until its controllers have done what follows from the install.
     settled: Samples,
     update: Samples,
+    update_push: Samples,
     unchanged: Samples,
 }
 
@@ -41,7 +45,9 @@ pub(crate) fn run(size: &Size) {
             home.commit("install");
             let before = rig.runtime.block_on(rig.api.requests());
             let (begun, spent) = (Instant::now(), rig.spent());
-            ours.install.add(timed(&rig.runtime, until_installed(&rig.api, apps), || home.push()));
+            let (installed, pushed) = timed_push(&rig.runtime, until_installed(&rig.api, apps), &home);
+            ours.install.add(installed);
+            ours.push.add(pushed);
             rig.runtime.block_on(async {
                 daemon.until("", succeeded).await;
                 healthy.add(begun.elapsed());
@@ -59,7 +65,16 @@ pub(crate) fn run(size: &Size) {
             let first = rig.runtime.block_on(sent(&rig.api, apps));
             home.write_apps(apps, "2");
             home.commit("update");
-            ours.update.add(timed(&rig.runtime, until_updated(&rig.api, apps, "2"), || home.push()));
+            let spent = daemon.processor_time();
+            let (updated, pushed) = timed_push(&rig.runtime, until_updated(&rig.api, apps, "2"), &home);
+            ours.update.add(updated);
+            ours.update_push.add(pushed);
+            if round == 0 {
+                count(
+                    "  processor time of the daemon for the update",
+                    format!("{:?}", daemon.processor_time() - spent),
+                );
+            }
             rig.runtime.block_on(daemon.until_quiet());
             let (again, asked) = (home.commit_the_same("again"), rig.runtime.block_on(daemon.requests()));
             let seen = daemon.until("", |instance| instance["head"] == again.as_str() && succeeded(instance));
@@ -121,6 +136,7 @@ fn print(apps: usize, [ours, bare, by_app, theirs]: [&Times; 4], healthy: &Sampl
         "install: {apps} apps x (Namespace, ServiceAccount, ConfigMap, Service, Deployment at 0), then one field of each; ours from the push on"
     );
     ours.install.print("  install, wild");
+    ours.push.print("  install, wild: the push alone");
     healthy.print("  install, wild: commit status success");
     bare.install.print("  install, bare loop, 16 in flight, stage by stage");
     by_app.install.print("  install, bare loop, 16 in flight, app by app");
@@ -135,12 +151,20 @@ fn print(apps: usize, [ours, bare, by_app, theirs]: [&Times; 4], healthy: &Sampl
     theirs.settled.print("  install, kubectl: the same");
     ratio("  install, wild / bare loop, stage by stage", ours.install.median(), bare.install.median());
     ratio("  install, wild / bare loop, app by app", ours.install.median(), by_app.install.median());
+    ratio(
+        "  install, wild behind the push / bare loop, app by app",
+        ours.install.median() - ours.push.median(),
+        by_app.install.median(),
+    );
     ratio("  install, kubectl / bare loop, stage by stage", theirs.install.median(), bare.install.median());
     ratio("  install, kubectl / wild", theirs.install.median(), ours.install.median());
     ours.update.print("  update, wild");
+    ours.update_push.print("  update, wild: the push alone");
     bare.update.print("  update, bare loop of what changed");
     theirs.update.print("  update, kubectl apply --server-side of all");
     ratio("  update, wild / bare loop", ours.update.median(), bare.update.median());
+    let behind = ours.update.median() - ours.update_push.median();
+    ratio("  update, wild behind the push / bare loop", behind, bare.update.median());
     ratio("  update, kubectl / wild", theirs.update.median(), ours.update.median());
     ours.unchanged.print("  unchanged, wild: push of the same files to commit status success");
     bare.unchanged.print("  unchanged, bare loop");
@@ -152,6 +176,17 @@ fn print(apps: usize, [ours, bare, by_app, theirs]: [&Times; 4], healthy: &Sampl
 fn succeeded(instance: &serde_json::Value) -> bool {
     let mut statuses = instance["statuses"].as_array().into_iter().flatten();
     statuses.any(|status| status["state"] == "success")
+}
+
+/// Returns how long a push takes until everything of it was seen, and how long git needed for it.
+fn timed_push(runtime: &Runtime, seen: impl Future<Output = ()>, home: &Home) -> (Duration, Duration) {
+    let mut pushed = Duration::ZERO;
+    let all = timed(runtime, seen, || {
+        let begun = Instant::now();
+        home.push();
+        pushed = begun.elapsed();
+    });
+    (all, pushed)
 }
 
 /// Returns how long some work takes until it is done and everything of it was seen.

@@ -14,9 +14,6 @@ use crate::figures::{Samples, count};
 use crate::instance::{Home, config_map, name};
 use crate::rig::{Listed, Rig, until_installed};
 
-/// How long the idle daemon is watched.
-const IDLE: Duration = Duration::from_secs(20);
-
 /// Runs everything on one control plane.
 pub(crate) fn run(size: &Size) {
     let rig = Rig::start();
@@ -29,19 +26,20 @@ pub(crate) fn run(size: &Size) {
         daemon.until_quiet().await;
     });
     println!("life: {} apps of five objects each", size.apps);
-    rig.runtime.block_on(idle(&rig, &daemon));
+    rig.runtime.block_on(idle(&rig, &daemon, size));
     rig.runtime.block_on(commits(&rig, &home, &daemon, size));
     rig.runtime.block_on(edits(&rig, &daemon, size));
     rig.runtime.block_on(again(&rig, &home, &daemon, size));
     restarts(&rig, &mut daemon, size);
 }
 
-async fn idle(rig: &Rig, daemon: &Daemon) {
+async fn idle(rig: &Rig, daemon: &Daemon, size: &Size) {
     let (before, cpu) = (rig.plane.requests().len(), daemon.processor_time());
-    pause(IDLE).await;
+    pause(size.idle).await;
+    let time = format!("{:?}", size.idle);
     count("  idle: anonymous memory, MiB", daemon.anonymous_kib() / 1024);
-    count("  idle: requests in 20 s", since(rig, before));
-    count("  idle: processor time in 20 s", format!("{:?}", daemon.processor_time() - cpu));
+    count(&format!("  idle: requests in {time}"), since(rig, before));
+    count(&format!("  idle: processor time in {time}"), format!("{:?}", daemon.processor_time() - cpu));
 }
 
 /// A commit that changes one app, from the begin of its push to its object in the cluster.

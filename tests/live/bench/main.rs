@@ -7,8 +7,8 @@
 //!
 //! Every figure is printed with its count, median and spread, and what we do is set against what others do in the same run, because only
 //! such ratios mean anything on another machine. `WILD_BENCH_APPS` (1000), `WILD_BENCH_ROUNDS` (3), `WILD_BENCH_COMMITS` (50),
-//! `WILD_BENCH_EDITS` (200), `WILD_BENCH_LARGEST` (10000, of `growth`) and `WILD_BENCH_TARGETS` (100, of `targets`) set the size; those two need
-//! no parts. Nothing here asserts a time.
+//! `WILD_BENCH_EDITS` (200), `WILD_BENCH_IDLE` (20 seconds), `WILD_BENCH_LARGEST` (10000, of `growth`) and `WILD_BENCH_TARGETS` (100, of
+//! `targets`) set the size; `growth` and `targets` need no parts. Nothing here asserts a time.
 //!
 //! Not here: packages and merges (`tests/bench`), limits on calls, reads and writes, which tests assert.
 #![expect(
@@ -36,6 +36,8 @@ mod scripts_api;
 mod targets;
 
 use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Duration;
 
 /// How large the benches are.
 struct Size {
@@ -47,6 +49,8 @@ struct Size {
     commits: usize,
     /// Edits of live objects.
     edits: usize,
+    /// How long the idle daemon is watched.
+    idle: Duration,
     /// Apps of the largest instance whose figures are set against those of smaller ones.
     largest: usize,
     /// Clusters of an instance that has many.
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
         rounds: number("WILD_BENCH_ROUNDS", 3),
         commits: number("WILD_BENCH_COMMITS", 50),
         edits: number("WILD_BENCH_EDITS", 200),
+        idle: Duration::from_secs(number("WILD_BENCH_IDLE", 20)),
         largest: number("WILD_BENCH_LARGEST", 10_000),
         targets: number("WILD_BENCH_TARGETS", 100),
     };
@@ -81,6 +86,6 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn number(variable: &str, default: usize) -> usize {
+fn number<N: FromStr>(variable: &str, default: N) -> N {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
