@@ -23,6 +23,7 @@ mod plans;
 mod problem;
 mod secrets;
 mod serve;
+mod streams;
 mod tree;
 mod undo;
 
@@ -83,8 +84,10 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/drift/{app}/revert", post(changes::revert_drift))
         .route("/drift/{app}/adopt", post(changes::adopt_drift))
         .route("/drift/{app}/ignore", post(changes::ignore_drift))
+        .route("/events", get(streams::events))
         .route("/operations", get(operations::list))
         .route("/operations/{id}", get(operations::show))
+        .route("/operations/{id}/stream", get(streams::operation))
         .route("/operations/{id}/cancel", post(operations::cancel))
         .route("/operations/{id}/archive", get(operations::archive))
         .route("/operations/{id}/undo", post(undo::undo))

@@ -51,7 +51,7 @@ pub(super) async fn show(State(daemon): Host, Path((name, id)): Path<(String, St
 }
 
 /// Returns an operation of an instance.
-async fn stored(instance: &Instance, id: &OperationId) -> Result<Operation, Problem> {
+pub(super) async fn stored(instance: &Instance, id: &OperationId) -> Result<Operation, Problem> {
     instance.store.operation(&instance.id, id).await?.ok_or_else(|| unknown(id))
 }
 
@@ -131,7 +131,7 @@ pub(super) async fn archive(State(daemon): Host, Path((name, id)): Path<(String,
 }
 
 /// Returns an operation with the members that the predecessor's clients read.
-fn document(instance: &str, operation: &Operation) -> Result<Value, Problem> {
+pub(super) fn document(instance: &str, operation: &Operation) -> Result<Value, Problem> {
     let mut document = value(operation)?;
     let (kind, target) = match &operation.app {
         Some(app) => (format!("{}_app", operation.verb), app.to_string()),

@@ -235,3 +235,77 @@ async fn over_a_port_only_health_answers_until_the_page_is_opened() {
         world.daemon.stop().await;
     }
 }
+
+/// Returns the next frame of a stream as its lines.
+async fn next_frame(frames: &mut futures::stream::BoxStream<'static, Option<axum::body::Bytes>>) -> Vec<String> {
+    let bytes = futures::StreamExt::next(frames).await.unwrap().unwrap();
+    String::from_utf8(bytes.to_vec()).unwrap().lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// Returns the next frame that has a word in it; a stream that ends before fails.
+async fn frame_with(
+    frames: &mut futures::stream::BoxStream<'static, Option<axum::body::Bytes>>,
+    word: &str,
+) -> Vec<String> {
+    loop {
+        let frame = next_frame(frames).await;
+        if frame.iter().any(|line| line.contains(word)) {
+            return frame;
+        }
+    }
+}
+
+async fn open(world: &World, path: &str) -> (u16, futures::stream::BoxStream<'static, Option<axum::body::Bytes>>) {
+    world.routes.stream(DirectRequest { method: "GET", path, body: None, actor: "alice" }).await
+}
+
+fn event(detail: &str) -> crate::model::Event {
+    let kind = crate::model::EventKind::Blocked;
+    crate::model::Event { time: Timestamp(1), app: None, operation: None, commit: None, kind, detail: detail.into() }
+}
+
+#[tokio::test]
+async fn who_comes_back_to_the_events_is_told_what_came_meanwhile() {
+    let world = World::new().await;
+    let handle = world.daemon.instance("home").unwrap();
+    let tell = async |detail: &str| handle.instance().bus.tell(vec![event(detail)]).await;
+    let (status, mut frames) = open(&world, "/api/v1/instances/home/events").await;
+    assert_eq!(status, 200);
+    assert_eq!(next_frame(&mut frames).await[0], "event: connected");
+    tell("first").await;
+    let first = frame_with(&mut frames, "first").await;
+    assert_eq!(first[0], "event: blocked");
+    drop(frames);
+    tell("second").await;
+    let id = first.iter().find_map(|line| line.strip_prefix("id: ")).unwrap();
+    let (_, mut frames) = open(&world, &format!("/api/v1/instances/home/events?lastEventId={id}")).await;
+    assert_eq!(next_frame(&mut frames).await[0], "event: connected");
+    frame_with(&mut frames, "second").await;
+    let (status, _) = open(&world, "/api/v1/instances/home/events?lastEventId=never").await;
+    assert_eq!(status, 400);
+    world.daemon.stop().await;
+    while futures::StreamExt::next(&mut frames).await.is_some() {}
+}
+
+#[tokio::test]
+async fn a_stream_about_an_operation_ends_with_it() {
+    let world = World::new().await;
+    let handle = world.daemon.instance("home").unwrap();
+    let request = crate::model::Request::Deploy {
+        app: crate::model::AppName::parse("nothing").unwrap(),
+        approve: None,
+        recreate: Vec::new(),
+    };
+    let operation = handle.instance().accept(request, "alice").await.unwrap();
+    let path = format!("/api/v1/instances/home/operations/{}/stream", operation.id);
+    let (status, mut frames) = open(&world, &path).await;
+    assert_eq!(status, 200);
+    let first = next_frame(&mut frames).await;
+    assert!(first[0] == "event: operation" && first[2].contains("pending"), "{first:?}");
+    let (status, _) = world.call("POST", &path.replace("stream", "cancel"), None).await;
+    assert_eq!(status, 200);
+    let last = next_frame(&mut frames).await;
+    assert!(last[0] == "event: complete" && last[2].contains("cancelled"), "{last:?}");
+    assert!(futures::StreamExt::next(&mut frames).await.is_none());
+    assert_eq!(open(&world, "/api/v1/instances/home/operations/op_none/stream").await.0, 404);
+}

@@ -65,8 +65,9 @@ pub(super) fn pass(instance: &Instance, plan: &Plan, applied: &Applied, before: 
     lock(&instance.counts).take_in(plan, applied, before);
 }
 
-/// Counts an operation that has ended.
+/// Counts an operation that has ended, and tells who watches it.
 pub(super) fn ended(instance: &Instance, operation: &Operation) {
+    instance.bus.operation_changed();
     lock(&instance.counts).end(&operation.verb, operation.state);
 }
 

@@ -239,6 +239,7 @@ impl Instance {
         let app = request.app().cloned();
         let operation = self.operation(request.verb(), app.as_ref(), Some((request, actor)));
         self.store.insert_operation(&self.id, &operation).await?;
+        self.bus.operation_changed();
         super::fault::point("accepted");
         Ok(operation)
     }

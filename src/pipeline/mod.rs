@@ -571,6 +571,7 @@ async fn write<'a>(
     let underway = instance.cancels.enter(&operation.id);
     let told = state::tell_applying(instance, snapshot, plan, &operation).await?;
     let recording = record::open(&instance.store, &instance.id, snapshot, plan, operation).await?;
+    instance.bus.operation_changed();
     let recording = recording.hiding(secrets);
     fault::point("apply");
     let mut applied = Applied::default();

@@ -180,7 +180,7 @@ impl Recording<'_> {
             _ => RecordChange::Nothing,
         };
         let position = self.earlier.len() + action.id;
-        self.store.put_outcome(self.instance, &self.operation.id, position, outcome, change).await
+        self.store.put_outcome(self.instance, (&self.operation.id, position), outcome, change).await
     }
 
     /// Returns the record of an object after an answer.

@@ -68,6 +68,21 @@ impl Store {
             .collect()
     }
 
+    /// Returns whether every event of an instance after a position is still kept.
+    pub async fn keeps_events_after(&self, instance: &InstanceId, position: i64) -> Result<bool, Error> {
+        let found = sqlx::query(
+            "SELECT COUNT(*) AS held, COALESCE(SUM(CASE WHEN position <= $2 THEN 1 ELSE 0 END), 0) AS older FROM events WHERE instance = $1",
+        )
+        .bind(instance.as_str())
+        .bind(position)
+        .fetch_one(&self.readers)
+        .await
+        .map_err(attempt("look which events are kept"))?;
+        let number = |column: &str| found.try_get::<i64, _>(column).map_err(row("events"));
+        // One that is as old or older is kept, so none between was removed; or there never were enough to remove any.
+        Ok(number("older")? > 0 || number("held")? < EVENT_CAPACITY)
+    }
+
     /// Returns the position of the newest event of all instances; zero if there is none.
     pub async fn last_event(&self) -> Result<i64, Error> {
         let found = sqlx::query("SELECT COALESCE(MAX(position), 0) AS last FROM events")

@@ -165,8 +165,7 @@ impl Store {
     pub async fn put_outcome(
         &self,
         instance: &InstanceId,
-        operation: &OperationId,
-        position: usize,
+        (operation, position): (&OperationId, usize),
         outcome: &Outcome,
         change: RecordChange<'_>,
     ) -> Result<(), Error> {

@@ -148,7 +148,7 @@ async fn outcomes_keep_the_order_of_the_plan() {
     let id = OperationId("op".into());
     for position in [1, 0] {
         let outcome = outcome(&position.to_string());
-        store.put_outcome(&instance(), &id, position, &outcome, RecordChange::Nothing).await.unwrap();
+        store.put_outcome(&instance(), (&id, position), &outcome, RecordChange::Nothing).await.unwrap();
     }
     let names: Vec<_> = store.outcomes(&id).await.unwrap().into_iter().map(|o| o.object.name).collect();
     assert_eq!(names, ["0", "1"]);
@@ -169,7 +169,7 @@ async fn what_old_operations_did_to_each_object_is_forgotten_and_that_they_were_
     let all = [ended(1, Some(Timestamp(10))), ended(2, Some(Timestamp(20))), ended(3, None)];
     for operation in &all {
         store.insert_operation(&instance(), operation).await.unwrap();
-        store.put_outcome(&instance(), &operation.id, 0, &outcome, RecordChange::Nothing).await.unwrap();
+        store.put_outcome(&instance(), (&operation.id, 0), &outcome, RecordChange::Nothing).await.unwrap();
     }
     let other = InstanceId::parse("k3f7q2m5xe").unwrap();
     assert_eq!(store.forget_outcomes(&other, Timestamp(99)).await.unwrap(), 0);
@@ -442,7 +442,7 @@ async fn a_volume_is_held_until_it_is_let_go() {
     let outcome = outcome("pv");
     let (instance, app) = (instance(), app());
     let gone = RecordChange::LetVolumeGo(&app, "v");
-    store.put_outcome(&instance, &OperationId("op".into()), 0, &outcome, gone).await.unwrap();
+    store.put_outcome(&instance, (&OperationId("op".into()), 0), &outcome, gone).await.unwrap();
     assert_eq!(store.apps_with_volumes(&instance).await.unwrap(), []);
 }
 
@@ -475,9 +475,9 @@ async fn change(store: &Store, step: usize) -> Result<(), super::Error> {
         // One that another app takes over.
         2 => store.put_records(&id, &shop, &[record("b")]).await,
         3 => store.begin_operation(&id, &blog, &own, &[record("c")]).await,
-        4 => store.put_outcome(&id, &own.id, 0, &outcome("a"), RecordChange::Remove(&home, &record("a").id)).await,
+        4 => store.put_outcome(&id, (&own.id, 0), &outcome("a"), RecordChange::Remove(&home, &record("a").id)).await,
         5 => store.hold_volumes(&id, &blog, &[volume("1"), volume("2")]).await,
-        6 => store.put_outcome(&id, &own.id, 1, &outcome("pv"), RecordChange::LetVolumeGo(&blog, "1")).await,
+        6 => store.put_outcome(&id, (&own.id, 1), &outcome("pv"), RecordChange::LetVolumeGo(&blog, "1")).await,
         7 => store.remove_record(&id, &home, &record("b").id).await,
         8 => store.update_operation(&id, &Operation { state: OperationState::Running, ..request }).await,
         9 => store.take_over_running(&id, Timestamp(9)).await.map(|_| ()),

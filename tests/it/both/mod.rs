@@ -21,6 +21,7 @@ mod owners;
 mod planted;
 mod pruned;
 mod shared;
+mod streamed;
 mod taken;
 mod told;
 
@@ -71,7 +72,7 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
 
 /// Runs the checks of single apps; one that fails lets the others end.
 async fn check_side_by_side<C: Ground>(world: &World<C>) {
-    let checks: [(&str, Check<'_>); 34] = [
+    let checks: [(&str, Check<'_>); 35] = [
         ("made anew", anew::what_holds_nothing_is_made_anew_by_itself(world).boxed_local()),
         ("asked", anew::what_runs_is_made_anew_only_when_a_person_says_so(world).boxed_local()),
         ("never", anew::what_holds_data_and_what_its_author_keeps_is_never_made_anew(world).boxed_local()),
@@ -102,6 +103,7 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("moved", pruned::an_object_goes_from_one_app_to_another(world).boxed_local()),
         ("rivals", pruned::what_two_apps_want_is_told(world).boxed_local()),
         ("shared", shared::a_shared_certificate_is_copied_and_follows_its_source(world).boxed_local()),
+        ("streamed", streamed::what_happens_to_an_app_is_told_as_it_happens(world).boxed_local()),
         ("taken", taken::what_nobody_owns_is_taken_over_with_consent_and_every_field_of_it(world).boxed_local()),
         ("merged", taken::what_a_server_filled_in_stands_in_the_way_of_nothing(world).boxed_local()),
         ("refused", taken::what_is_refused_before_any_request_is_told(world).boxed_local()),
