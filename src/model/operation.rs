@@ -96,6 +96,28 @@ pub struct Operation {
     pub ended: Option<Timestamp>,
 }
 
+impl Operation {
+    /// Returns one that has not begun: of a request and who asked for it, or of a pass that nobody asked for.
+    pub fn waiting(verb: &str, app: Option<&AppName>, asked: Option<(Request, &str)>, now: Timestamp) -> Self {
+        let (request, actor) = asked.map_or((None, "wild"), |(request, actor)| (Some(request), actor));
+        Self {
+            id: OperationId::new(verb, app, now),
+            verb: verb.to_owned(),
+            app: app.cloned(),
+            trigger: if request.is_some() { "request" } else { "reconcile" }.to_owned(),
+            request,
+            actor: actor.to_owned(),
+            commit: None,
+            state: OperationState::Waiting,
+            outcome: None,
+            message: String::new(),
+            refusal: None,
+            started: now,
+            ended: None,
+        }
+    }
+}
+
 /// Why a request was refused, in the three parts that people read.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -21,8 +21,8 @@ use crate::base::Timestamp;
 use crate::broadcast::Bus;
 use crate::git::{InstanceTree, Remote, Repository, Writers};
 use crate::model::{
-    AppName, Author, ClusterName, CommitId, InstanceId, InstanceName, ObjectId, Operation, OperationId, OperationState,
-    RefusalText, Request, SETTINGS_VERSION, Settings, Subdirectory,
+    AppName, Author, ClusterName, CommitId, InstanceId, InstanceName, ObjectId, Operation, RefusalText, Request,
+    SETTINGS_VERSION, Settings, Subdirectory,
 };
 use crate::plan::{Fight, Underway};
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
@@ -215,23 +215,7 @@ impl Instance {
 
     /// Returns an operation that has not begun: of a request and who asked for it, or of a pass that nobody asked for.
     pub fn operation(&self, verb: &str, app: Option<&AppName>, asked: Option<(Request, &str)>) -> Operation {
-        let now = self.now();
-        let (request, actor) = asked.map_or((None, "wild"), |(request, actor)| (Some(request), actor));
-        Operation {
-            id: OperationId::new(verb, app, now),
-            verb: verb.to_owned(),
-            app: app.cloned(),
-            trigger: if request.is_some() { "request" } else { "reconcile" }.to_owned(),
-            request,
-            actor: actor.to_owned(),
-            commit: None,
-            state: OperationState::Waiting,
-            outcome: None,
-            message: String::new(),
-            refusal: None,
-            started: now,
-            ended: None,
-        }
+        Operation::waiting(verb, app, asked, self.now())
     }
 
     /// Stores a request and returns its operation: from here on it is carried out, also after a crash.

@@ -5,20 +5,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rewild::apply;
+use rewild::apply::{self, Kept, Noted, Sink};
 use rewild::base::Timestamp;
 use rewild::model::{
-    AppName, CommitId, FileTree, InstanceId, ObjectId, Operation, OperationId, OperationState, RecordState, Secrets,
-    Settings,
+    AppName, CommitId, FileTree, InstanceId, ObjectId, Operation, Outcome, RecordState, Secrets, Settings,
 };
 use rewild::observe::{self, Grace, Observation, Observed, Past, observe};
-use rewild::plan::{self, Ask, Claim, Desired, Owner, Plan, Presence, Recreate, Snapshot, Verb, marks};
-use rewild::record;
+use rewild::plan::{self, Action, Ask, Claim, Owner, Plan, Presence, Recreate, Snapshot, Verb, marks};
+use rewild::record::{self, Recording};
 use rewild::store::Store;
 use serde_json::Value;
+use tokio::sync::{Mutex, MutexGuard};
 
-use super::apps::{APPS, Wishes, files};
-use super::target::{Cluster, Loss};
+use super::apps::{APPS, Wishes, files, order};
+use super::hands::Hand;
+use super::target::{Cluster, Loss, is_going};
 
 const ID: &str = "k3f7q2m5xd";
 const KEY: [u8; 32] = [7; 32];
@@ -41,8 +42,46 @@ pub(crate) struct Home {
     /// By app, its files as each commit that changed them had them.
     history: BTreeMap<&'static str, Vec<(CommitId, FileTree)>>,
     passes: i64,
+    /// Namespaces of which nobody knows any more who made them, since a store was lost.
+    pub(crate) orphans: BTreeSet<ObjectId>,
+    /// How often a store was lost.
+    pub(crate) stores: usize,
     /// The plans since the last commit as people read them, for a test that fails.
     pub(crate) told: String,
+}
+
+/// Keeps outcomes one after the other, so that what a process has kept when it dies hangs on no clock.
+struct InTurn<'a> {
+    cluster: &'a Cluster,
+    sink: &'a Recording<'a>,
+    turn: Mutex<()>,
+}
+
+impl InTurn<'_> {
+    /// Waits for the turn, for ever if the process has died.
+    async fn turn(&self) -> MutexGuard<'_, ()> {
+        let turn = self.turn.lock().await;
+        if self.cluster.is_dead() {
+            std::future::pending().await
+        }
+        turn
+    }
+}
+
+impl Sink for InTurn<'_> {
+    fn keep<'a>(&'a self, action: &'a Action, kept: Kept<'a>) -> Noted<'a, Result<(), String>> {
+        Box::pin(async move {
+            let _turn = self.turn().await;
+            self.sink.keep(action, kept).await
+        })
+    }
+
+    fn outcome<'a>(&'a self, action: &'a Action, outcome: &'a Outcome) -> Noted<'a, ()> {
+        Box::pin(async move {
+            let _turn = self.turn().await;
+            self.sink.outcome(action, outcome).await;
+        })
+    }
 }
 
 /// What a pass came to.
@@ -72,6 +111,8 @@ impl Home {
             commits: 0,
             history: BTreeMap::new(),
             passes: 0,
+            orphans: BTreeSet::new(),
+            stores: 0,
             told: String::new(),
         }
     }
@@ -89,12 +130,13 @@ impl Home {
                 before.drain(..much);
             }
         }
+        self.cluster.order(order(wishes));
         self.wishes = wishes.clone();
     }
 
     /// Walks until nothing is left to do, losing what is armed one after the other; returns how much of it was lost.
     pub(crate) async fn settle(&mut self, losses: &[(usize, Loss)]) -> usize {
-        let (mut losses, mut lost) = (losses.iter(), 0);
+        let (mut losses, mut lost, before) = (losses.iter(), 0, self.stores);
         let mut arm = |cluster: &Cluster| _ = losses.next().map(|(arrival, loss)| cluster.arm(*arrival, *loss));
         arm(&self.cluster);
         let mut asks: BTreeMap<&str, String> = BTreeMap::new();
@@ -105,15 +147,21 @@ impl Home {
             order.extend(APPS.iter().map(|(name, _)| *name));
             for name in std::mem::take(&mut order) {
                 let walked = self.pass(name, asks.remove(name)).await;
-                if self.cluster.has_lost() {
+                if let Some(loss) = self.cluster.has_lost() {
                     (lost, is_busy) = (lost + 1, true);
+                    if loss == Loss::Store {
+                        self.lose_store().await;
+                    }
                     arm(&self.cluster);
                 }
+                is_busy |= self.cluster.was_disturbed();
                 let told = walked.as_ref().map_or("it died\n", |came| came.plan.as_str());
                 self.told.push_str(&format!("{name}:\n{told}"));
                 let Some(came) = walked else {
                     // The process that begins anew looks at this app first.
-                    self.no_object_is_unknown().await;
+                    if self.stores == before {
+                        self.no_object_is_unknown().await;
+                    }
                     order.push(name);
                     is_busy = true;
                     break;
@@ -121,7 +169,7 @@ impl Home {
                 is_busy |= came.is_busy;
                 asks.extend(came.asks.map(|digest| (name, digest)));
             }
-            self.cluster.tick();
+            is_busy |= self.cluster.tick();
             if !is_busy {
                 return lost;
             }
@@ -129,13 +177,34 @@ impl Home {
         panic!("it does not come to rest: {}", self.told);
     }
 
+    /// Begins with an empty store: of all objects the marks alone say whose they are.
+    async fn lose_store(&mut self) {
+        self.stores += 1;
+        self.store = Store::in_memory().await.unwrap();
+        let objects = self.cluster.objects();
+        let there = objects.iter().filter(|(id, object)| id.kind == "Namespace" && !is_going(object));
+        self.orphans.extend(there.map(|(id, _)| id.clone()));
+    }
+
+    /// Lets a person delete the empty namespaces that outlived their apps, because they held more or nobody knew who had made them.
+    pub(crate) fn clean_up(&mut self) {
+        let is_used = |id: &ObjectId| APPS.iter().any(|(app, name)| id.name == *name && self.wishes[app].is_present);
+        let objects = self.cluster.objects();
+        let is_empty = |id: &ObjectId| objects.keys().all(|other| other.namespace != id.name);
+        let left = objects.keys().filter(|id| id.kind == "Namespace" && !is_used(id) && is_empty(id));
+        for id in left {
+            self.orphans.remove(id);
+            self.cluster.disturb(&Hand::Deletes(id.clone()));
+        }
+    }
+
     /// Walks the line for one app; nothing if the process died on the way.
     async fn pass(&mut self, name: &'static str, approve: Option<String>) -> Option<Came> {
         self.passes += 1;
         let walked = tokio::select! {
             biased;
-            came = self.walk(name, approve) => Some(came),
             () = self.cluster.death() => None,
+            came = self.walk(name, approve) => Some(came),
         };
         // What was handed to the store before the end is in it; a real process dies with what was not.
         self.store.put_cursor(&self.instance, "barrier", &self.passes.to_string()).await.unwrap();
@@ -143,6 +212,7 @@ impl Home {
     }
 
     async fn walk(&self, name: &'static str, approve: Option<String>) -> Came {
+        self.cluster.look();
         let Observed { mut snapshot, payloads } = self.look(name, approve).await;
         self.claim(&mut snapshot).await;
         self.remember(&mut snapshot).await;
@@ -153,37 +223,19 @@ impl Home {
         record::settle(&self.store, &self.instance, &snapshot, &plan).await.unwrap();
         apply::note_jobs(&mut plan, &self.cluster, snapshot.now).await;
         if !plan.actions.is_empty() {
-            let opened =
-                record::open(&self.store, &self.instance, &snapshot, &plan, self.operation(name)).await.unwrap();
+            let operation = Operation::waiting("reconcile", Some(&app(name)), None, self.now());
+            let opened = record::open(&self.store, &self.instance, &snapshot, &plan, operation).await.unwrap();
             self.cluster.moment().await;
             let marks = [(marks::INSTANCE.to_owned(), ID.to_owned()), (marks::APP.to_owned(), name.to_owned())];
             let halt = apply::Halt::default();
+            let sink = InTurn { cluster: &self.cluster, sink: &opened, turn: Mutex::default() };
             let hands =
-                apply::Hands { marks: &marks, target: &self.cluster, secrets: &payloads, sink: &opened, halt: &halt };
+                apply::Hands { marks: &marks, target: &self.cluster, secrets: &payloads, sink: &sink, halt: &halt };
             let applied = apply::apply(&plan, hands).await;
             self.cluster.moment().await;
             opened.close(&applied, &plan, snapshot.now).await.unwrap();
         }
         came(&plan)
-    }
-
-    fn operation(&self, name: &str) -> Operation {
-        let now = self.now();
-        Operation {
-            id: OperationId::new("reconcile", Some(&app(name)), now),
-            verb: "reconcile".into(),
-            app: Some(app(name)),
-            request: None,
-            trigger: "reconcile".into(),
-            actor: "wild".into(),
-            commit: None,
-            state: OperationState::Waiting,
-            outcome: None,
-            message: String::new(),
-            refusal: None,
-            started: now,
-            ended: None,
-        }
     }
 
     fn now(&self) -> Timestamp {
@@ -233,12 +285,7 @@ impl Home {
 
     /// Fills in what other apps say of objects that this one drops or finds under their marks, as `pipeline` does.
     async fn claim(&self, snapshot: &mut Snapshot) {
-        let wanted: BTreeSet<ObjectId> = match (&snapshot.desired, snapshot.presence) {
-            (Desired::Objects(objects), Presence::Kept) => objects.iter().map(|it| it.object.id()).collect(),
-            _ => BTreeSet::new(),
-        };
-        let dropped: Vec<ObjectId> =
-            snapshot.inventory.records().map(|record| record.id.clone()).filter(|id| !wanted.contains(id)).collect();
+        let dropped = plan::dropped(snapshot);
         for id in dropped {
             let other = self.who_wants(&id, &snapshot.app);
             snapshot.claims.extend(other.map(|other| (id, Claim::Wanted(other))));

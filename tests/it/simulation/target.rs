@@ -4,19 +4,26 @@
 //! that take a while to go. Not here: everything else that a server does (`sandbox`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use rewild::base::Timestamp;
 use rewild::health;
 use rewild::model::{Editors, HealthRule, Leaving, Object, ObjectId, Observed, OwnEntry, Prune};
 use rewild::plan::marks;
 use rewild::target::{
     Answer, ApplyRequest, DeleteRequest, Deletion, Dependents, FreeRequest, Kind, LiveObject, LogLines, LogRequest,
-    Mode, Note, PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts, TargetEvent,
-    VolumeRequest, WatchState, Written,
+    Mode, Note, Ownership, PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts,
+    TargetEvent, VolumeRequest, WatchState, Written,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
+
+use super::hands::{Hand, Ledger};
+
+/// When the cluster begins; each change takes a second.
+const BEGIN: &str = "2026-11-21T00:00:00Z";
 
 /// How a process or an answer is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,20 +34,45 @@ pub(crate) enum Loss {
     After,
     /// It lives on without the answer.
     Answer,
+    /// It dies as after a request, and its store is gone.
+    Store,
 }
 
 /// What was done to an object that there is or was.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Deed {
     Created,
+    /// It was given new content.
     Changed,
+    /// What a person had changed was put right.
+    Corrected,
     Deleted,
 }
 
+/// What has to be well before an object is given new content: objects, each with what it says of its version if that is told.
+pub(crate) type Order = BTreeMap<ObjectId, Vec<(ObjectId, Option<String>)>>;
+
+/// What an object was given last.
+struct Given {
+    /// Hash and app.
+    intent: String,
+    version: Option<String>,
+}
+
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     version: u64,
-    objects: BTreeMap<ObjectId, Value>,
+    pub(super) objects: BTreeMap<ObjectId, Value>,
+    /// What people did.
+    pub(super) ledger: Ledger,
+    /// Objects that people had their hands on, until we take them away.
+    pub(super) touched: BTreeSet<ObjectId>,
+    given: BTreeMap<ObjectId, Given>,
+    /// Objects that have been well with what they were given last.
+    well: BTreeSet<ObjectId>,
+    order: Order,
+    /// Digest of all that was done, in its order.
+    history: u64,
     /// Jobs of which it is noted that they have run.
     noted: BTreeMap<ObjectId, String>,
     /// How often each Job ran, by what it runs.
@@ -55,7 +87,7 @@ struct Fate {
     arrivals: usize,
     /// At which arrival what is lost.
     due: Option<(usize, Loss)>,
-    is_armed: bool,
+    armed: Option<Loss>,
     /// Whether the process has died, so that nothing it still sends goes out.
     is_dead: bool,
 }
@@ -65,7 +97,18 @@ struct Fate {
 pub(crate) struct Cluster {
     state: Mutex<State>,
     fate: Mutex<Fate>,
+    people: Mutex<People>,
     died: watch::Sender<bool>,
+}
+
+/// What people are going to do.
+#[derive(Default)]
+struct People {
+    arrivals: usize,
+    /// At which arrival they do what.
+    due: Vec<(usize, Hand)>,
+    /// Whether they have done anything since it was asked for.
+    has_acted: bool,
 }
 
 impl Cluster {
@@ -75,7 +118,7 @@ impl Cluster {
 
     /// Loses something at the n-th request from now.
     pub(crate) fn arm(&self, arrival: usize, loss: Loss) {
-        *self.fate.lock().unwrap() = Fate { due: Some((arrival, loss)), is_armed: true, ..Fate::default() };
+        *self.fate.lock().unwrap() = Fate { due: Some((arrival, loss)), armed: Some(loss), ..Fate::default() };
     }
 
     /// Counts requests from now, and loses nothing.
@@ -88,20 +131,55 @@ impl Cluster {
         self.fate.lock().unwrap().arrivals
     }
 
-    /// Returns whether what was to be lost is lost, and lets the next process live.
-    pub(crate) fn has_lost(&self) -> bool {
+    /// Returns what is lost if it was to be, and lets the next process live.
+    pub(crate) fn has_lost(&self) -> Option<Loss> {
         let mut fate = self.fate.lock().unwrap();
-        let lost = fate.is_armed && fate.due.is_none();
-        if lost {
+        let lost = fate.armed.filter(|_| fate.due.is_none());
+        if lost.is_some() {
             *fate = Fate::default();
             self.died.send_replace(false);
         }
         lost
     }
 
+    /// Lets people do something at the n-th requests from now, and nothing else.
+    pub(crate) fn expect_people(&self, due: Vec<(usize, Hand)>) {
+        *self.people.lock().unwrap() = People { due, ..People::default() };
+    }
+
+    /// Returns whether people have done anything since this was asked last.
+    pub(crate) fn was_disturbed(&self) -> bool {
+        std::mem::take(&mut self.people.lock().unwrap().has_acted)
+    }
+
+    /// Lets a person do something now.
+    pub(crate) fn disturb(&self, hand: &Hand) {
+        self.state().disturb(hand);
+    }
+
+    /// Lets those act whose time it is.
+    fn let_people_act(&self) {
+        let mut people = self.people.lock().unwrap();
+        people.arrivals += 1;
+        let now = people.arrivals;
+        let (due, later) = std::mem::take(&mut people.due).into_iter().partition(|(arrival, _)| *arrival <= now);
+        people.due = later;
+        let due: Vec<(usize, Hand)> = due;
+        for (_, hand) in due {
+            let mut state = self.state();
+            people.has_acted |= state.disturb(&hand);
+            state.note(&hand);
+        }
+    }
+
     /// Waits until the process is to die.
     pub(crate) async fn death(&self) {
         let _ = self.died.subscribe().wait_for(|died| *died).await;
+    }
+
+    /// Returns whether the process has died and not begun anew.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.fate.lock().unwrap().is_dead
     }
 
     /// A moment of the process in which it may die as well, such as before it stores something.
@@ -111,6 +189,7 @@ impl Cluster {
 
     /// Carries out a request, unless something is lost.
     async fn step<T>(&self, run: impl FnOnce(&mut State) -> Result<T, Refusal>) -> Result<T, Refusal> {
+        self.let_people_act();
         let loss = {
             let mut fate = self.fate.lock().unwrap();
             fate.arrivals += 1;
@@ -119,7 +198,7 @@ impl Cluster {
                 fate.due = None;
             }
             let was_dead = fate.is_dead;
-            fate.is_dead |= matches!(loss, Some(Loss::Before | Loss::After));
+            fate.is_dead |= matches!(loss, Some(Loss::Before | Loss::After | Loss::Store));
             if was_dead { Some(Loss::Before) } else { loss }
         };
         match loss {
@@ -129,7 +208,7 @@ impl Cluster {
                 Err(Refusal::new(RefusalKind::Timeout, "the answer is lost"))
             }
             Some(loss) => {
-                if loss == Loss::After {
+                if loss != Loss::Before {
                     let _ = run(&mut self.state());
                 }
                 self.died.send_replace(true);
@@ -138,29 +217,49 @@ impl Cluster {
         }
     }
 
-    /// Lets time pass: what is being deleted is gone.
-    pub(crate) fn tick(&self) {
+    /// Lets time pass: what is being deleted is gone, and workloads are as they are to be. Returns whether anything changed.
+    pub(crate) fn tick(&self) -> bool {
         let mut state = self.state();
         let gone: Vec<ObjectId> =
             state.objects.iter().filter(|(_, it)| is_going(it)).map(|(id, _)| id.clone()).collect();
-        for id in gone {
-            state.remove(&id);
+        for id in &gone {
+            state.remove(id);
         }
+        let is_late = |object: &Value| object["status"]["observedGeneration"] != object["metadata"]["generation"];
+        let late = state.objects.iter().filter(|(id, object)| id.kind == "Deployment" && is_late(object));
+        let late: Vec<ObjectId> = late.map(|(id, _)| id.clone()).collect();
+        for id in &late {
+            state.roll_out(id);
+        }
+        !gone.is_empty() || !late.is_empty()
     }
 
-    /// Deletes an object as a person does, or as its time to live.
-    pub(crate) fn vanish(&self, id: &ObjectId) {
-        self.state().objects.remove(id);
+    /// A pass begins: what it finds missing is not well any more.
+    pub(crate) fn look(&self) {
+        let state = &mut *self.state();
+        state.well.retain(|id| state.objects.contains_key(id));
     }
 
-    /// Makes an object of somebody else.
-    pub(crate) fn strange(&self, body: Value) {
+    /// Takes in what is to be well before what.
+    pub(crate) fn order(&self, order: Order) {
+        self.state().order = order;
+    }
+
+    /// Returns what people did since this was asked last.
+    pub(crate) fn ledger(&self) -> Ledger {
         let mut state = self.state();
-        let id = Object::from_value(body.clone()).unwrap().id();
-        let metadata = state.metadata(&body, None);
-        let mut object = body;
-        object["metadata"] = metadata;
-        state.objects.insert(id, object);
+        let open = state.ledger.open.clone();
+        std::mem::replace(&mut state.ledger, Ledger { open, ..Ledger::default() })
+    }
+
+    /// Returns the objects that people had their hands on.
+    pub(crate) fn touched(&self) -> BTreeSet<ObjectId> {
+        self.state().touched.clone()
+    }
+
+    /// Returns a digest of all that was done, in its order.
+    pub(crate) fn history(&self) -> u64 {
+        self.state().history
     }
 
     /// Returns all objects.
@@ -168,10 +267,10 @@ impl Cluster {
         self.state().objects.clone()
     }
 
-    /// Returns what was done to objects, and how often what Jobs run was run.
+    /// Returns what was done to objects since this was asked last, and how often what Jobs run was run at all.
     pub(crate) fn deeds(&self) -> (BTreeMap<(ObjectId, Deed), usize>, BTreeMap<String, usize>) {
-        let state = self.state();
-        (state.deeds.clone(), state.runs.clone())
+        let mut state = self.state();
+        (std::mem::take(&mut state.deeds), state.runs.clone())
     }
 
     /// Takes note of what a plan lists for deletion: nothing else may be deleted from now on.
@@ -180,7 +279,7 @@ impl Cluster {
     }
 }
 
-fn is_going(object: &Value) -> bool {
+pub(super) fn is_going(object: &Value) -> bool {
     object["metadata"].get("deletionTimestamp").is_some()
 }
 
@@ -223,7 +322,7 @@ fn frozen(object: &Value) -> Option<(&'static str, Value)> {
 
 impl State {
     /// Returns the metadata of a new version of an object.
-    fn metadata(&mut self, body: &Value, before: Option<&Value>) -> Value {
+    pub(super) fn metadata(&mut self, body: &Value, before: Option<&Value>) -> Value {
         self.version += 1;
         let mut metadata = body["metadata"].clone();
         let uid = before
@@ -236,6 +335,63 @@ impl State {
         metadata["resourceVersion"] = json!(self.version.to_string());
         metadata["generation"] = json!(generation);
         metadata
+    }
+
+    /// Returns the time of the newest change.
+    pub(super) fn time(&self) -> String {
+        let begin = Timestamp::parse(BEGIN).unwrap();
+        Timestamp(begin.0 + i64::try_from(self.version).unwrap() * 1_000_000).to_string()
+    }
+
+    /// Takes something into the digest of all that was done.
+    fn note(&mut self, deed: &impl std::fmt::Debug) {
+        let mut hasher = DefaultHasher::new();
+        (self.history, format!("{deed:?}")).hash(&mut hasher);
+        self.history = hasher.finish();
+    }
+
+    /// Does for a workload what its controller does.
+    fn roll_out(&mut self, id: &ObjectId) {
+        self.version += 1;
+        let version = self.version.to_string();
+        let Some(live) = self.objects.get_mut(id) else { return };
+        let replicas = live["spec"]["replicas"].clone();
+        live["status"] = json!({"observedGeneration": live["metadata"]["generation"], "replicas": replicas, "updatedReplicas": replicas,
+            "readyReplicas": replicas, "availableReplicas": replicas, "conditions": [{"type": "Available", "status": "True"}]});
+        live["metadata"]["resourceVersion"] = json!(version);
+        self.well.insert(id.clone());
+    }
+
+    /// Checks that all is well which has to be before an object is given new content.
+    fn check_order(&self, id: &ObjectId) {
+        for (needed, version) in self.order.get(id).into_iter().flatten() {
+            let given = self.given.get(needed);
+            let is_given = given.is_some_and(|given| version.is_none() || given.version == *version);
+            assert!(is_given, "{id} is given new content before {needed} is, which comes earlier");
+            assert!(
+                self.well.contains(needed),
+                "{id} is given new content, and {needed}, which comes earlier, is not well"
+            );
+        }
+    }
+
+    /// Takes note of what an object was given; returns whether that is new.
+    fn give(&mut self, id: &ObjectId, body: &Value) -> bool {
+        let metadata = &body["metadata"];
+        let intent = format!("{} {}", metadata["annotations"][marks::HASH], metadata["labels"][marks::APP]);
+        let is_news = self.given.get(id).is_none_or(|given| given.intent != intent);
+        let image = &body["spec"]["template"]["spec"]["containers"][0]["image"];
+        let version = body["data"]["version"].as_str().or(image.as_str()).map(str::to_owned);
+        if is_news {
+            self.check_order(id);
+        }
+        if id.kind != "Deployment" {
+            self.well.insert(id.clone());
+        } else if is_news || !self.objects.contains_key(id) {
+            self.well.remove(id);
+        }
+        self.given.insert(id.clone(), Given { intent, version });
+        is_news
     }
 
     fn check(&self, id: &ObjectId, body: &Value) -> Result<(), Refusal> {
@@ -266,11 +422,15 @@ impl State {
     fn apply(&mut self, request: &ApplyRequest) -> Result<Written, Refusal> {
         let id = &request.id;
         self.check(id, &request.body)?;
+        if let Some(conflict) = self.conflict(id).filter(|_| request.ownership == Ownership::Respect) {
+            return Err(conflict);
+        }
         let before = self.objects.get(id).cloned();
         let mut body = request.body.clone();
         body["metadata"].as_object_mut().unwrap().shift_remove("uid");
         let unchanged = before.as_ref().is_some_and(|before| content(before) == content(&body));
         if !unchanged {
+            let is_news = self.give(id, &body);
             let mut owned = body.clone();
             for key in ["apiVersion", "kind"] {
                 owned.as_object_mut().unwrap().shift_remove(key);
@@ -280,12 +440,7 @@ impl State {
             }
             let mut object = body.clone();
             object["metadata"] = self.metadata(&body, before.as_ref());
-            let time = format!(
-                "2026-11-21T{:02}:{:02}:{:02}Z",
-                self.version / 3600 % 24,
-                self.version / 60 % 60,
-                self.version % 60
-            );
+            let time = self.time();
             object["metadata"]["managedFields"] = json!([{"manager": "wild", "operation": "Apply", "apiVersion": request.api_version,
                 "time": time, "fieldsType": "FieldsV1", "fieldsV1": fields_of(&owned)}]);
             if id.kind == "Job" {
@@ -297,9 +452,17 @@ impl State {
             if id.kind == "Namespace" {
                 object["status"] = json!({"phase": "Active"});
             }
+            if let Some(before) = before.as_ref().filter(|_| id.kind == "Deployment") {
+                object["status"] = before["status"].clone();
+            }
             self.objects.insert(id.clone(), object);
-            let deed = if before.is_some() { Deed::Changed } else { Deed::Created };
-            *self.deeds.entry((id.clone(), deed)).or_default() += 1;
+            let puts_right = self.ledger.written(id, is_news);
+            let deed = match before {
+                None => Deed::Created,
+                Some(_) if puts_right => Deed::Corrected,
+                Some(_) => Deed::Changed,
+            };
+            self.done(id, deed);
         }
         let object = Object::from_value(self.objects[id].clone()).unwrap();
         let OwnEntry { fields, time } = OwnEntry::of(object.at(&["metadata", "managedFields"]));
@@ -327,7 +490,7 @@ impl State {
             self.listed.contains(&(id.clone(), uid.clone())),
             "{id} {uid} is deleted, and the plan does not list it"
         );
-        *self.deeds.entry((id.clone(), Deed::Deleted)).or_default() += 1;
+        self.done(id, Deed::Deleted);
         // What has content, and every other object of the rest, takes a while.
         let takes_long = id.kind == "Namespace" || id.name.len() % 2 == 0;
         if takes_long && *dependents == Dependents::Collected && id.kind != "Job" {
@@ -341,10 +504,22 @@ impl State {
         Ok(Deletion::Gone)
     }
 
+    /// Counts what was done to an object.
+    fn done(&mut self, id: &ObjectId, deed: Deed) {
+        self.note(&(id, deed));
+        *self.deeds.entry((id.clone(), deed)).or_default() += 1;
+    }
+
+    /// Takes away what was deleted, with what is in it.
     fn remove(&mut self, id: &ObjectId) {
-        self.objects.remove(id);
-        if id.kind == "Namespace" {
-            self.objects.retain(|other, _| other.namespace != id.name);
+        let goes = |other: &ObjectId| other == id || (id.kind == "Namespace" && other.namespace == id.name);
+        let gone: Vec<ObjectId> = self.objects.keys().filter(|other| goes(other)).cloned().collect();
+        for id in &gone {
+            self.objects.remove(id);
+            self.ledger.gone(id);
+            self.touched.remove(id);
+            self.given.remove(id);
+            self.well.remove(id);
         }
     }
 
@@ -376,13 +551,18 @@ impl State {
             leaving: Leaving::of(&object),
             health: health::has_rule(&id.group, &id.kind, &[]).then(|| health::assess(&object, &[])),
             changed: None,
-            managed: None,
+            managed: self
+                .ledger
+                .open
+                .contains(id)
+                .then(|| object.at(&["metadata", "managedFields"]).cloned())
+                .flatten(),
             hash: object.annotation(marks::HASH).unwrap_or("").to_owned(),
             baseline: String::new(),
             unspoken: false,
             prune: Prune::of(&object),
             hold: String::new(),
-            depends_on: String::new(),
+            depends_on: object.annotation("rewild.dev/depends-on").unwrap_or("").to_owned(),
             app: object.label(marks::APP).unwrap_or("").to_owned(),
         })
     }
