@@ -14,8 +14,8 @@ use crate::model::{
 };
 use crate::plan::marks::{CONFIG_BASELINE, Identity};
 use crate::plan::{
-    Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Remnant, Snapshot, TargetState, depends, drift,
-    hold, namespace, owner, recovery, restart,
+    Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Presence, Remnant, Snapshot, TargetState,
+    depends, drift, hold, namespace, owner, recovery, restart,
 };
 use crate::target::{LiveObject, Reachability, Refusal, RefusalKind, Target, WatchState};
 
@@ -35,7 +35,7 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
         let live = target.live(&id);
         let is_shown = live.is_some();
         if let Some(live) = live {
-            known += usize::from(live.app == snapshot.app.as_str());
+            known += usize::from(live.app == snapshot.app.as_str() && !is_left(snapshot, &id));
             let is_another = is_another(snapshot, &id, &live);
             snapshot.live.insert(id.clone(), from_watch(live));
             if !is_another {
@@ -102,7 +102,7 @@ fn is_another(snapshot: &Snapshot, id: &ObjectId, live: &LiveObject) -> bool {
 /// last. Labels can be copied, so all of our marks and our own entry among the managers must be there.
 async fn find(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
     for (id, api_version) in target.members(snapshot.app.as_str()) {
-        if snapshot.live.contains_key(&id) {
+        if snapshot.live.contains_key(&id) && !is_left(snapshot, &id) {
             continue;
         }
         let (Some(live), Seen::Answer(Some(object))) =
@@ -134,11 +134,18 @@ async fn find(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusa
         };
         let key = (id.group.clone(), id.kind.clone());
         snapshot.freshness.entry(key).or_insert_with(|| freshness(target.watch_state(&id.group, &id.kind)));
+        snapshot.existing.remove(&id);
         snapshot.live.insert(id, from_watch(live));
         snapshot.inventory.insert(record.clone());
         snapshot.found.push(record);
     }
     Ok(())
+}
+
+/// Returns whether an object is the namespace of an app that goes, and was forgotten: it is looked at like what is wanted, and nobody wants it.
+fn is_left(snapshot: &Snapshot, id: &ObjectId) -> bool {
+    let goes = matches!(snapshot.presence, Presence::RemovedKeepingData | Presence::RemovedWithData);
+    goes && *id == namespace::id(&snapshot.namespace) && snapshot.inventory.get(id).is_none()
 }
 
 /// Asks about wanted Jobs that are neither there nor remembered whether they have run: one that is gone after its run is as wanted.

@@ -10,7 +10,7 @@ use crate::model::{
     Secrets, Settings,
 };
 use crate::observe::{Observation, observe};
-use crate::plan::{Ask, Owner, Presence, Snapshot, TargetState, apply_set};
+use crate::plan::{Ask, Owner, Presence, Snapshot, TargetState, Verb, apply_set};
 use crate::target::scripted::Scripted;
 use crate::target::{LiveObject, Refusal, RefusalKind};
 
@@ -38,6 +38,10 @@ fn record(uid: &str) -> Record {
 }
 
 async fn snapshot(target: &Scripted, inventory: Inventory) -> Snapshot {
+    snapshot_of(Presence::Kept, target, inventory).await
+}
+
+async fn snapshot_of(presence: Presence, target: &Scripted, inventory: Inventory) -> Snapshot {
     let mut files = FileTree::new();
     for (path, text) in [("kustomization.yaml", KUSTOMIZATION), ("deployment.yaml", DEPLOYMENT)] {
         files.insert(crate::base::RepoPath::parse(&format!("apps/blog/{path}")).unwrap(), File::text(text));
@@ -49,7 +53,7 @@ async fn snapshot(target: &Scripted, inventory: Inventory) -> Snapshot {
         cluster: &Default::default(),
         commit: &CommitId::parse(&"a".repeat(40)).unwrap(),
         files: &files,
-        presence: Presence::Kept,
+        presence,
         settings: &settings,
         secrets: &Secrets::new(),
         hash_key: &[0; 32],
@@ -129,6 +133,26 @@ async fn silence_in_the_middle_is_silence_of_the_target() {
     let silent = Refusal::new(RefusalKind::Timeout, "read Deployment blog/web: no answer within 10 s");
     let target = Scripted { objects: [namespace(), (web(), Err(silent))].into(), ..Scripted::default() };
     assert!(matches!(snapshot(&target, Inventory::default()).await.target, TargetState::Unreachable { .. }));
+}
+
+#[tokio::test]
+async fn of_an_app_that_goes_the_namespace_is_found_too_and_loses_our_marks() {
+    let (_, live, object) = config("blog", true);
+    let mut value = object.to_value();
+    value["kind"] = json!("Namespace");
+    value["metadata"].as_object_mut().unwrap().shift_remove("namespace");
+    let id = namespace().0;
+    let mut target =
+        Scripted { objects: [(id.clone(), Ok(Object::from_value(value).unwrap()))].into(), ..Scripted::default() };
+    target.live.insert(id.clone(), live);
+    for presence in [Presence::RemovedKeepingData, Presence::RemovedWithData] {
+        let seen = snapshot_of(presence, &target, Inventory::default()).await;
+        assert_eq!(seen.inventory.records().map(|record| &record.id).collect::<Vec<_>>(), [&id]);
+        assert!(!seen.existing.contains_key(&id));
+        let plan = crate::plan::plan(&seen);
+        let verbs: Vec<_> = plan.actions.iter().map(|action| (&action.object, &action.verb)).collect();
+        assert_eq!(verbs, [(&id, &Verb::Release)]);
+    }
 }
 
 /// A config map as the watch and a read show it; copies of our labels by a person have no entry of ours.
