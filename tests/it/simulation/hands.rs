@@ -93,7 +93,7 @@ impl State {
             Hand::Edits(id) => self.edit(id),
             Hand::Deletes(id) => self.vanish(id),
             Hand::Stranger(id) => {
-                if self.objects.remove(id).is_none() && self.namespace_is_there(id) {
+                if self.objects.remove(id).is_none() && self.namespace_is_ours(id) {
                     let body = json!({"apiVersion": "v1", "kind": id.kind, "metadata": {"name": id.name, "namespace": id.namespace}});
                     let metadata = self.metadata(&body, None);
                     self.objects.insert(id.clone(), json!({"apiVersion": "v1", "kind": id.kind, "metadata": metadata}));
@@ -103,8 +103,10 @@ impl State {
         }
     }
 
-    fn namespace_is_there(&self, id: &ObjectId) -> bool {
-        self.objects.get(&ObjectId::new("", "Namespace", "", &id.namespace)).is_some_and(|it| !is_going(it))
+    fn namespace_is_ours(&self, id: &ObjectId) -> bool {
+        let namespace = self.objects.get(&ObjectId::new("", "Namespace", "", &id.namespace));
+        // One that outlived its app is not there in peace.
+        namespace.is_some_and(|it| !is_going(it) && it["metadata"]["labels"].get(marks::INSTANCE).is_some())
     }
 
     /// Deletes an object; namespaces with all that is in them.

@@ -15,7 +15,6 @@ use rewild::plan::{self, Action, Ask, Claim, Owner, Plan, Presence, Recreate, Sn
 use rewild::record::{self, Recording};
 use rewild::store::Store;
 use serde_json::Value;
-use tokio::sync::{Mutex, MutexGuard};
 
 use super::apps::{APPS, Wishes, files, order};
 use super::hands::Hand;
@@ -50,37 +49,29 @@ pub(crate) struct Home {
     pub(crate) told: String,
 }
 
-/// Keeps outcomes one after the other, so that what a process has kept when it dies hangs on no clock.
-struct InTurn<'a> {
+/// Keeps outcomes at once, so that what a process has kept when it dies, and who is next, hangs on no clock.
+struct AtOnce<'a> {
     cluster: &'a Cluster,
     sink: &'a Recording<'a>,
-    turn: Mutex<()>,
 }
 
-impl InTurn<'_> {
-    /// Waits for the turn, for ever if the process has died.
-    async fn turn(&self) -> MutexGuard<'_, ()> {
-        let turn = self.turn.lock().await;
+impl AtOnce<'_> {
+    /// Waits for something, for ever if the process has died before.
+    async fn done<T>(&self, kept: Noted<'_, T>) -> T {
         if self.cluster.is_dead() {
             std::future::pending().await
         }
-        turn
+        tokio::task::block_in_place(|| futures::executor::block_on(tokio::task::unconstrained(kept)))
     }
 }
 
-impl Sink for InTurn<'_> {
+impl Sink for AtOnce<'_> {
     fn keep<'a>(&'a self, action: &'a Action, kept: Kept<'a>) -> Noted<'a, Result<(), String>> {
-        Box::pin(async move {
-            let _turn = self.turn().await;
-            self.sink.keep(action, kept).await
-        })
+        Box::pin(self.done(self.sink.keep(action, kept)))
     }
 
     fn outcome<'a>(&'a self, action: &'a Action, outcome: &'a Outcome) -> Noted<'a, ()> {
-        Box::pin(async move {
-            let _turn = self.turn().await;
-            self.sink.outcome(action, outcome).await;
-        })
+        Box::pin(self.done(self.sink.outcome(action, outcome)))
     }
 }
 
@@ -228,7 +219,7 @@ impl Home {
             self.cluster.moment().await;
             let marks = [(marks::INSTANCE.to_owned(), ID.to_owned()), (marks::APP.to_owned(), name.to_owned())];
             let halt = apply::Halt::default();
-            let sink = InTurn { cluster: &self.cluster, sink: &opened, turn: Mutex::default() };
+            let sink = AtOnce { cluster: &self.cluster, sink: &opened };
             let hands =
                 apply::Hands { marks: &marks, target: &self.cluster, secrets: &payloads, sink: &sink, halt: &halt };
             let applied = apply::apply(&plan, hands).await;

@@ -182,7 +182,6 @@ async fn live(seed: u64, points: usize) -> Life {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stderr, reason = "a long run says what it did")]
 async fn wherever_a_process_dies_the_next_one_ends_where_an_undisturbed_one_does() {
     let is_long = std::env::var_os("WILD_LONG").is_some();
     let seeds: Vec<u64> =

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Poll;
 
 use rewild::base::Timestamp;
 use rewild::health;
@@ -187,7 +188,7 @@ impl Cluster {
         let _ = self.step(|_| Ok(())).await;
     }
 
-    /// Carries out a request, unless something is lost.
+    /// Carries out a request, unless something is lost. Its answer takes a while, in which others are sent.
     async fn step<T>(&self, run: impl FnOnce(&mut State) -> Result<T, Refusal>) -> Result<T, Refusal> {
         self.let_people_act();
         let loss = {
@@ -202,9 +203,14 @@ impl Cluster {
             if was_dead { Some(Loss::Before) } else { loss }
         };
         match loss {
-            None => run(&mut self.state()),
+            None => {
+                let answer = run(&mut self.state());
+                a_while().await;
+                answer
+            }
             Some(Loss::Answer) => {
                 let _ = run(&mut self.state());
+                a_while().await;
                 Err(Refusal::new(RefusalKind::Timeout, "the answer is lost"))
             }
             Some(loss) => {
@@ -277,6 +283,19 @@ impl Cluster {
     pub(crate) fn list(&self, listed: BTreeSet<(ObjectId, String)>) {
         self.state().listed = listed;
     }
+}
+
+/// Lets everything else that is under way go on once.
+async fn a_while() {
+    let mut is_over = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut is_over, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 pub(super) fn is_going(object: &Value) -> bool {
