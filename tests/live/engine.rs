@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::both::{Plain, check_all, config, is_told, prepare, workload};
+use crate::both::{Plain, check_all, check_alone, config, is_told, prepare, workload};
 use crate::ground::{Plane, start};
 use crate::kinds::{
     a_kind_of_others_that_goes_takes_its_objects_from_every_app, an_own_kind_that_goes_with_its_objects_is_brought_back,
@@ -256,6 +256,7 @@ async fn the_engine_does_on_a_real_cluster_what_its_design_says() {
     let plane = Plane(Arc::new(plane));
     let mut world = start(&plane, "k3f7q2mooo").await;
     prepare(&world).await;
+    check_alone(&world).await;
     tokio::join!(
         a_kind_and_its_first_object_come_together(&world),
         an_object_whose_controller_says_nothing_is_not_well(&world),

@@ -60,7 +60,14 @@ pub(crate) async fn prepare<C: Ground>(world: &World<C>) {
     world.set(SETTINGS).await;
 }
 
-/// Runs all checks in a world that is prepared.
+/// Runs the checks that need a world without any other app.
+pub(crate) async fn check_alone<C: Ground>(world: &World<C>) {
+    if is_wanted("fifty") {
+        fifty::of_fifty_objects_two_bad_ones_hold_no_other_back(world).await;
+    }
+}
+
+/// Runs all other checks in a world that is prepared.
 pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
     check_side_by_side(world).await;
     budget::a_revision_that_takes_a_little_from_every_app_waits_for_a_person_where_all_is_too_much(world).await;
@@ -70,9 +77,15 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
     events::what_becomes_of_apps_is_told_in_the_cluster_where_somebody_wants_it(world).await;
 }
 
+/// Returns whether a check is among those that `WILD_CHECKS` names, if it names any.
+fn is_wanted(name: &str) -> bool {
+    let wanted = std::env::var("WILD_CHECKS").unwrap_or_default();
+    wanted.is_empty() || wanted.split(',').any(|it| it == name)
+}
+
 /// Runs the checks of single apps; one that fails lets the others end.
 async fn check_side_by_side<C: Ground>(world: &World<C>) {
-    let checks: [(&str, Check<'_>); 35] = [
+    let checks: Vec<(&str, Check<'_>)> = vec![
         ("made anew", anew::what_holds_nothing_is_made_anew_by_itself(world).boxed_local()),
         ("asked", anew::what_runs_is_made_anew_only_when_a_person_says_so(world).boxed_local()),
         ("never", anew::what_holds_data_and_what_its_author_keeps_is_never_made_anew(world).boxed_local()),
@@ -83,7 +96,6 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("left", ended::what_a_namespace_still_holds_goes_if_a_person_holds_it_or_agrees(world).boxed_local()),
         ("at once", again::an_app_that_is_deleted_and_added_at_once_is_a_new_one(world).boxed_local()),
         ("several", again::what_several_people_ask_of_one_app_at_once_is_all_done(world).boxed_local()),
-        ("fifty", fifty::of_fifty_objects_two_bad_ones_hold_no_other_back(world).boxed_local()),
         ("depends", depends::an_object_waits_for_what_it_depends_on_and_goes_before_it(world).boxed_local()),
         ("added", extra::what_people_add_is_told_and_left(world).boxed_local()),
         ("taken away", extra::what_people_add_is_taken_away(world).boxed_local()),
@@ -112,8 +124,7 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("unknown", told::who_brings_a_kind_that_is_unknown_is_named(world).boxed_local()),
         ("requires", told::an_app_waits_for_what_it_requires(world).boxed_local()),
     ];
-    let wanted = std::env::var("WILD_CHECKS").unwrap_or_default();
-    let checks = checks.into_iter().filter(|(name, _)| wanted.is_empty() || wanted.split(',').any(|it| it == *name));
+    let checks = checks.into_iter().filter(|(name, _)| is_wanted(name));
     let ends = checks.map(async |(name, check)| AssertUnwindSafe(check).catch_unwind().await.err().map(|_| name));
     let failed: Vec<&str> = join_all(ends).await.into_iter().flatten().collect();
     assert!(
