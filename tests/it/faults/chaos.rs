@@ -1,12 +1,13 @@
-//! Many rounds of commits, edits and deletions by hand, bad weather, stopped controllers, processes that are killed and lost stores, in an
-//! order that a fixed seed draws: in the end the cluster is as if nothing but the last commit had ever happened.
+//! Many rounds of commits, edits and deletions by hand, operations that a person ends, bad weather, stopped controllers, processes that are
+//! killed and lost stores, in an order that a fixed seed draws: in the end the cluster is as if nothing but the last commit had ever happened.
 //!
-//! `WILD_LONG` asks for more rounds. Also read by `tests/live/faults.rs`. Not here: what people ask for with commands (`home.rs`).
+//! `WILD_LONG` asks for more rounds. Also read by `tests/live/faults.rs`. Not here: what else people ask for with commands (`home.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rewild::git::Layout;
+use rewild::model::{AppName, OperationState};
 use rewild::store::Store;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -24,6 +25,8 @@ const APPS: [&str; 3] = ["one", "two", "three"];
 const PARTS: u64 = 6;
 /// Config maps that an app keeps, so that a commit never takes everything.
 const KEPT: u64 = 2;
+/// How often it is looked whether an operation is under way that can be ended.
+const LOOKS: usize = 40;
 const LISTS: [&str; 3] = ["/api/v1/namespaces", "/api/v1/configmaps", "/apis/apps/v1/deployments"];
 /// Where a process may be killed, beside at any time.
 const POINTS: [&str; 8] = ["read", "merge", "observe", "plan", "apply", "written", "record", "broadcast"];
@@ -132,6 +135,8 @@ struct Storm<'a, C> {
     apps: BTreeMap<&'static str, App>,
     kills: usize,
     losses: usize,
+    /// Operations that a person ended.
+    cancels: usize,
 }
 
 impl<'a, C: Halting> Storm<'a, C> {
@@ -139,7 +144,14 @@ impl<'a, C: Halting> Storm<'a, C> {
     async fn start(above: &Path, prefix: &'static str, id: &str, ground: &'a C) -> Self {
         let proxy = Proxy::start_with(&ground.url(), ground.client()).await;
         let home = Home::start_as(above, prefix, (id, Layout::Bare), Behind { ground, proxy }).await;
-        Self { home, prefix, apps: APPS.iter().map(|name| (*name, App::new())).collect(), kills: 0, losses: 0 }
+        Self {
+            home,
+            prefix,
+            apps: APPS.iter().map(|name| (*name, App::new())).collect(),
+            kills: 0,
+            losses: 0,
+            cancels: 0,
+        }
     }
 
     fn full(&self, name: &str) -> String {
@@ -187,12 +199,12 @@ impl<'a, C: Halting> Storm<'a, C> {
     }
 
     /// Does something that nobody wants to happen.
-    async fn disturb(&mut self, dice: &mut Dice) {
+    async fn disturb(&mut self, dice: &mut Dice, number: u64) {
         let name = self.full(dice.of(&APPS));
         let part = format!("/api/v1/namespaces/{name}/configmaps/part-{}", dice.roll(PARTS));
         let web = format!("/apis/apps/v1/namespaces/{name}/deployments/web");
         let cluster = &self.home.cluster;
-        match dice.roll(18) {
+        match dice.roll(19) {
             0..4 => cluster.edit(&part, json!({"data": {"version": "by hand"}})).await,
             4 => cluster.edit(&web, json!({"spec": {"replicas": 7}})).await,
             5..8 => cluster.delete(&part).await,
@@ -212,7 +224,49 @@ impl<'a, C: Halting> Storm<'a, C> {
                 }
             }
             16 => _ = self.home.wild.stop().await,
+            17 => self.cancel(dice, number).await,
             _ => self.home.wild.arm(dice.of(&POINTS), 1 + usize::try_from(dice.roll(3)).unwrap()),
+        }
+    }
+
+    /// Commits a change, and ends the operation that brings it while its first write is on its way. The app is held until its next revision.
+    async fn cancel(&mut self, dice: &mut Dice, number: u64) {
+        self.home.cluster.proxy.spoil(To::Writes, Fault::Delay, 1);
+        self.change(dice, number);
+        if let Some(id) = self.underway().await {
+            let said = self.home.wild.run(&["operation", "cancel", &id, "--reason", "a round"]).await;
+            self.cancels += usize::from(said.status.success());
+        }
+        self.home.cluster.proxy.release();
+    }
+
+    /// Returns an operation of an app that stays, once one is under way; nothing if none comes to write anything, or the daemon dies.
+    async fn underway(&mut self) -> Option<String> {
+        let mut tick = tokio::time::interval(POLL);
+        for _ in 0..LOOKS {
+            tick.tick().await;
+            if self.home.wild.has_ended() {
+                return None;
+            }
+            if self.home.cluster.proxy.hits() == 0 {
+                continue;
+            }
+            let store = Store::open(&self.home.root.join("state/wild.db")).await.unwrap();
+            let running = store.operations_in(&self.home.id, OperationState::Running).await.unwrap();
+            store.close().await;
+            // The rest of a removal could not be asked for.
+            let stays =
+                |name: &AppName| self.apps.iter().any(|(app, it)| it.present && self.full(app) == name.as_str());
+            return running.into_iter().find(|it| it.app.as_ref().is_some_and(stays)).map(|it| it.id.0);
+        }
+        None
+    }
+
+    /// Asks for all that was held back.
+    async fn deploy_all(&self) {
+        for name in self.apps.iter().filter(|(_, app)| app.present).map(|(name, _)| self.full(name)) {
+            let said = self.home.wild.run(&["app", "deploy", &name, "--no-wait"]).await;
+            assert!(said.status.success(), "{said:?}\n{}", self.home.wild.log());
         }
     }
 
@@ -271,8 +325,7 @@ impl<'a, C: Halting> Storm<'a, C> {
             let plural = path.rsplit('/').next().unwrap();
             for item in list["items"].as_array().unwrap() {
                 let metadata = &item["metadata"];
-                if metadata["labels"]["rewild.dev/instance"] != self.home.id.as_str() || self.outlives(plural, metadata)
-                {
+                if metadata["labels"]["rewild.dev/instance"] != self.home.id.as_str() {
                     continue;
                 }
                 let name = format!("{plural} {} {}", metadata["namespace"], metadata["name"]);
@@ -296,12 +349,6 @@ impl<'a, C: Halting> Storm<'a, C> {
             }
         }
         found
-    }
-
-    /// Returns whether a namespace stays although its app is gone: with the store it was lost who made it, and then it is not deleted.
-    fn outlives(&self, plural: &str, metadata: &Value) -> bool {
-        let is_wanted = |name: &str| self.apps.iter().any(|(app, wanted)| wanted.present && self.full(app) == name);
-        plural == "namespaces" && self.losses > 0 && !is_wanted(metadata["name"].as_str().unwrap())
     }
 
     /// Waits until the cluster is as it is to be.
@@ -358,7 +405,7 @@ pub(crate) async fn check<C: Halting>(ground: &C, rounds: usize) {
             storm.change(&mut dice, number);
             commits += 1;
         } else {
-            storm.disturb(&mut dice).await;
+            storm.disturb(&mut dice, number).await;
         }
         storm.revive().await;
         if dice.roll(8) == 0 {
@@ -377,6 +424,8 @@ pub(crate) async fn check<C: Halting>(ground: &C, rounds: usize) {
         app.parts.values_mut().for_each(|version| *version = u64::MAX);
     }
     storm.push(None);
+    // What was ended when the process died may hold whatever revision the next one finds.
+    storm.deploy_all().await;
     let mut calm = Storm::start(directory.path(), "calm", "k3f7q2calm", ground).await;
     calm.apps = storm.apps.clone();
     calm.push(None);
@@ -384,5 +433,8 @@ pub(crate) async fn check<C: Halting>(ground: &C, rounds: usize) {
     let expected = calm.seen().await;
     storm.becomes(&expected).await;
     storm.healthy().await;
-    eprintln!("{rounds} rounds, {commits} commits, {} processes killed, {} stores lost", storm.kills, storm.losses);
+    let Storm { kills, losses, cancels, .. } = &storm;
+    eprintln!(
+        "{rounds} rounds, {commits} commits, {kills} processes killed, {losses} stores lost, {cancels} operations cancelled"
+    );
 }
