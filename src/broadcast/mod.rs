@@ -22,6 +22,7 @@ pub struct Bus {
     instance: InstanceId,
     store: Store,
     unsent: watch::Sender<u64>,
+    new: watch::Sender<u64>,
     told: watch::Sender<u64>,
     operations: watch::Sender<u64>,
 }
@@ -29,8 +30,8 @@ pub struct Bus {
 impl Bus {
     /// Returns the bus of an instance.
     pub fn new(instance: InstanceId, store: Store) -> Self {
-        let [unsent, told, operations] = std::array::from_fn(|_| watch::Sender::new(0));
-        Self { instance, store, unsent, told, operations }
+        let [unsent, new, told, operations] = std::array::from_fn(|_| watch::Sender::new(0));
+        Self { instance, store, unsent, new, told, operations }
     }
 
     /// Returns what changes when events were stored.
@@ -53,6 +54,11 @@ impl Bus {
         self.unsent.subscribe()
     }
 
+    /// Returns what changes when a status of a new commit waits to be sent, for which people wait.
+    pub fn new_commits(&self) -> watch::Receiver<u64> {
+        self.new.subscribe()
+    }
+
     /// Stores events and wakes who reads them. A store that fails is logged here and fails no pass.
     pub async fn tell(&self, events: Vec<Event>) {
         if events.is_empty() {
@@ -71,13 +77,24 @@ impl Bus {
 
     /// Stores a status and wakes the sender if it differs from the one before.
     pub async fn set_status(&self, status: StoredStatus) {
-        match self.store.put_status(&self.instance, &status).await {
-            Ok(true) => self.resend(),
-            Ok(false) => {}
-            Err(error) => {
-                tracing::error!(instance = %self.instance, error = crate::base::chain(&error), "a commit status was not stored");
-            }
+        if self.is_news(self.store.put_status(&self.instance, &status).await) {
+            self.resend();
         }
+    }
+
+    /// The same of a commit that is new: whoever looks at it is told so at once, and before anything else of it.
+    pub async fn announce(&self, status: StoredStatus) {
+        if self.is_news(self.store.put_new_status(&self.instance, &status).await) {
+            self.new.send_modify(|count| *count = count.wrapping_add(1));
+            self.resend();
+        }
+    }
+
+    fn is_news(&self, stored: Result<bool, crate::store::Error>) -> bool {
+        stored.unwrap_or_else(|error| {
+            tracing::error!(instance = %self.instance, error = crate::base::chain(&error), "a commit status was not stored");
+            false
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sends statuses that no forge has been told, and keeps them in git notes, for as long as the daemon runs.
 //!
 //! One queue per instance, in order of change; a newer state of the same commit and context replaces an unsent older one because
-//! only the newest is stored. A forge that is down is tried again with backoff and delays nothing else.
+//! only the newest is stored; that a commit is new is told all the same, at once and first. A forge that is down is tried again with backoff and delays nothing else.
 //!
 //! Not here: which status is true.
 
@@ -10,21 +10,22 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Bus, changed_or_never};
+use super::{Bus, changed_or_never, message};
 use crate::base::{Timestamp, chain};
 use crate::forge::{CommitStatus, Forge, StatusState, cut};
 use crate::model::CommitId;
-use crate::store::StoredStatus;
+use crate::store::{StoredStatus, UnsentStatus};
 
 /// First wait after a failed send; doubled up to the next constant.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Longest wait between sends to a forge that does not answer.
 const RETRY_LIMIT: Duration = Duration::from_secs(300);
 
-/// Shortest time between two rounds: while many apps are applied the newest state is worth telling, not each on the way, and every round makes
-/// a commit of notes, which syncs the disk several times.
+/// Shortest time between two rounds, unless a commit is new: while many apps are applied the newest state is worth telling, not each on the
+/// way, and every round makes a commit of notes, which syncs the disk several times.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What an instance's git repository is to statuses. Implemented over `git`, which this module may not decide about.
@@ -48,19 +49,22 @@ pub async fn send_statuses(
     public_url: String,
     stop: CancellationToken,
 ) {
-    let mut unsent = bus.unsent();
+    let (mut unsent, mut new) = (bus.unsent(), bus.new_commits());
     let mut wait = FIRST_RETRY;
     let mut told = Told::new();
     loop {
         // Marked as seen before the rows are read, so that a row written meanwhile wakes us again.
         unsent.mark_unchanged();
-        let all_sent = send_all(&bus, forge.as_deref(), notes.as_ref(), &public_url, &mut told).await;
+        new.mark_unchanged();
+        let all_sent = send_all(&bus, &new, (forge.as_deref(), &public_url), notes.as_ref(), &mut told).await;
         if all_sent {
             wait = FIRST_RETRY;
         }
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(PAUSE) => {}
+            // What woke this wakes the next wait as well.
+            changed = changed_or_never(&mut new) => if !changed { return },
         }
         tokio::select! {
             () = stop.cancelled() => return,
@@ -74,8 +78,14 @@ pub async fn send_statuses(
 /// Statuses that the forge knows and that are not noted yet, so that it is not told twice.
 type Told = BTreeSet<(CommitId, String, Timestamp)>;
 
-/// Sends every unsent status once and returns whether all of them are settled.
-async fn send_all(bus: &Bus, forge: Option<&dyn Forge>, notes: &dyn Notes, public_url: &str, told: &mut Told) -> bool {
+/// Sends every unsent status once, until a commit is new, and returns whether all of them are settled.
+async fn send_all(
+    bus: &Bus,
+    new: &watch::Receiver<u64>,
+    (forge, public_url): (Option<&dyn Forge>, &str),
+    notes: &dyn Notes,
+    told: &mut Told,
+) -> bool {
     let unsent = match bus.store.unsent_statuses(&bus.instance).await {
         Ok(unsent) => unsent,
         Err(error) => {
@@ -84,14 +94,19 @@ async fn send_all(bus: &Bus, forge: Option<&dyn Forge>, notes: &dyn Notes, publi
         }
     };
     let key = |status: &StoredStatus| (status.commit.clone(), status.context.clone(), status.changed);
-    let current: Told = unsent.iter().map(key).collect();
+    let current: Told = unsent.iter().map(|unsent| key(&unsent.status)).collect();
     told.retain(|known| current.contains(known));
     let mut settled = true;
-    for status in unsent {
+    for UnsentStatus { status, is_new } in unsent {
+        // The next round begins with it. Nobody can hand it out any more if this fails.
+        if new.has_changed().unwrap_or(false) {
+            return false;
+        }
         let key = key(&status);
         let untold = forge.filter(|_| !told.contains(&key));
         if let Some(forge) = untold
-            && (notes.is_on_its_way(&status.commit).await || !send(bus, forge, &status, public_url).await)
+            && (notes.is_on_its_way(&status.commit).await
+                || !send_first(bus, forge, (&status, is_new), public_url).await)
         {
             settled = false;
             continue;
@@ -108,6 +123,18 @@ async fn send_all(bus: &Bus, forge: Option<&dyn Forge>, notes: &dyn Notes, publi
         }
     }
     settled
+}
+
+/// Tells the forge one status, of a new commit that it is one before.
+async fn send_first(bus: &Bus, forge: &dyn Forge, (status, is_new): (&StoredStatus, bool), public_url: &str) -> bool {
+    let pending = StatusState::Pending.word();
+    if is_new && status.state != pending {
+        let seen = StoredStatus { state: pending.to_owned(), description: message::seen(), ..status.clone() };
+        if !send(bus, forge, &seen, public_url).await {
+            return false;
+        }
+    }
+    send(bus, forge, status, public_url).await
 }
 
 /// Tells the forge one status. A refusal that no retry can mend counts as settled, after a line in the log.
@@ -143,4 +170,95 @@ async fn note(bus: &Bus, notes: &dyn Notes, status: &StoredStatus) -> bool {
         return false;
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::forge::Answer;
+    use crate::model::InstanceId;
+    use crate::store::Store;
+
+    /// A forge that says what it is told.
+    struct Listener(mpsc::Sender<String>);
+
+    impl Forge for Listener {
+        fn post_status<'a>(&'a self, status: &'a CommitStatus) -> Answer<'a, ()> {
+            Box::pin(async move {
+                let _ = self.0.send(format!("{} {}", status.commit.short(), status.state.word())).await;
+                Ok(())
+            })
+        }
+    }
+
+    struct Unwritten;
+
+    impl Notes for Unwritten {
+        fn is_on_its_way<'a>(&'a self, _: &'a CommitId) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+            Box::pin(async { false })
+        }
+
+        fn write<'a>(
+            &'a self,
+            _: &'a CommitId,
+            _: &'a [StoredStatus],
+        ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>> {
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    async fn bus() -> Bus {
+        Bus::new(InstanceId::parse("k3f7q2m5xd").unwrap(), Store::in_memory().await.unwrap())
+    }
+
+    /// Starts a sender; returns what the forge is told, as long as the guard lives.
+    fn listen(bus: &Bus) -> (mpsc::Receiver<String>, tokio_util::sync::DropGuard) {
+        let (sender, told) = mpsc::channel(1);
+        let stop = CancellationToken::new();
+        let forge: Box<dyn Forge> = Box::new(Listener(sender));
+        tokio::spawn(send_statuses(bus.clone(), Some(forge), Box::new(Unwritten), String::new(), stop.clone()));
+        (told, stop.drop_guard())
+    }
+
+    fn status(digit: char, state: &str, changed: i64) -> StoredStatus {
+        StoredStatus {
+            commit: CommitId::parse(&digit.to_string().repeat(40)).unwrap(),
+            context: "wild/deploy (home)".to_owned(),
+            state: state.to_owned(),
+            description: state.to_owned(),
+            changed: Timestamp(changed),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_new_commit_is_told_before_what_came_of_it_however_late_the_forge_is() {
+        let bus = bus().await;
+        bus.announce(status('a', "pending", 1)).await;
+        bus.set_status(status('a', "success", 2)).await;
+        // One that shares the verdict of another is no new one, and costs one request.
+        bus.set_status(status('b', "pending", 3)).await;
+        bus.set_status(status('b', "success", 4)).await;
+        let (mut told, _guard) = listen(&bus);
+        for wanted in ["aaaaaaa pending", "aaaaaaa success", "bbbbbbb success"] {
+            assert_eq!(told.recv().await.unwrap(), wanted);
+        }
+        bus.set_status(status('a', "failure", 5)).await;
+        assert_eq!(told.recv().await.unwrap(), "aaaaaaa failure", "it is known by now");
+    }
+
+    #[tokio::test]
+    async fn a_new_commit_waits_for_no_round() {
+        let bus = bus().await;
+        let (mut told, _guard) = listen(&bus);
+        let started = Instant::now();
+        for digit in "0123456789".chars() {
+            bus.announce(status(digit, "pending", 1)).await;
+            assert_eq!(told.recv().await.unwrap(), format!("{} pending", digit.to_string().repeat(7)));
+        }
+        assert!(started.elapsed() < PAUSE * 5, "{:?}", started.elapsed());
+    }
 }

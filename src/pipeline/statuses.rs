@@ -119,13 +119,18 @@ async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overv
         detail: commit.subject().to_owned(),
     };
     instance.bus.tell(vec![event]).await;
+    let context = message::deploy_context(instance.name.as_str());
     let said = match overview.settings_trouble() {
         // The apps go on by the last settings that read, which is not what this commit says.
         Some(trouble) => Said { state: StatusState::Failure, description: message::unreadable(&trouble) },
         None if continues => return Ok(()),
-        None => Said { state: StatusState::Pending, description: message::seen() },
+        None => {
+            let said = Said { state: StatusState::Pending, description: message::seen() };
+            instance.bus.announce(status(instance, head, &context, said)).await;
+            return Ok(());
+        }
     };
-    set(instance, head, &message::deploy_context(instance.name.as_str()), said).await;
+    set(instance, head, &context, said).await;
     Ok(())
 }
 
@@ -178,14 +183,17 @@ async fn close(instance: &Instance, old: &CommitId, by: &CommitId) -> Result<(),
 }
 
 async fn set(instance: &Instance, commit: &CommitId, context: &str, said: Said) {
-    let status = StoredStatus {
+    instance.bus.set_status(status(instance, commit, context, said)).await;
+}
+
+fn status(instance: &Instance, commit: &CommitId, context: &str, said: Said) -> StoredStatus {
+    StoredStatus {
         commit: commit.clone(),
         context: context.to_owned(),
         state: said.state.word().to_owned(),
         description: said.description,
         changed: instance.now(),
-    };
-    instance.bus.set_status(status).await;
+    }
 }
 
 /// Returns what the apps say about a commit: the worst of them.

@@ -29,7 +29,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePo
 pub use app_states::Survey;
 pub use archive::ARCHIVE_TIME;
 pub use operations::{OperationFilter, RecordChange};
-pub use statuses::StoredStatus;
+pub use statuses::{StoredStatus, UnsentStatus};
 
 use crate::model::InstanceId;
 use write::Writer;

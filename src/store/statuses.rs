@@ -29,15 +29,39 @@ pub struct StoredStatus {
     pub changed: Timestamp,
 }
 
+/// A status that no forge has been told yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnsentStatus {
+    /// The newest state.
+    pub status: StoredStatus,
+    /// Whether its commit was stored as a new one and no forge has been told of that.
+    pub is_new: bool,
+}
+
+/// What the column `sent` says.
+const SENT: &str = "yes";
+const UNSENT: &str = "";
+const UNSENT_NEW: &str = "new";
+
 impl Store {
     /// Stores a status and returns whether it differs from the one before; an equal one changes nothing.
     pub async fn put_status(&self, instance: &InstanceId, status: &StoredStatus) -> Result<bool, Error> {
+        self.put(instance, status, UNSENT).await
+    }
+
+    /// The same of a commit that is new, which stays to be told whatever is stored of the commit before that is.
+    pub async fn put_new_status(&self, instance: &InstanceId, status: &StoredStatus) -> Result<bool, Error> {
+        self.put(instance, status, UNSENT_NEW).await
+    }
+
+    async fn put(&self, instance: &InstanceId, status: &StoredStatus, sent: &'static str) -> Result<bool, Error> {
         let statement = Statement::new(
             "store a commit status",
             Table::Statuses,
-            "INSERT INTO statuses (instance, commit_id, context, state, description, changed, sent) VALUES ($1, $2, $3, $4, $5, $6, '')
+            "INSERT INTO statuses (instance, commit_id, context, state, description, changed, sent) VALUES ($1, $2, $3, $4, $5, $6, $7)
              ON CONFLICT (instance, commit_id, context) DO UPDATE
-             SET state = excluded.state, description = excluded.description, changed = excluded.changed, sent = ''
+             SET state = excluded.state, description = excluded.description, changed = excluded.changed,
+                 sent = CASE WHEN statuses.sent = 'new' THEN 'new' ELSE excluded.sent END
              WHERE statuses.state <> excluded.state OR statuses.description <> excluded.description",
         )
         .text(instance.as_str())
@@ -45,7 +69,8 @@ impl Store {
         .text(status.context.as_str())
         .text(status.state.as_str())
         .text(status.description.as_str())
-        .number(status.changed.0);
+        .number(status.changed.0)
+        .text(sent);
         Ok(self.writer.write(statement).await? > 0)
     }
 
@@ -60,35 +85,48 @@ impl Store {
         rows.iter().map(parse).collect()
     }
 
-    /// Returns statuses that no forge has been told yet, oldest first.
-    pub async fn unsent_statuses(&self, instance: &InstanceId) -> Result<Vec<StoredStatus>, Error> {
-        let rows = sqlx::query("SELECT * FROM statuses WHERE instance = $1 AND sent = '' ORDER BY changed LIMIT $2")
+    /// Returns statuses that no forge has been told yet: those of new commits first, then by age.
+    pub async fn unsent_statuses(&self, instance: &InstanceId) -> Result<Vec<UnsentStatus>, Error> {
+        let unsent =
+            "SELECT * FROM statuses WHERE instance = $1 AND sent IN ($2, $3) ORDER BY sent DESC, changed LIMIT $4";
+        let rows = sqlx::query(unsent)
             .bind(instance.as_str())
+            .bind(UNSENT)
+            .bind(UNSENT_NEW)
             .bind(UNSENT_LIMIT)
             .fetch_all(&self.readers)
             .await
             .map_err(attempt("read unsent commit statuses"))?;
-        rows.iter().map(parse).collect()
+        rows.iter()
+            .map(|found| Ok(UnsentStatus { status: parse(found)?, is_new: text(found, "sent")? == UNSENT_NEW }))
+            .collect()
     }
 
-    /// Notes that a forge was told this status, unless it has changed meanwhile.
+    /// Notes that a forge was told this status. If it has changed meanwhile, only its commit is no new one any more.
     pub async fn mark_status_sent(&self, instance: &InstanceId, status: &StoredStatus) -> Result<(), Error> {
         let statement = Statement::new(
             "mark a commit status as sent",
             Table::Statuses,
-            "UPDATE statuses SET sent = 'yes' WHERE instance = $1 AND commit_id = $2 AND context = $3 AND state = $4 AND changed = $5",
+            "UPDATE statuses SET sent = CASE WHEN state = $4 AND changed = $5 THEN $6 ELSE $7 END
+             WHERE instance = $1 AND commit_id = $2 AND context = $3 AND sent <> $6",
         )
         .text(instance.as_str())
         .text(status.commit.as_str())
         .text(status.context.as_str())
         .text(status.state.as_str())
-        .number(status.changed.0);
+        .number(status.changed.0)
+        .text(SENT)
+        .text(UNSENT);
         self.writer.write(statement).await.map(|_| ())
     }
 }
 
+fn text(found: &SqliteRow, column: &str) -> Result<String, Error> {
+    found.try_get(column).map_err(row("statuses"))
+}
+
 fn parse(found: &SqliteRow) -> Result<StoredStatus, Error> {
-    let text = |column: &str| found.try_get::<String, _>(column).map_err(row("statuses"));
+    let text = |column: &str| text(found, column);
     Ok(StoredStatus {
         commit: CommitId::parse(&text("commit_id")?).map_err(row("statuses"))?,
         context: text("context")?,

@@ -207,13 +207,24 @@ async fn an_equal_status_is_no_change_and_a_sent_one_is_not_sent_again() {
     };
     assert!(store.put_status(&instance(), &status("pending", 1)).await.unwrap());
     assert!(!store.put_status(&instance(), &status("pending", 2)).await.unwrap());
-    let unsent = store.unsent_statuses(&instance()).await.unwrap();
-    assert_eq!(unsent, [status("pending", 1)]);
+    let unsent = async || {
+        let unsent = store.unsent_statuses(&instance()).await.unwrap();
+        unsent.into_iter().map(|unsent| (unsent.status, unsent.is_new)).collect::<Vec<_>>()
+    };
+    assert_eq!(unsent().await, [(status("pending", 1), false)]);
     assert!(store.put_status(&instance(), &status("success", 3)).await.unwrap());
     store.mark_status_sent(&instance(), &status("pending", 1)).await.unwrap();
-    assert_eq!(store.unsent_statuses(&instance()).await.unwrap(), [status("success", 3)]);
+    assert_eq!(unsent().await, [(status("success", 3), false)]);
     store.mark_status_sent(&instance(), &status("success", 3)).await.unwrap();
-    assert_eq!(store.unsent_statuses(&instance()).await.unwrap(), []);
+    assert_eq!(unsent().await, []);
+    // A new commit stays one until that is told.
+    assert!(store.put_new_status(&instance(), &status("pending", 4)).await.unwrap());
+    assert!(store.put_status(&instance(), &status("success", 5)).await.unwrap());
+    assert_eq!(unsent().await, [(status("success", 5), true)]);
+    store.mark_status_sent(&instance(), &status("pending", 4)).await.unwrap();
+    assert_eq!(unsent().await, [(status("success", 5), false)]);
+    store.mark_status_sent(&instance(), &status("success", 5)).await.unwrap();
+    assert_eq!(unsent().await, []);
 }
 
 #[tokio::test]
