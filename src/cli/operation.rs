@@ -46,7 +46,8 @@ const CANCEL_HELP: &str = "Examples:
 
 Without ID it is the newest that waits or runs. What waits is never carried out. What runs ends between two requests to the cluster: what was sent stays, the rest is \
 left out, and no commit is taken back. The app is held as it is then, also over a restart of the daemon, until \
-`wild app deploy`, `wild drift revert` or `wild app resume`, or until its files change; `wild app rollback` goes back.
+`wild app deploy`, `wild drift revert` or `wild app resume`, or until its files change; `wild app rollback` goes back. A \
+deletion goes on with `wild app delete`, and `wild undo` takes it back.
 
 Exit codes:
   0 cancelled   2 no such operation, or nothing waits or runs   6 it has ended already";
@@ -150,11 +151,15 @@ async fn cancel(session: &mut Session<'_>, id: &str, reason: &str) -> Result<Exi
         return Err(error.with_code(ExitCode::Blocked));
     }
     let (app, is_changed) = (text(&ended, "app").to_owned(), text(&ended, "outcome") == "changed");
+    let remedy = ended.get("refusal").map(|refusal| text(refusal, "remedy").to_owned()).unwrap_or_default();
+    let back = if text(&ended, "verb") == "delete" {
+        "wild undo".to_owned()
+    } else {
+        format!("wild app rollback {app} --to HEAD~1")
+    };
     session.report(Asked::Ended(ended), &Next { done: "", undecided: "" });
     if is_changed && !app.is_empty() {
-        session.note(&format!(
-            "{app} is held as it is. Next: wild app deploy {app}, or wild app rollback {app} --to HEAD~1"
-        ));
+        session.note(&format!("{app} is held as it is. Next: {remedy}, or {back}"));
     }
     Ok(ExitCode::Done)
 }

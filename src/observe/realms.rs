@@ -47,6 +47,8 @@ pub struct RealmObservation<'a> {
     pub policy: Policy,
     /// What a person asked for.
     pub ask: Ask,
+    /// Whether the app is held since a person ended an operation of it.
+    pub is_held: bool,
     /// What the app waits for since an earlier pass.
     pub waited: Option<Waited>,
     /// The server, if one is known.
@@ -95,8 +97,20 @@ fn wanted_of(object: RealmObject, secret: Option<&SecretValue>, hash_key: &[u8; 
 
 /// Looks at the server.
 pub async fn observe_realms(observation: RealmObservation<'_>) -> RealmSnapshot {
-    let RealmObservation { app, commit, presence, files, inventory, owners, policy, ask, waited, keycloak, now } =
-        observation;
+    let RealmObservation {
+        app,
+        commit,
+        presence,
+        files,
+        inventory,
+        owners,
+        policy,
+        ask,
+        is_held,
+        waited,
+        keycloak,
+        now,
+    } = observation;
     let mut snapshot = RealmSnapshot {
         app: app.clone(),
         commit: commit.clone(),
@@ -111,6 +125,7 @@ pub async fn observe_realms(observation: RealmObservation<'_>) -> RealmSnapshot 
         missing_secrets: files.missing_secrets.clone(),
         policy,
         ask,
+        is_held,
         waited,
         now,
     };

@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex};
 
 use super::read::Sight;
 use super::{Error, Instance, Passed, counts, lock, read, resume};
-use crate::apply::Halt;
+use crate::apply::{Applied, Halt};
 use crate::base::limits::MAX_MESSAGE_CHARS;
 use crate::model::{
-    AppName, Cancellation, InstanceId, Operation, OperationId, OperationOutcome, OperationState, RefusalText, Request,
+    AppName, Cancellation, DataFate, InstanceId, Operation, OperationId, OperationOutcome, OperationState, RefusalText,
+    Request,
 };
-use crate::plan::{self, Plan};
+use crate::plan::{self, Plan, Snapshot};
 use crate::record::Recording;
 use crate::store::{self, Store};
 
@@ -144,9 +145,13 @@ fn is_open(operation: &Operation) -> bool {
 
 /// Returns why an operation that a person ended was not done.
 pub(super) fn refusal(operation: &Operation, said: &str) -> RefusalText {
-    let (what, remedy) = match &operation.app {
-        Some(app) => (format!("{} {app}", operation.verb), format!("wild app deploy {app}")),
-        None => (operation.verb.clone(), "wild operation list".to_owned()),
+    let (what, remedy) = match (&operation.app, &operation.request) {
+        (Some(app), Some(Request::Delete { data, .. })) => {
+            let flag = if *data == DataFate::Keep { "" } else { " --delete-data" };
+            (format!("{} {app}", operation.verb), format!("wild app delete {app}{flag}"))
+        }
+        (Some(app), _) => (format!("{} {app}", operation.verb), format!("wild app deploy {app}")),
+        (None, _) => (operation.verb.clone(), "wild operation list".to_owned()),
     };
     RefusalText { code: 6, what, because: format!("{SAID}{said}"), remedy, diagnostics: Vec::new() }
 }
@@ -246,15 +251,21 @@ pub(super) struct Opened<'a> {
     pub(super) underway: Underway<'a>,
 }
 
-/// Ends an operation whose requests are sent as cancelled if a person ended it, and holds its app; from here on it is too late for that.
+/// Ends an operation whose requests are sent as cancelled if a person ended it, and holds its app; from here on it is too late for that. One that
+/// had sent all there was is done, and nothing of its app is left to be held.
 pub(super) async fn cut_short<'a>(
     instance: &Instance,
-    sight: &Sight,
+    (sight, snapshot): (&Sight, &Snapshot),
     opened: Option<Opened<'a>>,
-    plan: &mut Plan,
+    (plan, applied): (&mut Plan, &Applied),
 ) -> Result<Option<Opened<'a>>, Error> {
     let Some(Opened { recording, underway }) = opened else { return Ok(None) };
     let Some(said) = underway.halt.seal() else { return Ok(Some(Opened { recording, underway })) };
+    // Whoever said so notes that on the operation first.
+    let _turn = instance.cancels.gate.lock().await;
+    if !plan::is_anything_left(snapshot, plan, &applied.outcomes) {
+        return Ok(Some(Opened { recording, underway }));
+    }
     let operation = recording.operation();
     let held = Cancellation {
         operation: operation.id.clone(),
@@ -263,8 +274,7 @@ pub(super) async fn cut_short<'a>(
         revision: Some(revision(&plan.app, sight)),
     };
     let refusal = refusal(operation, said);
-    plan.blocked.insert(0, plan::held(&plan.app, &held));
-    let _turn = instance.cancels.gate.lock().await;
+    plan.blocked.insert(0, plan::held(snapshot, &held, &plan.digest));
     remember(instance, &plan.app, Some(held)).await?;
     Ok(Some(Opened { recording: recording.cut_short(refusal), underway }))
 }
@@ -288,11 +298,15 @@ pub(super) async fn let_go(
     remember(instance, app, next).await
 }
 
-/// Returns whether a request means that the app shall be as git says.
+/// Returns whether a request means that the app shall be as git says. Of one that is deleted that is to ask for it once more.
 fn asks_for_all(request: &Request) -> bool {
     matches!(
         request,
-        Request::Deploy { .. } | Request::RevertDrift { .. } | Request::Resume { .. } | Request::Move { .. }
+        Request::Deploy { .. }
+            | Request::RevertDrift { .. }
+            | Request::Resume { .. }
+            | Request::Move { .. }
+            | Request::Delete { .. }
     )
 }
 

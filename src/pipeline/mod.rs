@@ -533,7 +533,7 @@ async fn deploy(
     }
     let after = realms::Ground { sight: &sight, snapshot: &snapshot, inventory: realms, made: &committed.made };
     let (part, opened) = realms::carry_out(instance, after, (&mut plan, &mut applied), opened).await?;
-    let opened = cancel::cut_short(instance, &sight, opened, &mut plan).await?;
+    let opened = cancel::cut_short(instance, (&sight, &snapshot), opened, (&mut plan, &applied)).await?;
     drift.extend(part.drift);
     let asks_again = note_refused(instance, &snapshot, &applied);
     fault::point("record");

@@ -151,6 +151,7 @@ async fn look(
         owners,
         policy,
         ask,
+        is_held: whole.cancelled.is_some(),
         waited,
         keycloak: instance.realms.keycloak.as_ref(),
         now: instance.now(),

@@ -3,10 +3,12 @@
 //!
 //! Not here: how long that lasts (`pipeline::cancel`), an app that is stopped on purpose beforehand (`suspend`).
 
-use super::action::{Blocked, Plan};
-use super::snapshot::Snapshot;
+use std::collections::BTreeSet;
+
+use super::action::{Blocked, Plan, WakeOn};
+use super::snapshot::{Presence, Snapshot};
 use super::suspend;
-use crate::model::{AppName, Cancellation};
+use crate::model::{Cancellation, Effect, ObjectId, Outcome};
 
 /// Code of what holds back an app whose deployment somebody ended.
 pub const HELD: &str = "Held";
@@ -15,23 +17,54 @@ pub const HELD: &str = "Held";
 pub(super) fn hold(snapshot: &Snapshot, plan: &mut Plan) {
     let Some(cancellation) = snapshot.cancelled.as_ref().filter(|_| !snapshot.ask.correct) else { return };
     suspend::stand_still(plan);
-    plan.blocked.insert(0, held(&snapshot.app, cancellation));
+    let blocked = held(snapshot, cancellation, &plan.digest);
+    plan.blocked.insert(0, blocked);
 }
 
-/// Returns what holds the app back, and what ends that.
-pub fn held(app: &AppName, cancellation: &Cancellation) -> Blocked {
-    let Cancellation { verb, said, .. } = cancellation;
+/// Returns what holds the app back, and what ends that; `digest` is that of what it deletes.
+pub fn held(snapshot: &Snapshot, cancellation: &Cancellation, digest: &str) -> Blocked {
+    let (app, Cancellation { verb, said, .. }) = (&snapshot.app, cancellation);
+    let hint = match snapshot.presence {
+        // Nobody deploys what is not in the tree.
+        Presence::RemovedKeepingData => format!("wild app delete {app}"),
+        Presence::RemovedWithData => format!("wild app delete {app} --delete-data"),
+        Presence::Vanished => format!("wild app deploy {app} --prune --plan {digest}"),
+        Presence::Kept | Presence::Added | Presence::Moves => format!("wild app deploy {app}"),
+    };
     Blocked {
         object: None,
         reason: HELD.to_owned(),
         message: format!("{app} is held as it is: {verb} was {said}"),
-        hint: format!("wild app deploy {app}"),
+        hint,
+    }
+}
+
+/// Returns whether anything is left to do of what a plan was on the way to, after these outcomes: in this pass or in one that follows from it.
+pub fn is_anything_left(snapshot: &Snapshot, plan: &Plan, outcomes: &[Outcome]) -> bool {
+    let is_open = |it: &Outcome| matches!(it.effect, Effect::Failed | Effect::Skipped | Effect::Blocked);
+    if outcomes.iter().any(is_open) || !plan.blocked.is_empty() || !plan.later.is_empty() {
+        return true;
+    }
+    match snapshot.presence {
+        Presence::Added => false,
+        // What goes next waits until something else is gone.
+        Presence::Kept => plan.wake_on.iter().any(|event| matches!(event, WakeOn::Gone(_))),
+        // Where it is to be, it comes after it is gone from here.
+        Presence::Moves => true,
+        Presence::Vanished | Presence::RemovedKeepingData | Presence::RemovedWithData => {
+            let actions = plan.actions.iter().map(|action| &action.object);
+            let done: BTreeSet<&ObjectId> = actions.chain(&plan.forgotten).chain(&plan.leaving).collect();
+            let all = snapshot.inventory.records().chain(&plan.recovered);
+            all.map(|record| &record.id).any(|id| !done.contains(id))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{Cancellation, OperationId, Suspension};
+    use super::is_anything_left;
+    use crate::model::{Cancellation, Effect, OperationId, Outcome, Suspension};
+    use crate::plan::Presence;
     use crate::plan::tests::check;
     use crate::plan::tests::world::{World, config};
 
@@ -63,6 +96,57 @@ mod tests {
     fn a_persons_word_writes_it() {
         let plan = crate::plan::plan(&cancelled().with(|it| it.ask.correct = true).snapshot);
         assert_eq!((plan.actions.len(), plan.blocked.len()), (3, 0));
+    }
+
+    #[test]
+    fn what_ends_it_is_what_the_app_takes_in_its_revision() {
+        let hint = |presence| {
+            let world = cancelled().with(|it| it.presence = presence);
+            crate::plan::plan(&world.snapshot).blocked.swap_remove(0).hint
+        };
+        assert_eq!(hint(Presence::RemovedKeepingData), "wild app delete blog");
+        assert_eq!(hint(Presence::RemovedWithData), "wild app delete blog --delete-data");
+        let vanished = hint(Presence::Vanished);
+        assert!(
+            vanished.strip_prefix("wild app deploy blog --prune --plan ").is_some_and(|it| it.len() == 16),
+            "{vanished}"
+        );
+        assert_eq!(hint(Presence::Moves), "wild app deploy blog");
+    }
+
+    /// Returns whether anything is left when a plan was carried out, all of it or all but its last action.
+    fn left(world: &World) -> (bool, bool) {
+        let plan = crate::plan::plan(&world.snapshot);
+        let mut outcomes: Vec<Outcome> = plan
+            .actions
+            .iter()
+            .map(|action| Outcome {
+                object: action.object.clone(),
+                effect: Effect::Configured,
+                error: None,
+                message: String::new(),
+                reason: String::new(),
+                observed: None,
+            })
+            .collect();
+        let all = is_anything_left(&world.snapshot, &plan, &outcomes);
+        outcomes.last_mut().unwrap().effect = Effect::Skipped;
+        (all, is_anything_left(&world.snapshot, &plan, &outcomes))
+    }
+
+    #[test]
+    fn something_is_left_until_the_last_request_of_the_last_pass_is_sent() {
+        let deployed = || World::deployed(&[config("files", "1")]);
+        assert_eq!(left(&deployed().drops("ConfigMap/files").wants(&config("files", "2"))), (false, true));
+        let goes = |presence, world: World| left(&world.with(|it| it.presence = presence));
+        // The namespace goes when it is empty.
+        assert_eq!(goes(Presence::RemovedWithData, deployed()), (true, true));
+        let last = deployed().loses("ConfigMap/files").with(|it| it.neighbours = [("blog".into(), Vec::new())].into());
+        assert_eq!(goes(Presence::RemovedWithData, last), (false, true));
+        assert_eq!(goes(Presence::RemovedKeepingData, deployed()), (false, true));
+        // It goes from one cluster and is on its way to another.
+        let agreed = crate::plan::plan(&deployed().with(|it| it.presence = Presence::Moves).snapshot).digest;
+        assert_eq!(goes(Presence::Moves, deployed().with(|it| it.ask.approve = Some(agreed))), (true, true));
     }
 
     #[test]

@@ -65,7 +65,7 @@ mod tests;
 
 pub use action::{Action, Blocked, DriftItem, DriftKind, Extras, Force, Plan, Propagation, Verb, Verdict, WakeOn};
 pub use advice::with_place;
-pub use cancel::{HELD, held};
+pub use cancel::{HELD, held, is_anything_left};
 pub use conflict::{ConflictVerdict, conflict_verdict};
 pub use consent::unowned;
 pub use consumer::unused_claims;

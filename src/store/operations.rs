@@ -79,7 +79,7 @@ impl Store {
         self.change(instance, vec![update(operation)?], asked(operation)).await.map(|_| ())
     }
 
-    /// Notes that an operation that has not ended is to end before it is done, and why. It stays so whatever its pass stores until then.
+    /// Notes that an operation that has not ended is to end before it is done, and why. It stays so whatever its pass stores until then, unless that had sent all there was.
     pub async fn mark_operation(&self, id: &OperationId, refusal: &RefusalText) -> Result<(), Error> {
         let sql = "UPDATE operations SET refusal = $2 WHERE id = $1 AND state IN ('waiting', 'running')";
         let statement = Statement::new("note that an operation is to end", Table::Operations, sql);
@@ -240,10 +240,10 @@ fn insert(instance: &InstanceId, operation: &Operation, sql: &'static str) -> Re
         .number(ended.map_or(0, |time| time.0)))
 }
 
-/// Returns the statement that replaces what can change of an operation. Why it was refused, or is to end, is never taken back.
+/// Returns the statement that replaces what can change of an operation. Why it was refused, or is to end, is taken back only by its success.
 fn update(operation: &Operation) -> Result<Statement, Error> {
     let sql = "UPDATE operations SET state = $2, outcome = $3, commit_id = $4, message = $5, ended = $6,
-         refusal = CASE $7 WHEN '' THEN refusal ELSE $7 END WHERE id = $1";
+         refusal = CASE WHEN $7 <> '' OR $2 = 'succeeded' THEN $7 ELSE refusal END WHERE id = $1";
     Ok(Statement::new("update an operation", Table::Operations, sql)
         .text(&operation.id.0)
         .text(state_word(operation.state))

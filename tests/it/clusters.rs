@@ -2,10 +2,10 @@
 //!
 //! Run on two sandboxes (`tests/it/line/clusters.rs`) and on two real control planes (`tests/live/clusters.rs`).
 
-use rewild::model::{AppState, CommitId, DataFate, OperationOutcome, Request};
+use rewild::model::{AppState, CommitId, DataFate, Operation, OperationOutcome, OperationState, Request};
 use serde_json::{Value, json};
 
-use crate::both::{Plain, config, has_version};
+use crate::both::{Plain, cancel, config, has_version};
 use crate::proxy::{Fault, Proxy, To};
 use crate::world::{Ground, HASTY, World, app};
 
@@ -208,9 +208,9 @@ async fn an_app_moves_when_a_person_says_so<C: Ground>(apps: &Apps<C>) {
     let state = apps.state_until("away", "it asks", |state| state.reason == "DeletionNeedsApproval").await;
     assert!(state.needs_you.contains("away moves to another cluster, which its data does not"), "{state:?}");
     assert!(!apps.world.cluster.far(SETTING).await.is_null(), "it went without a word");
-    let digest = state.hint.rsplit(' ').next().unwrap().to_owned();
-    apps.world.done(Request::Deploy { app: app("away"), approve: Some(digest), recreate: Vec::new() }).await;
-    apps.far_until("it is gone from where it was", Value::is_null).await;
+    a_move_that_is_ended_stays_half_done(apps, &state).await;
+    let state = apps.state_until("away", "it asks", |state| state.reason == "DeletionNeedsApproval").await;
+    apps.world.done(deployment(agreed(&state))).await;
     apps.near_until("it is where it is to be", has_version("far 2")).await;
     let state = apps.state_until("away", "it is well", |it| it.intent == "applied" && it.health == "healthy").await;
     assert!(state.cluster.is_first(), "{state:?}");
@@ -219,6 +219,40 @@ async fn an_app_moves_when_a_person_says_so<C: Ground>(apps: &Apps<C>) {
         namespace["metadata"]["labels"]["rewild.dev/app"].is_null(),
         "its namespace stays, without us: {namespace}"
     );
+}
+
+/// Returns the digest of the plan that an app asks to agree to.
+fn agreed(state: &AppState) -> Option<String> {
+    state.hint.rsplit(' ').next().map(str::to_owned)
+}
+
+fn deployment(approve: Option<String>) -> Request {
+    Request::Deploy { app: app("away"), approve, recreate: Vec::new() }
+}
+
+/// What is gone from the one cluster is not made on the other before a person says so.
+async fn a_move_that_is_ended_stays_half_done<C: Ground>(apps: &Apps<C>, state: &AppState) {
+    let (world, far) = (&apps.world, &apps.world.cluster.to_far);
+    far.spoil(To::WritesOf("/configmaps/setting"), Fault::Delay, 1);
+    let asked = world.handle.ask(deployment(agreed(state)), "alice").await.unwrap();
+    world.until("a request is on its way", async || far.hits() == 1).await;
+    assert_eq!(cancel(world, &asked.id, "too soon").await.0, 202);
+    far.release();
+    let instance = world.handle.instance();
+    let stored = async || -> Operation { instance.store.operation(&instance.id, &asked.id).await.unwrap().unwrap() };
+    world.until("the operation ends", async || stored().await.ended.is_some()).await;
+    assert_eq!(stored().await.state, OperationState::Cancelled);
+    apps.far_until("it is gone from where it was", Value::is_null).await;
+    world.look_again("away").await;
+    let held = apps.state_until("away", "it is held", |state| state.reason == "Held").await;
+    assert_eq!(held.hint, "wild app deploy away");
+    assert!(held.needs_you.contains("deploy was cancelled by carol: too soon"), "{held:?}");
+    let namespace = world.cluster.far("/api/v1/namespaces/both").await;
+    assert_eq!(namespace["metadata"]["labels"]["rewild.dev/app"], json!("away"), "it was let go");
+    assert!(world.get(SETTING).await.is_none(), "it came before it was gone");
+    // What is left is another plan than the one that was agreed to.
+    let asked = world.ask(deployment(None)).await;
+    assert_eq!(asked.outcome, Some(OperationOutcome::Blocked), "{asked:?}");
 }
 
 async fn an_app_is_deleted_where_it_is<C: Ground>(apps: &Apps<C>) {

@@ -69,7 +69,7 @@ pub fn plan(snapshot: &RealmSnapshot, first: usize) -> Plan {
     let kept: BTreeSet<&ObjectId> = wanted.iter().map(|wanted| &wanted.id).collect();
     walk.farewell(&kept);
     let mut plan = walk.plan;
-    suspend(snapshot, &mut plan);
+    stand_still(snapshot, &mut plan);
     if !wanted.is_empty() {
         plan.wake_at = earliest(plan.wake_at, snapshot.now.plus(DRIFT_LOOK));
     }
@@ -344,10 +344,13 @@ fn is_approved(snapshot: &RealmSnapshot, digest: &str) -> bool {
     snapshot.ask.approve.as_deref() == Some(digest)
 }
 
-/// Takes every write out of the plan of a suspended app, as the cluster's plan does, which also says so.
-fn suspend(snapshot: &RealmSnapshot, plan: &mut Plan) {
-    let Some(suspension) = &snapshot.policy.suspend else { return };
-    if Timestamp::parse(&suspension.until).is_ok_and(|until| until <= snapshot.now) {
+/// Takes every write out of the plan of an app that is suspended or held, as the cluster's plan does, which also says so.
+fn stand_still(snapshot: &RealmSnapshot, plan: &mut Plan) {
+    let suspension = snapshot.policy.suspend.as_ref();
+    let is_over = |until: &str| Timestamp::parse(until).is_ok_and(|until| until <= snapshot.now);
+    let is_suspended = suspension.is_some_and(|suspension| !is_over(&suspension.until));
+    let is_held = snapshot.is_held && !snapshot.ask.correct;
+    if !is_suspended && !is_held {
         return;
     }
     plan.actions.clear();

@@ -49,6 +49,8 @@ pub struct RealmSnapshot {
     pub policy: Policy,
     /// What a person asked for in this pass.
     pub ask: Ask,
+    /// Whether the app is held since a person ended an operation of it. The cluster's plan says so.
+    pub is_held: bool,
     /// What the app waits for since an earlier pass.
     pub waited: Option<Waited>,
     /// The present.

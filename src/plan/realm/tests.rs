@@ -50,6 +50,7 @@ fn fresh() -> RealmSnapshot {
         missing_secrets: BTreeMap::new(),
         policy: Policy { grants: Grants { realms: vec!["shop".to_owned()], ..Grants::default() }, ..world.policy },
         ask: Ask::default(),
+        is_held: false,
         waited: None,
         now: world.now,
     }
@@ -209,6 +210,13 @@ fn a_realm_goes_only_if_a_person_agrees_and_stays_with_the_data_of_its_app() {
     assert_eq!((kept.actions.len(), kept.forgotten.len()), (2, 3));
     assert_eq!(removed(Presence::Vanished).blocked[0].reason, "DeletionNeedsApproval");
     assert_eq!(removed(Presence::Moves).actions.len(), 0);
+}
+
+#[test]
+fn the_rest_of_what_a_person_ended_waits_for_a_person() {
+    let held = with(fresh(), |it| it.is_held = true);
+    assert!(plan(&held, 0).actions.is_empty());
+    assert_eq!(plan(&with(held, |it| it.ask.correct = true), 0).actions.len(), 5);
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! A person ends an operation between two requests.
+//! A person ends an operation between two requests: a deployment, a deletion, and one that has nothing left to send.
 //!
 //! Not here: a process that dies meanwhile (`src/store/tests.rs`), what the planner leaves out (`src/plan/cancel.rs`).
 
 use rewild::http::{Direct, DirectRequest};
-use rewild::model::{CommitId, Effect, Operation, OperationId, OperationState, Request};
+use rewild::model::{CommitId, DataFate, Effect, Operation, OperationId, OperationState, Request};
 use serde_json::{Value, json};
 
 use super::{Plain, config, workload};
@@ -22,7 +22,7 @@ async fn push<C: Ground>(plain: &Plain<'_, C>, version: &str) -> CommitId {
 }
 
 /// Says the word by the API.
-async fn cancel<C: Ground>(world: &World<C>, id: &OperationId, reason: &str) -> (u16, Value) {
+pub(crate) async fn cancel<C: Ground>(world: &World<C>, id: &OperationId, reason: &str) -> (u16, Value) {
     let path = format!("/api/v1/instances/home/operations/{id}/cancel");
     let body = json!({"reason": reason});
     let request = DirectRequest { method: "POST", path: &path, body: Some(&body), actor: "carol" };
@@ -39,17 +39,23 @@ async fn end_in_the_middle<C: Ground>(plain: &Plain<'_, C>, proxy: &Proxy, versi
     let world = plain.world;
     proxy.spoil(To::WritesOf(SLOW), Fault::Delay, 1);
     let head = push(plain, version).await;
+    let ended = end_on_the_way(plain.name, world, proxy).await;
+    (head, ended)
+}
+
+/// Ends the operation of an app whose request is held up, and waits for what comes of it.
+async fn end_on_the_way<C: Ground>(name: &str, world: &World<C>, proxy: &Proxy) -> Operation {
     world.until("a request is on its way", async || proxy.hits() == 1).await;
     let instance = world.handle.instance();
     let running = instance.store.operations_in(&instance.id, OperationState::Running).await.unwrap();
-    let id = running.iter().find(|it| it.app == Some(app(NAME))).unwrap().id.clone();
+    let id = running.iter().find(|it| it.app == Some(app(name))).unwrap().id.clone();
     let (code, answer) = cancel(world, &id, "too  slow").await;
     assert_eq!((code, &answer["id"]), (202, &json!(id)), "{answer}");
     assert_eq!(stored(world, &id).await.state, OperationState::Running, "its request is on its way");
     proxy.release();
     let ends = async || stored(world, &id).await.state != OperationState::Running;
     world.until("the operation ends", ends).await;
-    (head, stored(world, &id).await)
+    stored(world, &id).await
 }
 
 /// Checks that the second half of a version is not there.
@@ -99,6 +105,8 @@ pub(super) async fn what_a_person_ends_stays_as_it_is_until_somebody_says_so<C: 
     plain.done(&fourth).await;
     is_halfway(&plain, "4", "4").await;
     what_waits_is_never_carried_out(&plain, &proxy).await;
+    a_word_at_the_last_request_holds_nothing(&plain, &proxy).await;
+    a_deletion_stays_half_done(world, &proxy).await;
     world.restart().await;
 }
 
@@ -108,6 +116,52 @@ async fn holds<C: Ground>(plain: &Plain<'_, C>, commit: &CommitId) {
     let state = plain.world.state(NAME).await.unwrap();
     assert_eq!((state.intent.as_str(), state.hint.as_str()), ("blocked", "wild app deploy cancelled"));
     assert_ne!(plain.world.status(commit, "wild/deploy").await.as_deref(), Some("success"));
+}
+
+/// Nothing is left out of an operation that had sent all there was, so it is done.
+async fn a_word_at_the_last_request_holds_nothing<C: Ground>(plain: &Plain<'_, C>, proxy: &Proxy) {
+    proxy.spoil(To::WritesOf("/namespaces/cancelled/configmaps/late"), Fault::Delay, 1);
+    let last = push(plain, "6").await;
+    let ended = end_on_the_way(plain.name, plain.world, proxy).await;
+    assert_eq!((ended.state, ended.refusal), (OperationState::Succeeded, None), "{}", ended.message);
+    plain.done(&last).await;
+    is_halfway(plain, "6", "6").await;
+}
+
+/// What is deleted is gone, the rest stays, until a person says so.
+async fn a_deletion_stays_half_done<C: Ground>(world: &mut World<C>, proxy: &Proxy) {
+    const PARTING: &str = "parting";
+    let plain = Plain { world, name: PARTING };
+    let first = push(&plain, "1").await;
+    plain.done(&first).await;
+    let web = plain.path("apps/v1", "deployments", "web");
+    proxy.spoil(To::WritesOf("/namespaces/parting/deployments/web"), Fault::Delay, 1);
+    world.handle.ask(Request::Delete { app: app(PARTING), data: DataFate::Delete }, "alice").await.unwrap();
+    let ended = end_on_the_way(PARTING, world, proxy).await;
+    assert_eq!((ended.state, ended.verb.as_str()), (OperationState::Cancelled, "delete"));
+    let left = [("ConfigMap/config", Effect::Skipped), ("ConfigMap/late", Effect::Skipped)];
+    let all: Vec<_> = [("Deployment/web", Effect::Deleted)].into_iter().chain(left).map(owned).collect();
+    assert_eq!(effects(world, &ended).await, all);
+    assert_eq!(world.file("main", "apps/parting/web.yaml").await, None, "no commit is taken back");
+    plain.until("what was deleted is gone", &web, Value::is_null).await;
+    let stands = async |world: &World<C>| {
+        let plain = Plain { world, name: PARTING };
+        world.look_again(PARTING).await;
+        plain.stands_for("Held", &["parting is held as it is: delete was cancelled by carol: too slow"]).await;
+        assert_eq!(world.state(PARTING).await.unwrap().hint, "wild app delete parting --delete-data");
+        assert_eq!(plain.config("config").await["data"]["version"], "1");
+        assert_eq!(plain.config("late").await["data"]["version"], "1");
+    };
+    stands(world).await;
+    world.restart_through(proxy.url()).await;
+    stands(world).await;
+    // The last request of all is the one that deletes the namespace: whoever ends that comes too late.
+    proxy.spoil(To::WritesOf("/api/v1/namespaces/parting"), Fault::Delay, 1);
+    world.done(Request::Delete { app: app(PARTING), data: DataFate::Delete }).await;
+    let ended = end_on_the_way(PARTING, world, proxy).await;
+    assert_eq!((ended.state, ended.refusal), (OperationState::Succeeded, None), "{}", ended.message);
+    world.until("the namespace is gone", async || world.get("/api/v1/namespaces/parting").await.is_none()).await;
+    world.until("nothing of it is left", async || world.state(PARTING).await.is_none()).await;
 }
 
 /// What came of each object.

@@ -25,6 +25,8 @@ mod streamed;
 mod taken;
 mod told;
 
+pub(crate) use cancelled::cancel;
+
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
