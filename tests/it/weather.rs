@@ -90,6 +90,7 @@ const RESTLESS: Patience = Patience {
     haste: 1,
     stream: Duration::from_secs(2),
     idle: Duration::from_secs(4),
+    fresh: Duration::from_secs(180),
     relist: Duration::from_secs(3),
     unused: Duration::from_millis(100),
 };

@@ -27,6 +27,7 @@ pub(crate) const HASTY: Patience = Patience {
     haste: 10,
     stream: Duration::from_secs(290),
     idle: Duration::from_secs(150),
+    fresh: Duration::from_secs(180),
     relist: Duration::from_secs(3_600),
     unused: Duration::from_secs(60),
 };

@@ -7,14 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::patience::Patience;
 use super::source::Followed;
 use crate::base::Timestamp;
 use crate::health::{self, HealthState};
 use crate::model::{Editors, HealthRule, Leaving, Object, ObjectId, OwnEntry, Prune, additions};
 use crate::target::{Kind, LiveObject, TargetEvent, WatchState, Written};
 
-/// How long without event or bookmark until a watch counts as stale. The server sends a bookmark each minute.
-pub(super) const FRESH_LIMIT: Duration = Duration::from_secs(180);
 /// How long the event of an own write is waited for before newer events are believed without it.
 const ECHO_LIMIT: Duration = Duration::from_secs(10);
 /// Versions of one object that are remembered while a write is in flight.
@@ -23,6 +22,8 @@ const SEEN_CAPACITY: usize = 64;
 /// Everything that the watches of one cluster know.
 #[derive(Default)]
 pub(super) struct Cache {
+    /// How long the watches are waited for.
+    patience: Patience,
     kinds: BTreeMap<GroupKind, Watched>,
     /// By app, the kinds that it has or wants objects of.
     needs: BTreeMap<String, BTreeSet<GroupKind>>,
@@ -89,7 +90,20 @@ struct Flight {
     echo: Option<(String, Instant)>,
 }
 
+impl Watched {
+    /// Returns whether it can be trusted: its first list is in and something arrived within this time.
+    fn is_fresh(&self, within: Duration) -> bool {
+        let is_seen = self.synced && !self.unknown && !self.refused;
+        is_seen && self.last.is_some_and(|last| last.elapsed() < within)
+    }
+}
+
 impl Cache {
+    /// Returns one that knows nothing yet, of a cluster that is waited for so long.
+    pub(super) fn new(patience: Patience) -> Self {
+        Self { patience, ..Self::default() }
+    }
+
     /// Returns whether the watch of a kind is to be opened now, and notes that it is.
     pub(super) fn open(&mut self, kind: &Kind) -> bool {
         let key = (kind.group.clone(), kind.kind.clone());
@@ -194,20 +208,25 @@ impl Cache {
             None => WatchState::Closed,
             Some(watched) if watched.unknown => WatchState::UnknownKind,
             Some(watched) if watched.refused => WatchState::Closed,
-            Some(watched) if watched.synced && watched.last.is_some_and(|last| last.elapsed() < FRESH_LIMIT) => {
-                WatchState::Fresh
-            }
+            Some(watched) if watched.is_fresh(self.patience.fresh) => WatchState::Fresh,
             Some(_) => WatchState::Stale,
         }
     }
 
-    /// Notes that something arrived on the watch of a kind.
-    pub(super) fn heard(&mut self, group: &str, kind: &str) {
-        if let Some(watched) = self.watched(group, kind) {
-            watched.last = Some(Instant::now());
-            watched.unknown = false;
-            watched.refused = false;
+    /// Notes that something arrived on the watch of a kind, and returns whether that is news: apps that have or want objects of a kind which
+    /// was doubted are told, because what was said of them meanwhile is that nothing is known.
+    pub(super) fn heard(&mut self, group: &str, kind: &str) -> bool {
+        let within = self.patience.fresh;
+        let Some(watched) = self.watched(group, kind) else { return false };
+        let was_fresh = watched.is_fresh(within);
+        watched.last = Some(Instant::now());
+        watched.unknown = false;
+        watched.refused = false;
+        let is_news = watched.synced && !was_fresh;
+        if is_news {
+            self.tell_needing(&(group.to_owned(), kind.to_owned()));
         }
+        is_news
     }
 
     /// Notes that the server does not know a kind.
@@ -236,9 +255,11 @@ impl Cache {
 
     /// Notes that a list is complete: objects that it did not hold are gone. Returns how many should have been told as gone before.
     ///
-    /// Apps that waited for a kind which could not be seen are told, whether anything of theirs is in the list or not.
+    /// Apps that waited for a kind which could not be seen, or was doubted, are told, whether anything of theirs is in the list or not.
     pub(super) fn synced(&mut self, group: &str, kind: &str, listed: &BTreeSet<ObjectId>) -> usize {
+        let within = self.patience.fresh;
         let Some(watched) = self.watched(group, kind) else { return 0 };
+        let was_doubted = watched.synced && !watched.is_fresh(within);
         let was_synced = std::mem::replace(&mut watched.synced, true);
         let was_hidden = std::mem::take(&mut watched.hidden);
         watched.last = Some(Instant::now());
@@ -247,7 +268,7 @@ impl Cache {
         for id in gone {
             self.event(&id, None);
         }
-        if was_hidden {
+        if was_hidden || was_doubted {
             self.tell_needing(&(group.to_owned(), kind.to_owned()));
         }
         missed
@@ -647,6 +668,24 @@ mod tests {
             assert!(cache.news.is_empty() && cache.seen("blog") > seen);
             cache.synced("", "ConfigMap", &[].into());
             assert!(cache.news.is_empty(), "it is told once");
+        }
+    }
+
+    #[test]
+    fn apps_that_need_a_kind_of_which_nothing_came_for_long_are_told_when_something_does() {
+        let heard: fn(&mut Cache) = |cache| assert!(cache.heard("", "ConfigMap"));
+        let listed: fn(&mut Cache) = |cache| _ = cache.synced("", "ConfigMap", &[].into());
+        for comes in [heard, listed] {
+            let mut cache = cache();
+            cache.need("blog", &[kind("ConfigMap")].into());
+            cache.need("shop", &[kind("Secret")].into());
+            cache.synced("", "ConfigMap", &[].into());
+            assert!(!cache.heard("", "ConfigMap") && cache.news.is_empty(), "nothing was doubted");
+            cache.patience.fresh = Duration::ZERO;
+            assert_eq!(cache.state("", "ConfigMap"), WatchState::Stale);
+            comes(&mut cache);
+            assert_eq!(cache.news.pop_first(), Some(TargetEvent::Health { app: "blog".into() }));
+            assert!(cache.news.is_empty());
         }
     }
 

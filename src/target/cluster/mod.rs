@@ -111,7 +111,7 @@ impl Cluster {
             control_namespace: control_namespace.to_owned(),
             kinds: Mutex::default(),
             spoken: Mutex::default(),
-            cache: Mutex::default(),
+            cache: Mutex::new(Cache::new(access.patience())),
             news: Notify::new(),
             synced: Notify::new(),
             judged_anew: Notify::new(),

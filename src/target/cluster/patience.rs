@@ -8,6 +8,8 @@ use std::time::Duration;
 const STREAM: Duration = Duration::from_secs(290);
 /// How long nothing, not even a bookmark, may arrive until a stream counts as dead. The server sends a bookmark each minute.
 const IDLE_DEADLINE: Duration = Duration::from_secs(150);
+/// How long without event or bookmark until a watch counts as stale. The server sends a bookmark each minute.
+pub(super) const FRESH_LIMIT: Duration = Duration::from_secs(180);
 /// After how long a kind is listed anew: the longest that an event which never came stays unseen.
 const RELIST: Duration = Duration::from_secs(60 * 60);
 /// After how long the watch of a kind is closed that no app has or wants objects of any more.
@@ -22,6 +24,8 @@ pub struct Patience {
     pub stream: Duration,
     /// How long nothing may arrive on a watch until it counts as dead.
     pub idle: Duration,
+    /// How long nothing may arrive on a watch until what it told last is doubted.
+    pub fresh: Duration,
     /// After how long a kind is listed anew, one fifth more or less.
     pub relist: Duration,
     /// After how long the watch of a kind is closed that no app needs any more.
@@ -30,7 +34,7 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { haste: 1, stream: STREAM, idle: IDLE_DEADLINE, relist: RELIST, unused: UNUSED }
+        Self { haste: 1, stream: STREAM, idle: IDLE_DEADLINE, fresh: FRESH_LIMIT, relist: RELIST, unused: UNUSED }
     }
 }
 

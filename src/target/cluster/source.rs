@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::cache::FRESH_LIMIT;
 use super::call::Form;
+use super::patience::FRESH_LIMIT;
 use super::{Inner, locked};
 use crate::model::{Object, ObjectId, SecretValue};
 use crate::target::{Refusal, SourceSecret};

@@ -337,7 +337,11 @@ impl Stream {
         let object =
             Object::from_value(frame.get_mut("object").map(Value::take).unwrap_or(Value::Null)).ok_or_else(broken)?;
         match &self.scope {
-            Scope::Ours => inner.cache().heard(&self.kind.group, &self.kind.kind),
+            Scope::Ours => {
+                if inner.cache().heard(&self.kind.group, &self.kind.kind) {
+                    inner.news.notify_one();
+                }
+            }
             Scope::One(id) => inner.cache().followed.hear(id),
         }
         match frame.get("type").and_then(Value::as_str).unwrap_or("") {
