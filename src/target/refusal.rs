@@ -60,7 +60,7 @@ pub enum RefusalKind {
     UnknownKind,
     /// The server is busy (429, 503).
     Busy,
-    /// The server failed (5xx).
+    /// The server failed (5xx), or answers others while it did not carry this one out.
     Server,
     /// No answer came in time; a write may have happened.
     Timeout,
@@ -153,7 +153,7 @@ impl Refusal {
             .and_then(Value::as_array)
             .map(|causes| causes.iter().collect())
             .unwrap_or_default();
-        let kind = kind_of(code, reason, message, &causes);
+        let kind = kind_of(code, message, &causes);
         let is_forbidden = kind == RefusalKind::Forbidden;
         let rule = if is_forbidden { told::missing_rule(message) } else { None };
         let webhook = told::webhook(message);
@@ -170,7 +170,7 @@ impl Refusal {
     }
 }
 
-fn kind_of(code: u16, reason: &str, message: &str, causes: &[&Value]) -> RefusalKind {
+fn kind_of(code: u16, message: &str, causes: &[&Value]) -> RefusalKind {
     let cause_reason =
         |wanted: &str| causes.iter().any(|cause| cause.get("reason").and_then(Value::as_str) == Some(wanted));
     let cause_field =
@@ -189,7 +189,6 @@ fn kind_of(code: u16, reason: &str, message: &str, causes: &[&Value]) -> Refusal
         422 if causes.iter().any(|cause| is_immutable(cause)) => RefusalKind::Immutable(fields(causes)),
         400 | 413 | 422 => RefusalKind::Invalid(fields(causes)),
         429 | 503 => RefusalKind::Busy,
-        504 if reason == "Timeout" => RefusalKind::Timeout,
         // A field that the server does not know, a value of another type, two items with one key: not the server's fault.
         500 if message.contains("failed to create typed patch object") => RefusalKind::Invalid(fields(causes)),
         500 if is_of_old_entries(message) => RefusalKind::OldEntries,
@@ -290,6 +289,8 @@ mod tests {
         let message = "failed to create typed patch object (blog/web; apps/v1, Kind=Deployment): .spec.replcias: field not declared in schema";
         check(500, &json!({"message": message}), &RefusalKind::Invalid(Vec::new()));
         check(500, &json!({"message": "etcdserver: request timed out"}), &RefusalKind::Server);
+        // It answered: what took too long may be a webhook of this kind alone.
+        check(504, &json!({"reason": "Timeout", "message": "the request did not complete"}), &RefusalKind::Server);
         let old = "request to convert CR to an invalid group/version: example.org/v1alpha1";
         for message in [old, ".spec.old: field not declared in schema"] {
             check(500, &json!({"message": message}), &RefusalKind::OldEntries);

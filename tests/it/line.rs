@@ -1,5 +1,6 @@
 //! The main line from end to end on the sandbox.
 
+mod answers;
 mod audit;
 mod bent;
 mod both;

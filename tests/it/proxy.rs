@@ -376,7 +376,11 @@ impl Watch {
 }
 
 fn refusal(code: u16, after: &str) -> Response {
-    let reason = if code == 410 { "Expired" } else { "InternalError" };
+    let reason = match code {
+        410 => "Expired",
+        504 => "Timeout",
+        _ => "InternalError",
+    };
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason,
         "message": "the weather is bad"});
     let mut response = (StatusCode::from_u16(code).unwrap(), status.to_string()).into_response();

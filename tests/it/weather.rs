@@ -35,7 +35,7 @@ const fn at_start(to: To, fault: Fault, times: usize) -> Row {
 }
 
 /// F23 to F25, F27, F28 and F34 to F37: what an API server and the way to it do in bad weather.
-pub(crate) const ROWS: [Row; 17] = [
+pub(crate) const ROWS: [Row; 18] = [
     row(To::Writes, Fault::LoseAnswer, 1),
     row(To::Writes, Fault::LoseAnswer, 3),
     row(To::Writes, Fault::Truncate, 2),
@@ -48,6 +48,7 @@ pub(crate) const ROWS: [Row; 17] = [
     row(To::Writes, Fault::Refuse(429, "3600"), 1),
     row(To::Writes, Fault::Refuse(500, ""), 1),
     row(To::Writes, Fault::Refuse(503, ""), 4),
+    row(To::Writes, Fault::Refuse(504, ""), 2),
     at_start(To::Watches, Fault::Refuse(410, ""), 2),
     at_start(To::Watches, Fault::Reset, 4),
     at_start(To::Calls, Fault::Hold, 3),

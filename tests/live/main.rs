@@ -12,6 +12,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends at the first surprise")]
 
+mod answers;
 #[path = "../it/both/mod.rs"]
 mod both;
 mod charts;

@@ -92,7 +92,20 @@ impl Inner {
     /// Sends a request and returns status code and JSON answer of a success, or the refusal.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
         let result = self.aside(call).await;
-        self.note(result.as_ref().err());
+        // That it failed at one request says neither that it answers nor that it does not.
+        if !matches!(&result, Err(refusal) if refusal.kind == RefusalKind::Server) {
+            self.note(result.as_ref().err());
+        }
+        result
+    }
+
+    /// The same for what a server knows without its store: an answer does not end its silence.
+    pub(super) async fn ask(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
+        let result = self.aside(call).await;
+        match &result {
+            Err(refusal) if refusal.is_unreachable() => self.note(Some(refusal)),
+            _ => self.note_word(),
+        }
         result
     }
 
@@ -171,14 +184,24 @@ impl Inner {
         Err(Refusal { retry_after: asked.map(|seconds| Duration::from_secs(u64::from(seconds))), ..refusal })
     }
 
-    /// Asks for the version of the server, which needs no permission and costs it nothing.
+    /// Reads the namespace of our own objects, which no server answers whose store does not. That it is not there, or not to be read by us,
+    /// is an answer; that the server is busy leaves open what was thought of it.
     pub(super) async fn probe(&self) -> Result<(), Refusal> {
         if locked(&self.reachability).is_silent() {
             self.connection.renew().await;
         }
-        self.call(Call::get("ask the API server for its version", "/version".to_owned(), GET_DEADLINE))
-            .await
-            .map(|_| ())
+        let path = format!("/api/v1/namespaces/{}", self.control_namespace);
+        let call = Call::get("ask the API server whether it answers", path, GET_DEADLINE);
+        let answer = match self.aside(Call { form: Form::Metadata, ..call }).await {
+            Err(refusal) if refusal.kind == RefusalKind::Busy => return Err(refusal),
+            Err(refusal) if refusal.kind == RefusalKind::Server => {
+                Err(Refusal { kind: RefusalKind::Unreachable, ..refusal })
+            }
+            Err(refusal) if refusal.is_unreachable() => Err(refusal),
+            Ok(_) | Err(_) => Ok(()),
+        };
+        self.note(answer.as_ref().err());
+        answer
     }
 
     /// Reads one object.

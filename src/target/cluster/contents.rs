@@ -26,7 +26,7 @@ impl Inner {
             let path = if version.contains('/') { format!("/apis/{version}") } else { format!("/api/{version}") };
             let group = version.rsplit_once('/').map_or("", |(group, _)| group);
             let ask = Call::get(format!("ask for the kinds of {version}"), path.clone(), DISCOVERY_DEADLINE);
-            let (_, list) = self.call(ask).await.map_err(|refusal| of_group(group, refusal))?;
+            let (_, list) = self.ask(ask).await.map_err(|refusal| of_group(group, refusal))?;
             for (plural, kind) in listable(&list) {
                 if !listed.insert((group.to_owned(), plural.clone())) {
                     continue;
@@ -52,8 +52,7 @@ impl Inner {
     /// Returns the versions of every group, of each the preferred one first: a kind may be served in another one alone.
     async fn group_versions(&self) -> Result<Vec<String>, Refusal> {
         let mut versions = vec!["v1".to_owned()];
-        let (_, groups) =
-            self.call(Call::get("ask for the API groups", "/apis".to_owned(), DISCOVERY_DEADLINE)).await?;
+        let (_, groups) = self.ask(Call::get("ask for the API groups", "/apis".to_owned(), DISCOVERY_DEADLINE)).await?;
         for group in groups.get("groups").and_then(Value::as_array).into_iter().flatten() {
             let preferred =
                 group.get("preferredVersion").and_then(|version| version.get("groupVersion")).and_then(Value::as_str);

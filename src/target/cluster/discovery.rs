@@ -74,7 +74,7 @@ impl Inner {
         let api_version = kind.api_version();
         let path = if kind.group.is_empty() { format!("/api/{api_version}") } else { format!("/apis/{api_version}") };
         let attempt = format!("ask for the kinds of {api_version}");
-        match self.call(Call::get(attempt, path, DISCOVERY_DEADLINE)).await {
+        match self.ask(Call::get(attempt, path, DISCOVERY_DEADLINE)).await {
             Ok((_, list)) => Ok(parse(&list)),
             Err(refusal) if refusal.kind == RefusalKind::NotFound => Err(unknown(kind)),
             Err(refusal) => Err(of_group(&kind.group, refusal)),

@@ -173,6 +173,13 @@ impl Inner {
         }
     }
 
+    /// Notes that something came which the server knows without its store: no sign that one answers again which did not.
+    fn note_word(&self) {
+        if self.silence().is_none() {
+            self.note(None);
+        }
+    }
+
     /// Returns why the server does not answer; nothing if it does.
     fn silence(&self) -> Option<String> {
         match &*locked(&self.reachability) {

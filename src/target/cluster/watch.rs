@@ -270,7 +270,7 @@ impl Stream {
             if line.is_empty() {
                 continue;
             }
-            inner.note(None);
+            inner.note_word();
             if !self.frame(inner, &line)? {
                 break;
             }

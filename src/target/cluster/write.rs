@@ -2,8 +2,6 @@
 //!
 //! Not here: which objects and in which order (`plan`, `apply`).
 
-use std::future::Future;
-
 use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -21,18 +19,38 @@ use crate::target::{
 const DELETE_ROUNDS: usize = 3;
 
 impl Inner {
-    /// Sends a request again while that can help, and takes in how busy the server is.
-    async fn insist<T, F: Future<Output = Result<T, Refusal>>>(&self, send: impl Fn() -> F) -> Result<T, Refusal> {
+    /// Sends a write again while that can help, and takes in how busy the server is. For writes that are one if they are sent twice.
+    async fn insist(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
         let mut tries = 0;
         loop {
             let sent = Instant::now();
-            let answer = send().await;
-            let pause = answer.as_ref().err().map(|refusal| (refusal.is_overload(), refusal.pause(tries)));
-            let taken = if matches!(pause, Some((true, _))) { Taken::Badly } else { Taken::Well };
+            let answer = self.aside(call.clone()).await;
+            let is_overload = answer.as_ref().is_err_and(Refusal::is_overload);
+            let taken = if is_overload { Taken::Badly } else { Taken::Well };
             self.writes.note(taken, sent.elapsed(), Instant::now());
-            let Some((_, Some(pause))) = pause else { return answer };
+            let refusal = match answer {
+                Ok(answer) => {
+                    self.note(None);
+                    return Ok(answer);
+                }
+                Err(refusal) => refusal,
+            };
+            let Some(pause) = refusal.pause(tries) else { return Err(self.judged(refusal).await) };
             tokio::time::sleep(pause).await;
             tries += 1;
+        }
+    }
+
+    /// Finds out whether a server answers that failed at a write: that may have waited for a webhook, and then says nothing of the others.
+    async fn judged(&self, refusal: Refusal) -> Refusal {
+        let is_open = matches!(refusal.kind, RefusalKind::Timeout | RefusalKind::Server);
+        if !is_open || refusal.unanswered.is_some() {
+            self.note(Some(&refusal));
+            return refusal;
+        }
+        match self.probe().await {
+            Ok(()) => Refusal { kind: RefusalKind::Server, ..refusal },
+            Err(why) => Refusal { kind: why.kind, message: format!("{}; {}", refusal.message, why.message), ..refusal },
         }
     }
 
@@ -56,12 +74,10 @@ impl Inner {
         if *mode == Mode::Write {
             self.cache().begin_write(id);
         }
-        let send = || {
-            let request = (Method::PATCH, path.clone());
-            let call = Call::write((format!("apply {id}"), id), request, (body, "application/apply-patch+yaml"));
-            self.call(Call { user, ..call })
-        };
-        let mut written = self.insist(send).await.and_then(|(code, value)| written(code, value, hash, id));
+        let request = (Method::PATCH, path);
+        let call = Call::write((format!("apply {id}"), id), request, (body, "application/apply-patch+yaml"));
+        let mut written =
+            self.insist(Call { user, ..call }).await.and_then(|(code, value)| written(code, value, hash, id));
         if let Ok(written) = &mut written {
             written.unchanged = before.is_some_and(|version| version == written.observed.resource_version);
         }

@@ -1,0 +1,66 @@
+//! What a cluster makes of answers that are none, and of those that say nothing of the server.
+//!
+//! Each check has a cluster of its own behind a proxy. Also read by `tests/live/answers.rs`, where they meet a real API server. Not here:
+//! how a revision ends all the same (`weather.rs`).
+
+use rewild::base::Timestamp;
+use rewild::model::{InstanceId, ObjectId};
+use rewild::target::{Access, ApplyRequest, Cluster, Mode, Ownership, Patience, Reachability, RefusalKind, Target};
+use serde_json::json;
+
+use crate::proxy::{Fault, Proxy, To};
+use crate::world::{Ground, HASTY, kubeconfig_of};
+
+/// A cluster behind a proxy, and an object of it that only one check knows.
+pub(crate) struct Behind {
+    pub(crate) proxy: Proxy,
+    pub(crate) cluster: Cluster,
+    pub(crate) id: ObjectId,
+}
+
+/// Connects through a proxy; the object of the check has this name.
+pub(crate) async fn behind<C: Ground>(ground: &C, name: &str, patience: Patience) -> Behind {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let proxy = Proxy::start_with(&ground.url(), ground.client()).await;
+    let access = Access::Hurried(kubeconfig_of(proxy.url()), patience);
+    let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
+    let cluster = Cluster::connect(&access, &instance, "wild-system", || Timestamp(0)).await.unwrap();
+    Behind { proxy, cluster, id: ObjectId::new("", "ConfigMap", "default", name) }
+}
+
+impl Behind {
+    pub(crate) fn request(&self) -> ApplyRequest {
+        let metadata = json!({"name": self.id.name, "namespace": self.id.namespace});
+        ApplyRequest {
+            id: self.id.clone(),
+            api_version: "v1".to_owned(),
+            body: json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}),
+            ownership: Ownership::Respect,
+            mode: Mode::Write,
+            hash: String::new(),
+            is_partial: false,
+        }
+    }
+}
+
+/// F24, F37: a write that fails or takes too long is no sign that the server is away; that nothing else is answered either is one.
+pub(crate) async fn a_slow_write_says_nothing_of_the_server<C: Ground>(ground: &C) {
+    let behind = behind(ground, "slow", HASTY).await;
+    let Behind { proxy, cluster, .. } = &behind;
+    cluster.apply(&behind.request()).await.unwrap();
+    for fault in [Fault::Refuse(504, ""), Fault::Refuse(500, ""), Fault::Hold] {
+        proxy.spoil(To::Writes, fault, 2);
+        let refusal = cluster.apply(&behind.request()).await.unwrap_err();
+        assert_eq!(refusal.kind, RefusalKind::Server, "{fault:?}: {refusal}");
+        assert_eq!((cluster.reachability(), proxy.hits()), (Reachability::Reachable, 2), "{fault:?}");
+    }
+    for fault in [Fault::Refuse(504, ""), Fault::Hold] {
+        proxy.spoil(To::All, fault, usize::MAX);
+        let refusal = cluster.apply(&behind.request()).await.unwrap_err();
+        assert!(refusal.is_unreachable() && cluster.reachability().is_silent(), "{fault:?}: {refusal}");
+        assert!(cluster.probe().await.is_err() && cluster.reachability().is_silent(), "{fault:?}");
+        proxy.clear();
+        cluster.probe().await.unwrap();
+        assert_eq!(cluster.reachability(), Reachability::Reachable, "{fault:?}");
+    }
+}

@@ -1,0 +1,12 @@
+//! Answers of the sandbox that are none. The checks are those of `answers.rs`.
+
+use rewild::sandbox::{Sandbox, Settings};
+
+use crate::answers;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_write_says_nothing_of_the_server() {
+    let sandbox = Sandbox::start(Settings::default()).await.unwrap();
+    answers::a_slow_write_says_nothing_of_the_server(&sandbox).await;
+    sandbox.stop().await;
+}
