@@ -23,10 +23,11 @@ pub use halt::Halt;
 use crate::base::Timestamp;
 use crate::base::limits::MAX_MESSAGE_CHARS;
 use crate::model::{Effect, ErrorClass, HeldVolume, Object, Outcome, SecretPayloads};
-use crate::plan::{self, Action, Blocked, Extras, Force, Plan, Propagation, Recreate, Verb, archive, volume};
+use crate::plan::marks::{self, Identity};
+use crate::plan::{self, Action, Blocked, Extras, Force, Plan, Propagation, Recreate, Verb, archive, owner, volume};
 use crate::target::{
     ApplyRequest, DeleteRequest, Deletion, Dependents, FreeRequest, Kind, Mode, Ownership, PatchRequest, Refusal,
-    RefusalKind, Target, VolumeChange, VolumeRequest, Written, with_values,
+    RefusalKind, Stays, Target, VolumeChange, VolumeRequest, Written, with_values,
 };
 
 /// Calls of one stage that are prepared side by side; the target has a limit of its own over all apps.
@@ -95,8 +96,8 @@ pub trait Sink: Sync {
 /// What every call needs.
 #[derive(Clone, Copy)]
 pub struct Hands<'a> {
-    /// The labels that an object must still carry to be deleted: our instance and app.
-    pub marks: &'a [(String, String)],
+    /// Whose labels an object must still carry to be deleted, and who else must not have taken it over.
+    pub identity: Identity<'a>,
     /// Where the plan is carried out.
     pub target: &'a dyn Target,
     /// The values of Secrets.
@@ -229,7 +230,7 @@ fn failed(action: &Action, refusal: &Refusal) -> Outcome {
 }
 
 async fn call(action: &Action, hands: Hands<'_>) -> Result<Outcome, Refusal> {
-    let Hands { marks, target, secrets, .. } = hands;
+    let Hands { identity, target, secrets, .. } = hands;
     match &action.verb {
         Verb::Apply { payload, force } => {
             let ownership = match force {
@@ -249,7 +250,7 @@ async fn call(action: &Action, hands: Hands<'_>) -> Result<Outcome, Refusal> {
         }
         Verb::Delete { propagation } => {
             keep(action, hands).await?;
-            target.delete(&delete_request(action, marks, dependents(*propagation))).await.map(|deletion| {
+            target.delete(&deletion(action, identity, *propagation)).await.map(|deletion| {
                 let message = match deletion {
                     Deletion::Gone => "gone",
                     Deletion::Begun => "deletion begun",
@@ -258,7 +259,7 @@ async fn call(action: &Action, hands: Hands<'_>) -> Result<Outcome, Refusal> {
             })
         }
         Verb::Release => {
-            let request = delete_request(action, marks, Dependents::Orphaned);
+            let request = delete_request(action, identity, Dependents::Orphaned);
             target.release(&request).await.map(|()| outcome(action, Effect::Configured, "released".to_owned()))
         }
         Verb::Free { finalizers } => {
@@ -454,9 +455,9 @@ async fn make_anew(
     hands: Hands<'_>,
     (propagation, note): (Propagation, String),
 ) -> Result<Outcome, Refusal> {
-    let Hands { marks, target, .. } = hands;
+    let Hands { identity, target, .. } = hands;
     keep(action, hands).await?;
-    let deletion = target.delete(&delete_request(action, marks, dependents(propagation))).await?;
+    let deletion = target.delete(&delete_request(action, identity, dependents(propagation))).await?;
     if deletion == Deletion::Begun {
         let message = "its deletion has begun; it is made anew when it is gone".to_owned();
         return Ok(outcome(action, Effect::Deleted, message));
@@ -500,12 +501,24 @@ fn short(message: &str) -> String {
     message.chars().take(MAX_MESSAGE_CHARS).collect()
 }
 
-fn delete_request(action: &Action, marks: &[(String, String)], dependents: Dependents) -> DeleteRequest {
+/// Returns the deletion of what nobody wants any more: one that somebody else took over or keeps meanwhile stays.
+fn deletion(action: &Action, identity: Identity<'_>, propagation: Propagation) -> DeleteRequest {
+    let (instance, app) = (identity.instance.clone(), identity.app.clone());
+    let apply_set = identity.apply_set.to_owned();
+    let stays = Stays::where_told(move |live| {
+        owner::stays(live, Identity { instance: &instance, apply_set: &apply_set, app: &app })
+    });
+    DeleteRequest { stays, ..delete_request(action, identity, dependents(propagation)) }
+}
+
+fn delete_request(action: &Action, identity: Identity<'_>, dependents: Dependents) -> DeleteRequest {
+    let labels = [(marks::INSTANCE, identity.instance.as_str()), (marks::APP, identity.app.as_str())];
     DeleteRequest {
         id: action.object.clone(),
         api_version: action.api_version.clone(),
         uid: action.uid.clone().unwrap_or_default(),
-        labels: marks.to_vec(),
+        labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec(),
+        stays: Stays::default(),
         dependents,
     }
 }
@@ -523,7 +536,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::{AppName, CommitId, ObjectId, Observed};
+    use crate::model::{AppName, CommitId, InstanceId, ObjectId, Observed};
     use crate::plan::Yields;
     use crate::target::scripted::Scripted;
 
@@ -570,7 +583,9 @@ mod tests {
     }
 
     pub(super) async fn sent(action: &Action, target: &Scripted, sink: &Keeper) -> Outcome {
-        let hands = Hands { marks: &[], target, secrets: &SecretPayloads::default(), sink, halt: &Halt::default() };
+        let (instance, app) = (InstanceId::parse("k3f7q2m5xd").unwrap(), AppName::parse("blog").unwrap());
+        let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &app };
+        let hands = Hands { identity, target, secrets: &SecretPayloads::default(), sink, halt: &Halt::default() };
         send(action, hands).await.1
     }
 
@@ -601,7 +616,9 @@ mod tests {
         let second = ObjectId::new("apps", "Deployment", "n", "b");
         let actions = vec![action(Force::No), Action { id: 1, object: second, stage: 1, ..action(Force::No) }];
         let (app, commit) = (AppName::parse("blog").unwrap(), CommitId::parse(&"a".repeat(40)).unwrap());
-        let plan = Plan { actions, ..Plan::nothing(app, commit) };
+        let plan = Plan { actions, ..Plan::nothing(app.clone(), commit) };
+        let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
+        let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &app };
         for (kind, expected, class) in [
             (RefusalKind::Forbidden, Effect::Failed, ErrorClass::User),
             (RefusalKind::Busy, Effect::Failed, ErrorClass::System),
@@ -610,7 +627,7 @@ mod tests {
             let grows = Some(Refusal::new(kind, "put the parent: the server said no"));
             let (target, sink) = (Scripted { grows, ..Scripted::default() }, Keeper::default());
             let (secrets, halt) = (SecretPayloads::default(), Halt::default());
-            let hands = Hands { marks: &[], target: &target, secrets: &secrets, sink: &sink, halt: &halt };
+            let hands = Hands { identity, target: &target, secrets: &secrets, sink: &sink, halt: &halt };
             let applied = apply(&plan, hands).await;
             let [first, second] = applied.outcomes.as_slice() else { panic!("{applied:?}") };
             assert_eq!((first.effect, first.error, second.effect), (expected, Some(class), Effect::Skipped));

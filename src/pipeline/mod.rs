@@ -46,7 +46,7 @@ use crate::model::{
     OperationState, Reason, RefusalText, Request, SecretPayloads, Secrets,
 };
 use crate::observe::{self, Grace, Observation, Observed};
-use crate::plan::{self, Ask, Blocked, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn, marks};
+use crate::plan::{self, Ask, Blocked, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn};
 use crate::target::Target;
 use crate::{git, record, settings, store};
 
@@ -578,8 +578,8 @@ async fn write<'a>(
     if !skips("apply") {
         let acting = observe::acting(snapshot.policy.identity, &snapshot.namespace, target);
         let target = acting.as_deref().unwrap_or(target);
-        let (marks, sink) = (&marks_of(instance, &snapshot.app), &fault::Faulty(&recording));
-        let hands = Hands { marks, target, secrets: payloads, sink, halt: underway.halt() };
+        let (identity, sink) = (snapshot.identity(), &fault::Faulty(&recording));
+        let hands = Hands { identity, target, secrets: payloads, sink, halt: underway.halt() };
         applied = apply::apply(plan, hands).await;
     }
     lock(&instance.fights).insert(snapshot.app.clone(), plan::fights_after(snapshot, plan));
@@ -744,12 +744,4 @@ fn ask_of(request: Option<&Request>) -> Ask {
         Some(Request::RevertDrift { .. }) => Ask { correct: true, ..Ask::default() },
         _ => Ask::default(),
     }
-}
-
-/// Returns the labels that an object must still carry to be deleted.
-fn marks_of(instance: &Instance, app: &AppName) -> Vec<(String, String)> {
-    vec![
-        (marks::INSTANCE.to_owned(), instance.id.as_str().to_owned()),
-        (marks::APP.to_owned(), app.as_str().to_owned()),
-    ]
 }

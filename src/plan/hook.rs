@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::action::Blocked;
-use super::prune::Victim;
+use super::prune::{self, Victim};
 use super::snapshot::{Desired, Freshness, NamespaceState, Owner, Presence, Snapshot};
 use super::wanted::Wanted;
 use super::wellness;
@@ -209,6 +209,7 @@ pub(super) fn ended(snapshot: &Snapshot, wanted: &Wanted) -> Option<Ended> {
     match live {
         _ if !is_over => None,
         Some(live) if live.terminating => Some(Ended::Leaving),
+        Some(_) if prune::is_kept(snapshot, &wanted.id) => Some(Ended::Left),
         Some(live) => Some(Ended::Spent(Victim {
             id: wanted.id.clone(),
             api_version: record.api_version.clone(),

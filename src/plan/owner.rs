@@ -6,9 +6,9 @@
 use serde_json::Value;
 
 use super::fields;
-use super::marks::{APP, HASH, INSTANCE, Identity, PART_OF, RELEASED_MANAGER};
+use super::marks::{APP, HASH, INSTANCE, Identity, MANAGER, PART_OF, RELEASED_MANAGER};
 use super::snapshot::Owner;
-use crate::model::{Object, OwnEntry};
+use crate::model::{Object, OwnEntry, PRUNE, Prune};
 
 /// Where a tool leaves its mark.
 enum Mark {
@@ -41,7 +41,7 @@ const TOOLS: [(&str, Mark); 14] = [
 /// then applies in our name.
 pub fn owner_of(object: &Object, identity: Identity<'_>) -> Owner {
     let managed = object.metadata().and_then(|metadata| metadata.get("managedFields")).unwrap_or(&Value::Null);
-    if let Some(owner) = tool(object, managed) {
+    if let Some(owner) = tool(object, managed, |_, _| true) {
         return owner;
     }
     if let Some(controller) = controller(object) {
@@ -61,6 +61,25 @@ pub fn owner_of(object: &Object, identity: Identity<'_>) -> Owner {
     }
 }
 
+/// Returns why an object that we applied must not be deleted, read from its metadata just before; nothing if it may. Another tool may have
+/// taken it over, and somebody may keep it. A mark that we applied ourselves says nothing of others.
+pub fn stays(object: &Object, identity: Identity<'_>) -> Option<String> {
+    let managed = object.metadata().and_then(|metadata| metadata.get("managedFields")).unwrap_or(&Value::Null);
+    let own = fields::applied_entry(managed, MANAGER).and_then(|entry| entry.pointer("/fieldsV1/f:metadata"));
+    let is_own = |map: &str, key: &str| own.and_then(|own| own.get(map)?.get(format!("f:{key}"))).is_some();
+    if Prune::of(object) == Prune::Keep {
+        return Some(format!("{PRUNE}: keep stands on it"));
+    }
+    let is_given = own.is_none_or(|own| own.get("f:ownerReferences").is_none());
+    let set = object.label(PART_OF).filter(|set| *set != identity.apply_set);
+    let owner = match (tool(object, managed, |map, key| !is_own(map, key)), set) {
+        (Some(Owner::Tool { tool, mark }), _) => format!("{tool} by now, by its {mark}"),
+        (_, Some(set)) => format!("ApplySet {set} by now, by its label {PART_OF}"),
+        _ => format!("{} by now, by its owner reference", controller(object).filter(|_| is_given)?),
+    };
+    Some(format!("it belongs to {owner}: take that off, or put {PRUNE}: keep on it"))
+}
+
 /// Returns the tool that a field manager belongs to, for conflicts.
 pub fn tool_of_manager(manager: &str) -> Option<&'static str> {
     TOOLS.iter().find_map(|(tool, mark)| match mark {
@@ -69,11 +88,14 @@ pub fn tool_of_manager(manager: &str) -> Option<&'static str> {
     })
 }
 
-fn tool(object: &Object, managed: &Value) -> Option<Owner> {
+/// Returns the tool whose mark an object carries, of those marks that count: they are asked for as fields of the metadata.
+fn tool(object: &Object, managed: &Value, counts: impl Fn(&str, &str) -> bool) -> Option<Owner> {
     TOOLS.iter().find_map(|(tool, mark)| {
         let mark = match mark {
-            Mark::Label(key) => object.label(key).map(|_| format!("label {key}")),
-            Mark::Annotation(key) => object.annotation(key).map(|_| format!("annotation {key}")),
+            Mark::Label(key) => object.label(key).filter(|_| counts("f:labels", key)).map(|_| format!("label {key}")),
+            Mark::Annotation(key) => {
+                object.annotation(key).filter(|_| counts("f:annotations", key)).map(|_| format!("annotation {key}"))
+            }
             Mark::Applier(name) => fields::applied_entry(managed, name).map(|_| format!("field manager {name}")),
         }?;
         Some(Owner::Tool { tool: (*tool).to_owned(), mark })
@@ -232,6 +254,39 @@ mod tests {
             json!({"managedFields": [{"manager": "wild-released", "operation": "Update", "fieldsV1": {}}]}),
             "released",
         );
+    }
+
+    #[test]
+    fn what_somebody_else_took_over_or_keeps_stays() {
+        let identity = Identity {
+            instance: &InstanceId::parse("k3f7q2m5xd").unwrap(),
+            apply_set: "applyset-x-v1",
+            app: &AppName::parse("blog").unwrap(),
+        };
+        let why = |more: Value| {
+            let mut metadata = json!({"labels": labels("k3f7q2m5xd", "blog", "applyset-x-v1")});
+            for (key, value) in more.as_object().unwrap() {
+                match (metadata[key].as_object_mut(), value) {
+                    (Some(map), Value::Object(more)) => map.extend(more.clone()),
+                    _ => metadata[key] = value.clone(),
+                }
+            }
+            stays(&Object::from_value(json!({"metadata": metadata})).unwrap(), identity).unwrap_or_default()
+        };
+        const FLUX: &str = "kustomize.toolkit.fluxcd.io/name";
+        assert_eq!(why(json!({})), "");
+        let says = |owner: &str| format!("it belongs to {owner}: take that off, or put rewild.dev/prune: keep on it");
+        assert_eq!(why(json!({"labels": {FLUX: "a"}})), says(&format!("Flux by now, by its label {FLUX}")));
+        let own = json!([{"manager": "wild", "operation": "Apply", "fieldsV1": {"f:metadata": {"f:labels": {format!("f:{FLUX}"): {}}}}}]);
+        assert_eq!(why(json!({"labels": {FLUX: "a"}, "managedFields": own})), "", "git says so itself");
+        let applied = why(json!({"managedFields": applied_by("argocd-controller")}));
+        assert_eq!(applied, says("Argo CD by now, by its field manager argocd-controller"));
+        let kept = why(json!({"annotations": {"rewild.dev/prune": "keep"}}));
+        assert_eq!(kept, "rewild.dev/prune: keep stands on it");
+        let references = json!([{"kind": "Operator", "name": "one", "controller": true}]);
+        assert_eq!(why(json!({"ownerReferences": references})), says("Operator/one by now, by its owner reference"));
+        let set = why(json!({"labels": {PART_OF: "applyset-y-v1"}}));
+        assert_eq!(set, says("ApplySet applyset-y-v1 by now, by its label applyset.kubernetes.io/part-of"));
     }
 
     #[test]

@@ -107,8 +107,32 @@ pub struct DeleteRequest {
     pub uid: String,
     /// Labels that the object must still carry: our instance and app.
     pub labels: Vec<(String, String)>,
+    /// Who says whether it may go as it is just before.
+    pub stays: Stays,
     /// Whether dependents stay.
     pub dependents: Dependents,
+}
+
+/// Looks at an object just before it is deleted.
+#[derive(Clone, Default)]
+pub struct Stays(Option<Arc<dyn Fn(&Object) -> Option<String> + Send + Sync>>);
+
+impl Stays {
+    /// Returns one that asks this of the object, given by its metadata: the answer says why it stays.
+    pub fn where_told(why: impl Fn(&Object) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(why)))
+    }
+
+    /// Returns why an object stays; nothing if it may go.
+    pub fn why(&self, object: &Object) -> Option<String> {
+        self.0.as_ref().and_then(|why| why(object))
+    }
+}
+
+impl std::fmt::Debug for Stays {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "Stays(told)" } else { "Stays(never)" })
+    }
 }
 
 /// What happens to the dependents of a deleted object.

@@ -11,7 +11,7 @@ use rewild::health::HealthState;
 use rewild::model::{InstanceId, ObjectId};
 use rewild::target::{
     Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Reachability,
-    RefusalKind, Target, TargetEvent, WatchState,
+    RefusalKind, Stays, Target, TargetEvent, WatchState,
 };
 use serde_json::{Value, json};
 
@@ -80,6 +80,7 @@ impl Ground {
             api_version: "v1".to_owned(),
             uid: uid.to_owned(),
             labels: vec![("rewild.dev/app".to_owned(), app.to_owned())],
+            stays: Stays::default(),
             dependents: Dependents::Collected,
         }
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Inner;
 use super::call::{Call, Form, WRITE_DEADLINE};
 use crate::model::{Object, ObjectId};
-use crate::target::{DeleteRequest, Dependents, FreeRequest, Kind, Quoting, Refusal, RefusalKind};
+use crate::target::{DeleteRequest, Dependents, FreeRequest, Kind, Quoting, Refusal, RefusalKind, Stays};
 
 /// The finalizer that the cluster removes from a namespace when it is empty.
 const CLUSTERS_OWN: &str = "kubernetes";
@@ -43,6 +43,7 @@ impl Inner {
                 api_version: api_version.clone(),
                 uid: uid.clone(),
                 labels: Vec::new(),
+                stays: Stays::default(),
                 dependents: Dependents::Collected,
             };
             return self.delete(&request, None).await.map(|_| ());

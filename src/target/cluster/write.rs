@@ -121,9 +121,10 @@ impl Inner {
         self.call(Call { form: Form::Metadata, user, ..call }).await.map(|_| ())
     }
 
-    /// Deletes an object that is still the one we mean: read, compare uid and labels, delete with both as preconditions.
+    /// Deletes an object that is still the one we mean and nobody else's: read, compare uid, labels and owner, delete with uid and version as
+    /// preconditions.
     pub(super) async fn delete(&self, request: &DeleteRequest, user: Option<&str>) -> Result<Deletion, Refusal> {
-        let DeleteRequest { id, api_version, uid, labels, dependents } = request;
+        let DeleteRequest { id, api_version, uid, labels, stays, dependents } = request;
         let path = match self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await {
             Err(refusal) if refusal.kind == RefusalKind::UnknownKind => return Ok(Deletion::Gone),
             other => other?,
@@ -147,6 +148,10 @@ impl Inner {
             }
             if let Some((key, _)) = labels.iter().find(|(key, value)| live.label(key) != Some(value)) {
                 let message = format!("delete {id}: it no longer carries our label {key}, so it is left alone");
+                return Err(Refusal::new(RefusalKind::Conflict(Vec::new()), message));
+            }
+            if let Some(why) = stays.why(&live) {
+                let message = format!("delete {id}: it is left alone, because {why}");
                 return Err(Refusal::new(RefusalKind::Conflict(Vec::new()), message));
             }
             let policy = match dependents {
@@ -192,7 +197,7 @@ impl Inner {
     /// Removes our labels, annotations and managed fields entry. Applying an empty object instead would delete every field that
     /// only we own.
     pub(super) async fn release(&self, request: &DeleteRequest, user: Option<&str>) -> Result<(), Refusal> {
-        let DeleteRequest { id, api_version, uid, labels: _, dependents: _ } = request;
+        let DeleteRequest { id, api_version, uid, .. } = request;
         let path = self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await?;
         let Some(live) = self.read(id, api_version, Form::Metadata).await? else { return Ok(()) };
         if text(&live, "uid") != uid {

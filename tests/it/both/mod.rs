@@ -112,6 +112,7 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("holders", owners::a_field_is_taken_from_people_and_programs_and_not_from_tools(world).boxed_local()),
         ("planted", planted::no_value_of_a_secret_is_told_or_kept(world).boxed_local()),
         ("pruned", pruned::what_holds_data_stays_and_what_somebody_made_anew_is_left_alone(world).boxed_local()),
+        ("overtaken", pruned::what_another_tool_took_over_is_not_deleted(world).boxed_local()),
         ("let go", pruned::what_its_author_let_go_goes_once_a_person_agreed(world).boxed_local()),
         ("common", pruned::a_namespace_of_two_apps_is_written_by_one_of_them(world).boxed_local()),
         ("moved", pruned::an_object_goes_from_one_app_to_another(world).boxed_local()),

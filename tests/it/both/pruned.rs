@@ -44,6 +44,29 @@ pub(super) async fn what_holds_data_stays_and_what_somebody_made_anew_is_left_al
     assert_eq!(plain.config("kept").await["data"]["version"], json!("1"));
 }
 
+/// §8.2: what another tool has taken over is nobody's to delete but its own, until somebody says that it stays.
+pub(super) async fn what_another_tool_took_over_is_not_deleted<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "overtaken" };
+    let [kept, taken, gone] = ["kept", "taken", "gone"].map(|name| config(name, "1"));
+    let kept = ("kept.yaml", kept.as_str());
+    let first = plain.push(&[kept, ("taken.yaml", &taken), ("gone.yaml", &gone)]).await;
+    plain.done(&first).await;
+    let path = plain.path("v1", "configmaps", "taken");
+    let before = plain.uid(&path).await;
+    let label = json!({"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": "theirs"}}});
+    world.patch_as("flux", &path, label).await;
+    let second = plain.push(&[kept]).await;
+    let says = ["it belongs to Flux by now, by its label kustomize.toolkit.fluxcd.io/name"];
+    plain.stands_for("ApplyFailed", &says).await;
+    plain.until("the rest is gone", &plain.path("v1", "configmaps", "gone"), Value::is_null).await;
+    assert_eq!(plain.uid(&path).await, before);
+    let keep = json!({"metadata": {"annotations": {"rewild.dev/prune": "keep"}}});
+    world.patch_as("flux", &path, keep).await;
+    world.look_again(plain.name).await;
+    plain.done(&second).await;
+    assert_eq!(plain.uid(&path).await, before);
+}
+
 /// §8.2: a claim and a namespace whose author let them go go once a person agreed; the volume outlives its claim.
 pub(super) async fn what_its_author_let_go_goes_once_a_person_agreed<C: Ground>(world: &World<C>) {
     let plain = Plain { world, name: "letgo" };

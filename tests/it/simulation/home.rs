@@ -217,11 +217,15 @@ impl Home {
             let operation = Operation::waiting("reconcile", Some(&app(name)), None, self.now());
             let opened = record::open(&self.store, &self.instance, &snapshot, &plan, operation).await.unwrap();
             self.cluster.moment().await;
-            let marks = [(marks::INSTANCE.to_owned(), ID.to_owned()), (marks::APP.to_owned(), name.to_owned())];
             let halt = apply::Halt::default();
             let sink = AtOnce { cluster: &self.cluster, sink: &opened };
-            let hands =
-                apply::Hands { marks: &marks, target: &self.cluster, secrets: &payloads, sink: &sink, halt: &halt };
+            let hands = apply::Hands {
+                identity: snapshot.identity(),
+                target: &self.cluster,
+                secrets: &payloads,
+                sink: &sink,
+                halt: &halt,
+            };
             let applied = apply::apply(&plan, hands).await;
             self.cluster.moment().await;
             opened.close(&applied, &plan, snapshot.now).await.unwrap();
