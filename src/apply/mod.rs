@@ -11,6 +11,7 @@ mod settle;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
@@ -114,25 +115,27 @@ pub struct Hands<'a> {
 /// not, the first object has failed with that. A word to stop ends no action in its middle.
 pub async fn apply(plan: &Plan, hands: Hands<'_>) -> Applied {
     let Hands { target, sink, halt, .. } = hands;
-    let mut walk = Walk { outcomes: vec![None; plan.actions.len()], stopped: None };
+    let mut outcomes = vec![None; plan.actions.len()];
+    // Heard inside each call: a target that is away costs the calls under way their deadlines, and not those of a whole stage.
+    let stopped = OnceLock::new();
     let mut unnamed = None;
     if halt.why().is_none()
         && let Err(refusal) = grow(plan, target).await
     {
         let is_refused = !refusal.is_unreachable();
         unnamed = applied(plan).next().filter(|_| is_refused).map(|first| failed(first, &refusal));
-        walk.stopped = Some(refusal);
+        stopped.get_or_init(|| refusal.message);
     }
     let unnamed = unnamed.as_ref();
     for stage in plan.actions.chunk_by(|a, b| (a.wave, a.stage) == (b.wave, b.stage)) {
-        let stopped = walk.stopped.clone();
-        let bad = walk.bad();
+        let bad = bad(&outcomes);
         // Made before they are polled: a closure that is kept across an await would pin lifetimes that a task cannot have.
         let calls: Vec<_> = stage
             .iter()
             .map(|action| {
-                let held = stopped.as_ref().map(|refusal| refusal.message.clone()).or_else(|| waits_for(action, &bad));
+                let (waits, stopped) = (waits_for(action, &bad), &stopped);
                 async move {
+                    let held = stopped.get().map(String::as_str).or(waits);
                     let answered = match (halt.why(), held) {
                         (Some(why), _) => (action, outcome(action, Effect::Skipped, short(why)), None),
                         (None, Some(_))
@@ -140,26 +143,26 @@ pub async fn apply(plan: &Plan, hands: Hands<'_>) -> Applied {
                         {
                             (action, failed.clone(), None)
                         }
-                        (None, Some(why)) => (action, skipped(action, &why), None),
+                        (None, Some(why)) => (action, skipped(action, why), None),
                         (None, None) => send(action, hands).await,
                     };
+                    if let Some(refusal) = answered.2.as_ref().filter(|refusal| refusal.is_unreachable()) {
+                        stopped.get_or_init(|| refusal.message.clone());
+                    }
                     // Here and not where the answers are gathered, so that no other call of the stage stands still meanwhile.
                     sink.outcome(action, &answered.1).await;
-                    answered
+                    (action, answered.1)
                 }
             })
             .collect();
         let mut answers = stream::iter(calls).buffer_unordered(STAGE_WIDTH);
-        while let Some((action, outcome, refusal)) = answers.next().await {
-            if let Some(refusal) = refusal.filter(Refusal::is_unreachable) {
-                walk.stopped = Some(refusal);
-            }
-            if let Some(slot) = walk.outcomes.get_mut(action.id) {
+        while let Some((action, outcome)) = answers.next().await {
+            if let Some(slot) = outcomes.get_mut(action.id) {
                 *slot = Some(outcome);
             }
         }
     }
-    Applied { outcomes: walk.outcomes.into_iter().flatten().collect() }
+    Applied { outcomes: outcomes.into_iter().flatten().collect() }
 }
 
 /// Notes which Jobs have run, and forgets those that go. Nothing is done where that fails: a Job that is forgotten too late would not run
@@ -180,22 +183,14 @@ pub async fn note_jobs(plan: &mut Plan, target: &dyn Target, now: Timestamp) {
     }
 }
 
-/// Where a walk stands.
-struct Walk {
-    outcomes: Vec<Option<Outcome>>,
-    stopped: Option<Refusal>,
+/// Returns the ids of actions after which nothing that needs them may be sent.
+fn bad(outcomes: &[Option<Outcome>]) -> BTreeSet<usize> {
+    let bad = |outcome: &Outcome| matches!(outcome.effect, Effect::Failed | Effect::Skipped | Effect::Blocked);
+    outcomes.iter().enumerate().filter(|(_, slot)| slot.as_ref().is_some_and(bad)).map(|(id, _)| id).collect()
 }
 
-impl Walk {
-    /// Returns the ids of actions after which nothing that needs them may be sent.
-    fn bad(&self) -> BTreeSet<usize> {
-        let bad = |outcome: &Outcome| matches!(outcome.effect, Effect::Failed | Effect::Skipped | Effect::Blocked);
-        self.outcomes.iter().enumerate().filter(|(_, slot)| slot.as_ref().is_some_and(bad)).map(|(id, _)| id).collect()
-    }
-}
-
-fn waits_for(action: &Action, bad: &BTreeSet<usize>) -> Option<String> {
-    action.after.iter().any(|id| bad.contains(id)).then(|| "what it needs was not applied".to_owned())
+fn waits_for(action: &Action, bad: &BTreeSet<usize>) -> Option<&'static str> {
+    action.after.iter().any(|id| bad.contains(id)).then_some("what it needs was not applied")
 }
 
 fn applied(plan: &Plan) -> impl Iterator<Item = &Action> {
@@ -707,6 +702,30 @@ mod tests {
         let patched = target.patched.lock().unwrap().clone();
         assert_eq!((patched.len(), &patched[1][2]["path"]), (2, &serde_json::json!("/metadata/managedFields")));
         assert_eq!(patched[1][2]["value"], serde_json::json!([entry("wild", "Apply")]));
+    }
+
+    #[tokio::test]
+    async fn a_target_that_stops_answering_ends_the_stage() {
+        let (lot, away) = (10 * STAGE_WIDTH, || Refusal::new(RefusalKind::Unreachable, "the cluster does not answer"));
+        let objects = (0..lot).map(|id| {
+            let object = ObjectId::new("apps", "Deployment", "n", &format!("a-{id}"));
+            Action { id, object, ..action(Force::No) }
+        });
+        let commit = crate::model::CommitId::parse(&"0".repeat(40)).unwrap();
+        let plan =
+            Plan { actions: objects.collect(), ..Plan::nothing(crate::model::AppName::parse("a").unwrap(), commit) };
+        let target =
+            Scripted { applies: std::sync::Mutex::new((0..lot).map(|_| Err(away())).collect()), ..Scripted::default() };
+        let (keeper, halt, secrets) = (Keeper::default(), Halt::default(), SecretPayloads::default());
+        let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
+        let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &plan.app };
+        let hands = Hands { identity, target: &target, secrets: &secrets, sink: &keeper, halt: &halt };
+        let applied = apply(&plan, hands).await;
+        let effects = |effect| applied.outcomes.iter().filter(|outcome| outcome.effect == effect).count();
+        let sent = target.sent.lock().unwrap().len();
+        assert!(sent <= STAGE_WIDTH, "{sent} were sent");
+        assert_eq!((effects(Effect::Failed), effects(Effect::Skipped)), (sent, lot - sent));
+        assert!(applied.outcomes.iter().all(|outcome| outcome.message == "the cluster does not answer"));
     }
 
     #[tokio::test]

@@ -26,7 +26,7 @@ pub async fn apply_realms(
     let mut bad: BTreeSet<usize> = BTreeSet::new();
     let mut stopped: Option<String> = None;
     for action in &plan.actions {
-        let held = stopped.clone().or_else(|| waits_for(action, &bad));
+        let held = stopped.clone().or_else(|| waits_for(action, &bad).map(str::to_owned));
         let came = match (halt.why(), held) {
             (Some(why), _) => outcome(action, Effect::Skipped, short(why)),
             (None, Some(why)) => skipped(action, &why),
