@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::{HealthRule, Object, ObjectId};
+use crate::schema;
 use condition::{condition, count, is_true, message};
 pub use custom::rule_of;
 pub use pods::stuck_pod;
@@ -108,15 +109,15 @@ pub fn assess(object: &Object, rules: &[HealthRule]) -> Health {
 
 /// Returns whether a kind's health stands in its status, so that it must be watched in full form.
 ///
-/// Kinds of other groups than Kubernetes' own are among them, because their controllers speak by conditions.
+/// Kinds that are not Kubernetes' own are among them, because their controllers speak by conditions.
 pub fn has_rule(group: &str, kind: &str, rules: &[HealthRule]) -> bool {
-    rule(group, kind).is_some() || is_custom(group) || rule_of(rules, group, kind).is_some()
+    rule(group, kind).is_some() || schema::is_custom(group, kind) || rule_of(rules, group, kind).is_some()
 }
 
 /// Returns whether an object of a custom kind without a rule carries nothing that a controller says of it.
 pub fn is_unspoken(object: &Object, rules: &[HealthRule]) -> bool {
     let says = ["conditions", "observedGeneration"].iter().any(|key| object.at(&["status", key]).is_some());
-    is_custom(object.group()) && !says && rule_of(rules, object.group(), object.kind()).is_none()
+    schema::is_custom(object.group(), object.kind()) && !says && rule_of(rules, object.group(), object.kind()).is_none()
 }
 
 /// Returns whether the definition of a kind declares, for a version of it, what [`is_unspoken`] looks for.
@@ -171,11 +172,6 @@ fn rule(group: &str, kind: &str) -> Option<fn(&Object) -> Health> {
         ("autoscaling", "HorizontalPodAutoscaler") => Some(platform::autoscaler),
         _ => None,
     }
-}
-
-/// Returns whether a group is not one of Kubernetes' own.
-fn is_custom(group: &str) -> bool {
-    group.contains('.') && !group.ends_with(".k8s.io")
 }
 
 /// Judges a kind without a rule: by its condition `Ready` if it has one, otherwise by being there.

@@ -38,6 +38,11 @@ pub fn kind(group: &str, kind: &str) -> Option<&'static Kind> {
     preferred.get(&(group, kind)).copied()
 }
 
+/// Returns whether a kind is not one of Kubernetes' own: a definition brings it, whatever its group and name look like.
+pub fn is_custom(group: &str, name: &str) -> bool {
+    group.contains('.') && kind(group, name).is_none()
+}
+
 /// Returns whether objects of a kind lie in a namespace.
 pub fn scope(group: &str, name: &str) -> Scope {
     kind(group, name).map_or(Scope::Unknown, |it| it.scope)
@@ -108,7 +113,7 @@ fn below(shape: &'static Shape, step: &str) -> Option<&'static Shape> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ListKind, Scope, Unity, kind, list_kind, map_kind, plural, scope};
+    use super::{ListKind, Scope, Unity, is_custom, kind, list_kind, map_kind, plural, scope};
 
     const CONTAINER: &str = "spec template spec containers";
 
@@ -120,6 +125,20 @@ mod tests {
         assert_eq!(plural("networking.k8s.io", "NetworkPolicy"), Some("networkpolicies"));
         assert_eq!(plural("", "Endpoints"), Some("endpoints"));
         assert_eq!(plural("example.org", "Widget"), None);
+    }
+
+    #[test]
+    fn a_kind_is_custom_by_itself_and_not_by_its_group() {
+        for (group, kind, expected) in [
+            ("", "Service", false),
+            ("apps", "Deployment", false),
+            ("networking.k8s.io", "Ingress", false),
+            ("gateway.networking.k8s.io", "Gateway", true),
+            ("snapshot.storage.k8s.io", "VolumeSnapshot", true),
+            ("serving.knative.dev", "Service", true),
+        ] {
+            assert_eq!(is_custom(group, kind), expected, "{group} {kind}");
+        }
     }
 
     #[test]
