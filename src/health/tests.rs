@@ -108,6 +108,20 @@ fn a_paused_deployment_is_suspended() {
 }
 
 #[test]
+fn a_pause_hides_nothing_that_is_wrong() {
+    let paused = json!({"paused": true, "replicas": 2, "progressDeadlineSeconds": 600});
+    for (condition, expected) in [
+        (json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}), "degraded: exceeded quota"),
+        (
+            json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "too late"}),
+            "degraded: too late",
+        ),
+    ] {
+        check(deployment(paused.clone(), deployed(1, json!({"conditions": [condition]}))), expected);
+    }
+}
+
+#[test]
 fn deletion_comes_before_everything() {
     let mut object = deployment(two(), deployed(2, json!({})));
     object["metadata"]["deletionTimestamp"] = json!("2026-11-21T10:00:00Z");

@@ -25,15 +25,16 @@ pub(super) fn deployment(object: &Object) -> Health {
     if let Some(unseen) = unseen(object) {
         return unseen;
     }
-    if object.at(&["spec", "paused"]) == Some(&Value::Bool(true)) {
-        return Health::new(HealthState::Suspended, "its roll-out is paused");
-    }
     let progressing = condition(object, "Progressing");
     if let Some(late) = progressing.filter(|condition| part(condition, "reason") == "ProgressDeadlineExceeded") {
         return Health::degraded(message(late));
     }
     if let Some(failure) = condition(object, "ReplicaFailure").filter(|condition| is_true(condition)) {
         return Health::degraded(message(failure));
+    }
+    // Behind what is wrong with it whether it goes on or not.
+    if object.at(&["spec", "paused"]) == Some(&Value::Bool(true)) {
+        return Health::new(HealthState::Suspended, "its roll-out is paused");
     }
     let wanted = count_or_one(object, &["spec", "replicas"]);
     let status = |key| count(object, &["status", key]);

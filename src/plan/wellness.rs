@@ -51,6 +51,10 @@ pub(super) fn of_object(snapshot: &Snapshot, id: &ObjectId) -> Health {
         (Some(live), Some(record)) if live.uid == record.uid && live.generation < record.generation => {
             Health::progressing("its newest version was not seen yet")
         }
+        // What somebody else made under its name proves nothing of what we wrote; the next pass judges it as drift.
+        (Some(live), Some(record)) if !record.uid.is_empty() && live.uid != record.uid => {
+            Health::new(HealthState::Missing, "another object stands in its place")
+        }
         (Some(live), _) => of_live(snapshot, id, live),
         (None, Some(record)) => of_absent(record),
         (None, None) => Health::new(HealthState::Missing, "it was not applied yet"),
