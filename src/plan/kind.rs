@@ -18,6 +18,10 @@ const OWN_KIND_PAUSE: Duration = Duration::from_secs(1);
 const KIND_PAUSE: Duration = Duration::from_secs(10);
 /// Stage of Namespace and CustomResourceDefinition: everything else may need them.
 pub(super) const STAGE_FIRST: u8 = 0;
+/// Stage of classes and of roles: objects of all other kinds name them.
+const STAGE_CLASSES: u8 = 1;
+/// Stage of ways to what runs.
+const STAGE_WAYS: u8 = 5;
 /// Stage of custom resources: after their definitions, before workloads.
 pub(super) const STAGE_CUSTOM: u8 = 3;
 /// Stage of admission webhooks: their backend must exist first, or they refuse everything.
@@ -25,10 +29,18 @@ pub(super) const STAGE_ADMISSION: u8 = 6;
 
 /// Returns the order of a kind inside a wave; deletions run it backwards.
 pub fn stage(group: &str, kind: &str) -> u8 {
+    if schema::is_custom(group, kind) {
+        // By their names these say what they are for, in whatever group.
+        return match kind {
+            _ if kind.ends_with("Class") => STAGE_CLASSES,
+            _ if kind.ends_with("Route") => STAGE_WAYS,
+            _ => STAGE_CUSTOM,
+        };
+    }
     match kind {
         "Namespace" | "CustomResourceDefinition" => STAGE_FIRST,
-        "ClusterRole" => 1,
-        _ if kind.ends_with("Class") => 1,
+        "ClusterRole" => STAGE_CLASSES,
+        _ if kind.ends_with("Class") => STAGE_CLASSES,
         "ServiceAccount"
         | "Role"
         | "RoleBinding"
@@ -50,8 +62,7 @@ pub fn stage(group: &str, kind: &str) -> u8 {
         | "CronJob"
         | "HorizontalPodAutoscaler"
         | "PodDisruptionBudget" => 4,
-        "Ingress" | "APIService" => 5,
-        _ if kind.ends_with("Route") => 5,
+        "Ingress" | "APIService" => STAGE_WAYS,
         _ if kind.starts_with("ValidatingAdmissionPolicy") || kind.starts_with("MutatingAdmissionPolicy") => {
             STAGE_ADMISSION
         }
@@ -124,6 +135,8 @@ mod tests {
             ("", "Secret", 2),
             ("", "PersistentVolumeClaim", 2),
             ("cert-manager.io", "Certificate", 3),
+            ("serving.knative.dev", "Service", 3),
+            ("traefik.io", "IngressRoute", 5),
             ("apps", "Deployment", 4),
             ("autoscaling", "HorizontalPodAutoscaler", 4),
             ("networking.k8s.io", "Ingress", 5),

@@ -13,6 +13,7 @@ use super::prune::{self, Fate, Victim};
 use super::snapshot::Snapshot;
 use crate::base::Timestamp;
 use crate::model::{AppName, DataFate, ObjectId, Prune, Record};
+use crate::schema;
 
 /// What becomes of one object of an app that goes.
 #[derive(Clone, PartialEq, Debug)]
@@ -96,7 +97,8 @@ pub(super) fn still_required(snapshot: &Snapshot) -> Option<(Blocked, Vec<WakeOn
 /// Returns whether an object goes before the workloads: admission would refuse what is left, and finalizers of custom
 /// resources are served by workloads.
 fn goes_first(id: &ObjectId) -> bool {
-    matches!(kind::stage(&id.group, &id.kind), STAGE_CUSTOM | STAGE_ADMISSION)
+    let is_custom = schema::is_custom(&id.group, &id.kind);
+    is_custom || matches!(kind::stage(&id.group, &id.kind), STAGE_CUSTOM | STAGE_ADMISSION)
 }
 
 fn farewell(snapshot: &Snapshot, record: &Record, data: DataFate) -> Farewell {

@@ -435,6 +435,28 @@ fn custom_resources_go_before_the_workloads_that_serve_them() {
 }
 
 #[test]
+fn custom_resources_with_the_name_of_a_built_in_kind_go_first_too() {
+    for (group, kind) in
+        [("widgets.example", "Service"), ("widgets.example", "Route"), ("widgets.example", "SizeClass")]
+    {
+        let mut guest = custom(kind, "a");
+        guest.0.insert("apiVersion".into(), format!("{group}/v1").into());
+        let world = presence(
+            World::deployed(&[deployment("operator", "op:1"), guest]).watch(group, kind, Freshness::Fresh),
+            Presence::RemovedKeepingData,
+        );
+        check(
+            &world,
+            &[
+                &format!("- {kind} a its app was deleted"),
+                "o Namespace blog it stays without us",
+                "i Deployment/operator waits until what needs it is gone",
+            ],
+        );
+    }
+}
+
+#[test]
 fn an_app_that_vanished_without_a_word_is_not_deleted() {
     let world = presence(app(), Presence::Vanished);
     let digest = plan(&world.snapshot).digest;
