@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::desired::{self, Source};
 use super::sources;
-use crate::model::{FileTree, Object, ObjectId, Secrets, Settings};
-use crate::plan::{Desired, Snapshot};
+use crate::model::{FileTree, ObjectId, Secrets, Settings};
+use crate::plan::{Desired, DesiredObject, Snapshot};
 use crate::target::Target;
 
 /// A commit that brought objects.
@@ -26,7 +26,7 @@ pub struct Past<'a> {
 }
 
 /// Returns the objects that a commit brought as they were applied, without values of Secrets.
-pub async fn before(snapshot: &Snapshot, past: Past<'_>, target: &dyn Target) -> BTreeMap<ObjectId, Object> {
+pub async fn before(snapshot: &Snapshot, past: Past<'_>, target: &dyn Target) -> BTreeMap<ObjectId, DesiredObject> {
     let Past { files, brought, settings, secrets, hash_key } = past;
     let source = Source { app: &snapshot.app, files, secrets, hash_key, shared: &settings.tls.shared };
     let rendered = desired::render(&source);
@@ -37,5 +37,5 @@ pub async fn before(snapshot: &Snapshot, past: Past<'_>, target: &dyn Target) ->
         let record = snapshot.inventory.get(id).filter(|_| brought.contains(id));
         record.is_some_and(|record| record.hash == desired.hash)
     });
-    applied.map(|(id, desired)| (id, crate::plan::hash::canonical(&desired.object))).collect()
+    applied.collect()
 }

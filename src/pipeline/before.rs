@@ -1,4 +1,5 @@
-//! Reads what was applied last of objects that change, so that a plan can tell beforehand what a server will say.
+//! Reads what was applied last of objects that change, so that a plan can tell beforehand what a server will say, and can put it back while
+//! what is new waits.
 //!
 //! Reads nothing while nothing changes, and what cannot be read is only told later, by the server. Not here: comparing (`plan::recreate`).
 
@@ -22,7 +23,11 @@ pub(super) async fn fill(
 ) {
     let app = &snapshot.app;
     let (own, record) = (format!("apps/{app}"), compile::record_path(app));
-    for (commit, brought) in plan::changed(snapshot).into_iter().take(MAX_COMMITS) {
+    let mut commits = plan::changed(snapshot);
+    for (commit, strayed) in plan::strayed(snapshot) {
+        commits.entry(commit).or_default().extend(strayed);
+    }
+    for (commit, brought) in commits.into_iter().take(MAX_COMMITS) {
         // A commit that is gone, or does not read, may not keep anything from being applied.
         let Ok(files) = instance.tree.read_tree(&commit, &[&own, &record]).await else { continue };
         let (settings, hash_key) = (&sight.settings, &instance.hash_key);

@@ -12,8 +12,8 @@ use super::snapshot::{Desired, Presence, Snapshot};
 use super::wanted::{self, Wanted};
 use super::write::{Brings, Decision, Write};
 use super::{
-    budget, cancel, copies, depends, grant, hold, hook, kind, namespace, order, overdue, prune, reach, recovery,
-    remove, requirement, secret, source, stuck, suspend, volume, waves, wellness, write, yields,
+    budget, cancel, copies, depends, earlier, grant, hold, hook, kind, namespace, order, overdue, prune, reach,
+    recovery, remove, requirement, secret, source, stuck, suspend, volume, waves, wellness, write, yields,
 };
 use crate::health::{Health, HealthState};
 use crate::model::{DataFate, Object, ObjectId};
@@ -49,7 +49,9 @@ fn keep(snapshot: &Snapshot, plan: &mut Plan) {
     recovery::recover(snapshot, plan);
     if let Some(stop) = source::unusable(snapshot).or_else(|| recovery::terminating(snapshot, plan)) {
         plan.health = wellness::of_inventory(snapshot);
-        return block(plan, stop);
+        block(plan, stop);
+        let writes = earlier::restore(snapshot, &BTreeSet::new(), plan);
+        return plan.actions.extend(order::applies(writes));
     }
     let (mut wanted, rescues) = wanted(snapshot);
     let mut ids: BTreeSet<ObjectId> = wanted.iter().chain(&rescues).map(|wanted| wanted.id.clone()).collect();
@@ -63,6 +65,8 @@ fn keep(snapshot: &Snapshot, plan: &mut Plan) {
     order::hold_dependents(&mut writes, &mut plan.blocked);
     waves::hold(snapshot, &wanted, &mut writes, plan);
     depends::hold(snapshot, &wanted, &mut writes, plan);
+    let written = writes.iter().map(|(wanted, _)| wanted.id.clone()).collect();
+    writes.extend(earlier::restore(snapshot, &written, plan));
     let returns = volume::come_back(snapshot, &mut writes, plan);
     let is_complete = plan.blocked.is_empty() && plan.later.is_empty();
     plan.health = wellness::of_wanted(snapshot, wanted.iter());

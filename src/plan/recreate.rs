@@ -96,7 +96,7 @@ fn is_frozen(object: &Object) -> bool {
 
 /// Returns what a plan says of a change before any server has seen it: which fields cannot be changed, and what follows from that.
 pub(super) fn foretold(snapshot: &Snapshot, wanted: &Wanted, recreate: &Recreate) -> Option<String> {
-    let fields = fixed(snapshot.before.get(&wanted.id)?, &wanted.payload);
+    let fields = fixed(&snapshot.before.get(&wanted.id)?.object, &wanted.payload);
     if fields.is_empty() {
         return None;
     }
@@ -194,7 +194,7 @@ mod tests {
     fn told(before: &Object, after: &Object, how: fn(World) -> World) -> String {
         let id = after.id();
         let world = World::deployed(std::slice::from_ref(before)).drops(&id.short()).wants(after);
-        let world = how(world.with(|snapshot| _ = snapshot.before.insert(id.clone(), before.clone())));
+        let world = how(world.with(|snapshot| _ = snapshot.before.insert(id.clone(), desired(before))));
         let actions = crate::plan::plan(&world.snapshot).actions;
         actions.into_iter().find(|action| action.object == id).map(|action| action.reason).unwrap_or_default()
     }

@@ -44,8 +44,8 @@ pub struct Snapshot {
     /// Those of them that were forgotten, as a store that is lost is, and were found again by their marks.
     pub found: Vec<Record>,
     /// What was applied last of objects that are wanted otherwise now, as git has it and without values of Secrets; filled in only where fields
-    /// of the object cannot be changed. One that is not named is not known.
-    pub before: BTreeMap<ObjectId, Object>,
+    /// of the object cannot be changed, or somebody changed it. One that is not named is not known.
+    pub before: BTreeMap<ObjectId, DesiredObject>,
     /// What the target reports about remembered and wanted objects, also about those whose instance label was taken off.
     pub live: BTreeMap<ObjectId, Live>,
     /// Objects that are wanted and there, and not remembered or of another incarnation than remembered: who owns them.

@@ -200,9 +200,16 @@ impl Recording<'_> {
             created: matches!(effect, Effect::Created | Effect::Recreated)
                 || (effect == Effect::Failed && action.uid.is_none() && action.object.group == REALM_GROUP)
                 || is_made_by_us(self.before.get(&action.object), uid),
-            commit: Some(self.commit.clone()),
+            // What is put back while newer content waits is still what an older commit brought, and is built again from there.
+            commit: self.brought(&action.object, hash).or_else(|| Some(self.commit.clone())),
             audited: String::new(),
         }
+    }
+
+    /// Returns the commit that brought what is applied of an object, if that is the content with this hash.
+    fn brought(&self, id: &ObjectId, hash: &str) -> Option<CommitId> {
+        let before = self.before.get(id).filter(|record| record.state == RecordState::Applied && record.hash == hash);
+        before.and_then(|record| record.commit.clone())
     }
 
     /// Notes that the deletion of an object has begun.

@@ -2,11 +2,13 @@
 
 use serde_json::json;
 
-use super::world::{World, claim, config, custom, definition, deployment, ending, id, job, object, secret};
+use super::world::{World, claim, config, custom, definition, deployment, desired, ending, id, job, object, secret};
 use super::{check, check_health};
 use crate::health::{Health, HealthState};
-use crate::model::{ClusterName, Diagnostic, RecordState};
-use crate::plan::{Desired, Force, Freshness, NamespaceState, Owner, Presence, TargetState, Verb, WakeOn, marks, plan};
+use crate::model::{ClusterName, CommitId, Diagnostic, DriftPolicy, RecordState};
+use crate::plan::{
+    Desired, Force, Freshness, NamespaceState, Owner, Presence, TargetState, Verb, WakeOn, marks, plan, strayed,
+};
 
 fn web() -> World {
     World::deployed(&[config("files", "1"), claim("data"), deployment("web", "web:1")])
@@ -251,6 +253,53 @@ fn drift_is_corrected_also_while_a_requirement_is_not_ready() {
     check(&world, &["+ ConfigMap files puts back what differs", "* ConfigMap/files is gone", "= 3 unchanged"]);
 }
 
+/// The app waits to bring other files, which somebody deleted meanwhile, as they were brought before.
+fn waiting() -> World {
+    let old = config("files", "1");
+    let world = web().drops("ConfigMap/files").wants(&config("files", "2")).loses("ConfigMap/files");
+    let brought = CommitId::parse(&"b".repeat(40)).ok();
+    world
+        .record("ConfigMap/files", |record| record.commit = brought)
+        .requires("db", Some("db"), Some("is degraded"))
+        .with(|snapshot| _ = snapshot.before.insert(old.id(), desired(&old)))
+}
+
+#[test]
+fn what_was_applied_is_put_back_while_what_is_new_waits() {
+    let requirement = "! RequirementNotReady: it requires db → db, which is degraded (try: wild app status db)";
+    let back = ["+ ConfigMap files puts back what differs", "* ConfigMap/files is gone"];
+    check(&waiting(), &[back[0], back[1], requirement, "= 3 unchanged"]);
+    let action = plan(&waiting().snapshot).actions.remove(0);
+    let Verb::Apply { payload, .. } = &action.verb else { panic!("{action:?}") };
+    assert_eq!(action.hash, desired(&config("files", "1")).hash);
+    assert_eq!(payload.at(&["data", "k"]), Some(&json!("1")));
+    assert_eq!(payload.annotation("rewild.dev/commit"), Some("b".repeat(40).as_str()));
+    assert_eq!(strayed(&waiting().snapshot).len(), 1);
+    // Of what cannot be built again nothing is said.
+    let unknown = waiting().with(|snapshot| snapshot.before.clear());
+    check(&unknown, &[requirement, "= 3 unchanged"]);
+    // Nobody changed it, so no commit need be read.
+    let calm = web().drops("ConfigMap/files").wants(&config("files", "2"));
+    assert!(
+        strayed(&calm.record("ConfigMap/files", |it| it.commit = CommitId::parse(&"b".repeat(40)).ok()).snapshot)
+            .is_empty()
+    );
+}
+
+#[test]
+fn what_was_applied_is_put_back_while_git_says_nothing_of_it() {
+    let empty = waiting().with(|snapshot| snapshot.desired = Desired::Objects(Vec::new()));
+    check(
+        &empty,
+        &[
+            "+ ConfigMap files puts back what differs",
+            "* ConfigMap/files is gone",
+            "! EmptyRender: apps/blog at ccccccc holds no object and would delete 4 of 4",
+        ],
+    );
+    assert_eq!(strayed(&empty.snapshot).len(), 1);
+}
+
 #[test]
 fn a_requirement_that_nobody_satisfies_names_the_command() {
     let world = World::new().wants(&config("files", "1")).requires("cache", None, None);
@@ -418,6 +467,13 @@ fn an_app_is_healthy_when_all_its_objects_are() {
 fn health_from_before_our_own_write_does_not_count() {
     let world = web().record("Deployment/web", |record| record.generation = 2);
     check_health(&world, "progressing: Deployment/web: its newest version was not seen yet");
+}
+
+#[test]
+fn what_another_made_in_place_of_an_object_does_not_count() {
+    let world = web().live("Deployment/web", |live| live.uid = "another".into());
+    let reported = world.with(|snapshot| snapshot.policy.drift = DriftPolicy::Report);
+    check_health(&reported, "missing: Deployment/web: another object stands in its place");
 }
 
 #[test]
