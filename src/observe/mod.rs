@@ -25,7 +25,7 @@ use crate::model::{
 };
 use crate::plan::copies::SecretCopy;
 use crate::plan::{
-    Ask, Desired, Fight, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState, Underway,
+    Ask, Desired, Fights, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState, Underway,
 };
 use crate::plan::{apply_set, hook};
 use crate::target::{Kind, Reachability, Refusal, Target};
@@ -77,7 +77,7 @@ pub struct Observation<'a> {
     /// Installed apps that require this one.
     pub dependents: Vec<AppName>,
     /// Objects that were put back lately.
-    pub fights: BTreeMap<ObjectId, Fight>,
+    pub fights: Fights,
     /// Objects that are on their way.
     pub underway: Underway,
     /// Whether the target refused an object of this commit.

@@ -24,7 +24,7 @@ use crate::model::{
     AppName, Author, ClusterName, CommitId, InstanceId, InstanceName, ObjectId, Operation, RefusalText, Request,
     SETTINGS_VERSION, Settings, Subdirectory,
 };
-use crate::plan::{Fight, Underway};
+use crate::plan::{Fights, Underway};
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
 use crate::store::Store;
 use crate::target::{Access, Keycloak, Plugin, RealmAccess, Refusal};
@@ -70,7 +70,7 @@ pub struct Instance {
     /// By app, the commit of which the target refused an object last. A restart forgets it, which costs one more try.
     pub(super) refused: Mutex<BTreeMap<AppName, CommitId>>,
     /// By app, the objects that were put back lately. A restart forgets them, which costs a few more corrections.
-    pub(super) fights: Mutex<BTreeMap<AppName, BTreeMap<ObjectId, Fight>>>,
+    pub(super) fights: Mutex<BTreeMap<AppName, Fights>>,
     /// By app, what is on its way. A restart forgets it and takes up when the cluster says it was changed last.
     pub(super) underway: Mutex<BTreeMap<AppName, Underway>>,
     /// The apps that were found as wanted.

@@ -21,13 +21,15 @@ const DRIFT: &str = "rewild.dev/drift";
 pub(super) struct Difference {
     pub(super) kind: DriftKind,
     pub(super) paths: Vec<String>,
+    /// The same fields by their keys; nothing where they are not known.
+    pub(super) keys: Vec<Vec<String>>,
     pub(super) holder: Holder,
     pub(super) harmless: bool,
 }
 
 impl Difference {
     fn whole(kind: DriftKind) -> Self {
-        Self { kind, paths: Vec::new(), holder: Holder::default(), harmless: false }
+        Self { kind, paths: Vec::new(), keys: Vec::new(), holder: Holder::default(), harmless: false }
     }
 }
 
@@ -94,11 +96,13 @@ pub(super) fn explained(lost: &[LostLeaf], time: &str) -> Vec<Difference> {
         let group = groups.entry((order, holder.clone())).or_insert_with(|| Difference {
             kind,
             paths: Vec::new(),
+            keys: Vec::new(),
             holder,
             harmless: true,
         });
         group.harmless &= is_own_metadata(leaf);
         group.paths.push(leaf.path.clone());
+        group.keys.push(leaf.keys.clone());
     }
     groups.into_values().collect()
 }
@@ -143,7 +147,7 @@ pub fn policy(object: &Object) -> Option<DriftPolicy> {
 
 /// Returns the drift as the plan shows it.
 pub(super) fn item(object: &ObjectId, difference: Difference, verdict: Verdict) -> DriftItem {
-    let Difference { kind, paths, holder, harmless } = difference;
+    let Difference { kind, paths, keys: _, holder, harmless } = difference;
     let Holder { manager, operation, subresource, time } = holder;
     let how = if subresource.is_empty() { operation } else { format!("{operation} {subresource}") };
     DriftItem { object: object.clone(), kind, paths, manager, how, since: time, harmless, verdict }

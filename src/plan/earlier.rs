@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::action::{DriftItem, Plan, Verdict};
 use super::kind;
+use super::line;
 use super::marks;
 use super::snapshot::{Desired, DesiredObject, Freshness, Live, NamespaceState, Presence, Snapshot};
 use super::wanted::Wanted;
@@ -61,8 +62,9 @@ pub(super) fn restore(snapshot: &Snapshot, written: &BTreeSet<ObjectId>, plan: &
         let wanted = as_applied(snapshot, before, record);
         let (decision, items) = write::decide(snapshot, &wanted);
         match decision {
-            Decision::Write(write) if write.brings == Brings::Correction && has_its_values(id) => {
+            Decision::Write(mut write) if write.brings == Brings::Correction && has_its_values(id) => {
                 tell(plan, id, items);
+                line::hold_fought(write.fought.take(), plan);
                 writes.push((wanted, write));
             }
             Decision::Write(Write { brings: Brings::Correction, .. }) => {
@@ -70,8 +72,7 @@ pub(super) fn restore(snapshot: &Snapshot, written: &BTreeSet<ObjectId>, plan: &
             }
             Decision::Hold(blocked, until) => {
                 tell(plan, id, items);
-                plan.blocked.push(blocked);
-                plan.wake_at = Some(plan.wake_at.map_or(until, |at| at.min(until)));
+                line::hold_fought(Some((blocked, until)), plan);
             }
             Decision::Report => tell(plan, id, items),
             Decision::Leave | Decision::Recover(_) | Decision::Write(_) | Decision::Block(..) => {}

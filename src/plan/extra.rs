@@ -10,11 +10,12 @@ use serde_json::Value;
 use super::action::{DriftItem, DriftKind, Extras, Force, Verdict};
 use super::drift::{self, Difference};
 use super::fields::{self, Holder, LostLeaf};
+use super::fight::HeldFields;
+use super::hold;
 use super::marks::MANAGER;
 use super::snapshot::{Live, Snapshot};
 use super::wanted::Wanted;
 use super::write::{Brings, Decision, Write};
-use super::{fight, hold};
 use crate::model::{DriftPolicy, Editors, ExtraPolicy, Object, additions};
 
 /// Adds to what was decided about an object what becomes of the additions to it.
@@ -26,7 +27,9 @@ pub(super) fn judge(
     let Some(live) = snapshot.live.get(&wanted.id) else { return (decision, items) };
     let found = found(live, wanted);
     let Some(verdict) = verdict(snapshot, wanted).filter(|_| !found.is_empty()) else { return (decision, items) };
-    let is_held = hold::until(snapshot, &wanted.id).is_some() || fight::held_until(snapshot, wanted).is_some();
+    let fought = HeldFields::of(snapshot, wanted);
+    let is_held =
+        hold::until(snapshot, &wanted.id).is_some() || found.iter().any(|it| fought.until(&it.paths).is_some());
     let decision = match decision {
         Decision::Leave if verdict == Verdict::Revert && !is_held => {
             let write = Write::of(snapshot, wanted, Some(live.uid.clone()), "takes away what was added".into());
@@ -53,6 +56,7 @@ fn found(live: &Live, wanted: &Wanted) -> Vec<Difference> {
         let group = groups.entry(holder.clone()).or_insert_with(|| Difference {
             kind: DriftKind::Extra,
             paths: Vec::new(),
+            keys: Vec::new(),
             holder,
             harmless: true,
         });

@@ -1,12 +1,14 @@
 //! Pure. Fights: somebody keeps changing what we keep putting back.
 //!
-//! Each correction of an object adds one to its score, which fades within minutes. From a score of four on, one attempt is made after five
-//! minutes, then after ten, up to an hour; in between the object is left as it is and a person is told. Not here: what differs (`drift`).
+//! Each correction of a field adds one to its score, which fades within minutes. From a score of four on, one attempt is made after five
+//! minutes, then after ten, up to an hour; in between the field is left as it is and a person is told. Other fields of the object are put back
+//! all the same. Not here: what differs (`drift`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::action::{Blocked, DriftItem, DriftKind, Plan, Verdict};
+use super::drift::Difference;
 use super::snapshot::Snapshot;
 use super::wanted::Wanted;
 use crate::base::Timestamp;
@@ -21,7 +23,10 @@ const FIRST_WAIT: Duration = Duration::from_secs(5 * 60);
 /// Longest wait between two attempts, and the quiet after which a fight is over.
 const QUIET: Duration = Duration::from_secs(60 * 60);
 
-/// What is remembered of the corrections of one object.
+/// What is remembered of corrections, by object and field. A field without a name stands for the object as a whole.
+pub type Fights = BTreeMap<(ObjectId, String), Fight>;
+
+/// What is remembered of the corrections of one field.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fight {
     /// Hash of the content that is put back; other content begins anew.
@@ -32,13 +37,49 @@ pub struct Fight {
     held_until: Option<Timestamp>,
 }
 
-/// Returns until when an object is left as it is, because putting it back has not helped.
-pub(super) fn held_until(snapshot: &Snapshot, wanted: &Wanted) -> Option<Timestamp> {
-    let fight = snapshot.fights.get(&wanted.id).filter(|fight| fight.hash == wanted.hash)?;
-    fight.held_until.filter(|until| *until > snapshot.now && !snapshot.ask.correct)
+/// The fields of an object that are left as they are, each until when.
+#[derive(Default)]
+pub(super) struct HeldFields(BTreeMap<String, Timestamp>);
+
+impl HeldFields {
+    /// Returns the fields of an object that are left as they are, because putting them back has not helped.
+    pub(super) fn of(snapshot: &Snapshot, wanted: &Wanted) -> Self {
+        let is_fought = |fight: &Fight| fight.hash == wanted.hash && !snapshot.ask.correct;
+        let all = snapshot.fights.range((wanted.id.clone(), String::new())..);
+        let own = all.take_while(|((id, _), _)| *id == wanted.id).filter(|(_, fight)| is_fought(fight));
+        let held = own.filter_map(|((_, path), fight)| Some((path.clone(), fight.held_until?)));
+        Self(held.filter(|(_, until)| *until > snapshot.now).collect())
+    }
+
+    /// Returns until when a difference is left as it is; nothing if it is put back. What names no field is about the whole object.
+    pub(super) fn until(&self, paths: &[String]) -> Option<Timestamp> {
+        let whole = self.0.get("").filter(|_| paths.is_empty());
+        paths.iter().filter_map(|path| self.0.get(path)).chain(whole).min().copied()
+    }
+
+    /// Splits a difference into what is left as it is and what is put back.
+    pub(super) fn split(&self, difference: Difference) -> [Option<Difference>; 2] {
+        let is_held = |path: &String| self.0.contains_key(path);
+        if difference.keys.len() != difference.paths.len() {
+            // Of these no single field can be left out.
+            let is_held = self.until(&difference.paths).is_some();
+            return if is_held { [Some(difference), None] } else { [None, Some(difference)] };
+        }
+        let part = |is_meant: &dyn Fn(&String) -> bool| {
+            let fields = difference.paths.iter().zip(&difference.keys).filter(|(path, _)| is_meant(path));
+            let (paths, keys): (Vec<String>, Vec<Vec<String>>) =
+                fields.map(|(path, keys)| (path.clone(), keys.clone())).unzip();
+            Difference { paths, keys, ..difference.clone() }
+        };
+        if difference.paths.is_empty() {
+            let is_held = self.0.contains_key("");
+            return if is_held { [Some(difference), None] } else { [None, Some(difference)] };
+        }
+        [part(&is_held), part(&|path| !is_held(path))].map(|part| Some(part).filter(|part| !part.paths.is_empty()))
+    }
 }
 
-/// Returns what a person is told about an object that is left as it is.
+/// Returns what a person is told about differences that are left as they are.
 pub(super) fn blocked(snapshot: &Snapshot, wanted: &Wanted, items: &[DriftItem], until: Timestamp) -> Blocked {
     let mut managers: Vec<&str> = items.iter().map(|item| item.manager.as_str()).filter(|it| !it.is_empty()).collect();
     managers.sort_unstable();
@@ -55,25 +96,26 @@ pub(super) fn blocked(snapshot: &Snapshot, wanted: &Wanted, items: &[DriftItem],
 }
 
 /// Returns what is to be remembered after a plan was carried out.
-pub fn fights_after(snapshot: &Snapshot, plan: &Plan) -> BTreeMap<ObjectId, Fight> {
-    let is_open = |fight: &Fight| snapshot.now.since(fight.last) < QUIET;
-    let mut fights: BTreeMap<ObjectId, Fight> = snapshot
-        .fights
-        .iter()
-        .filter(|(_, fight)| is_open(fight))
-        .map(|(id, fight)| (id.clone(), fight.clone()))
-        .collect();
+pub fn fights_after(snapshot: &Snapshot, plan: &Plan) -> Fights {
+    let mut fights = snapshot.fights.clone();
+    fights.retain(|_, fight| snapshot.now.since(fight.last) < QUIET);
     for action in &plan.actions {
-        let is_correction = plan.drift.iter().any(|item| {
+        let corrections = plan.drift.iter().filter(|item| {
             item.object == action.object && item.verdict == Verdict::Revert && item.kind != DriftKind::Bookkeeping
         });
-        if is_correction {
-            let before = fights.get(&action.object).filter(|fight| fight.hash == action.hash);
+        for path in corrections.flat_map(fields) {
+            let key = (action.object.clone(), path);
+            let before = fights.get(&key).filter(|fight| fight.hash == action.hash);
             let next = corrected(before, &action.hash, snapshot.now);
-            fights.insert(action.object.clone(), next);
+            fights.insert(key, next);
         }
     }
     fights
+}
+
+/// Returns the fields that a difference is about.
+fn fields(item: &DriftItem) -> Vec<String> {
+    if item.paths.is_empty() { vec![String::new()] } else { item.paths.clone() }
 }
 
 fn corrected(before: Option<&Fight>, hash: &str, now: Timestamp) -> Fight {
@@ -91,9 +133,9 @@ fn corrected(before: Option<&Fight>, hash: &str, now: Timestamp) -> Fight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::plan;
     use crate::plan::tests::check;
     use crate::plan::tests::world::{World, deployment};
+    use crate::plan::{Verb, plan};
 
     fn at(seconds: u64) -> Timestamp {
         Timestamp::parse("2026-11-21T12:00:00Z").unwrap().plus(Duration::from_secs(seconds))
@@ -155,6 +197,27 @@ mod tests {
         ];
         check(&fought(), &expected);
         assert_eq!(plan(&fought().snapshot).wake_at, Some(at(304)));
+    }
+
+    #[test]
+    fn another_field_of_the_object_is_put_back_all_the_same() {
+        let web = deployment("web", "web:1");
+        let image: &[&str] = &["f:spec", "f:template", "f:spec", "f:containers", "k:{\"name\":\"web\"}", "f:image"];
+        let both = fought().edits(&web, Some(("rogue", "Update", "")), &[&["f:spec", "f:replicas"], image]);
+        let plan = plan(&both.snapshot);
+        let [action] = plan.actions.as_slice() else { panic!("{plan:#?}") };
+        let Verb::Apply { payload, .. } = &action.verb else { panic!("{action:#?}") };
+        assert_eq!(payload.at(&["spec", "replicas"]), None);
+        assert_eq!(payload.at(&["spec", "template"]), web.at(&["spec", "template"]));
+        let blocked: Vec<&str> = plan.blocked.iter().map(|blocked| blocked.message.as_str()).collect();
+        assert!(blocked[0].contains("spec.replicas") && !blocked[0].contains("image"), "{blocked:?}");
+        assert_eq!((blocked.len(), plan.wake_at), (1, Some(at(304))));
+        let verdicts: Vec<_> = plan.drift.iter().map(|item| (item.paths[0].as_str(), item.verdict)).collect();
+        let image = "spec.template.spec.containers[name=web].image";
+        assert_eq!(verdicts, [("spec.replicas", Verdict::Report), (image, Verdict::Revert)]);
+        // What is put back counts for that field alone.
+        let scores: Vec<f64> = fights_after(&both.snapshot, &plan).into_values().map(|fight| fight.score).collect();
+        assert!(scores.len() == 2 && scores.contains(&1.0), "{scores:?}");
     }
 
     #[test]

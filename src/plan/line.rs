@@ -15,6 +15,7 @@ use super::{
     budget, cancel, copies, depends, earlier, grant, hold, hook, kind, namespace, order, overdue, prune, reach,
     recovery, remove, requirement, secret, source, stuck, suspend, volume, waves, wellness, write, yields,
 };
+use crate::base::Timestamp;
 use crate::health::{Health, HealthState};
 use crate::model::{DataFate, Object, ObjectId};
 
@@ -262,12 +263,12 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan, spent: &mut V
         match decision {
             Decision::Leave => plan.unchanged.push(wanted.id.clone()),
             Decision::Recover(record) => plan.recovered.push(record),
-            Decision::Write(write) => writes.push((wanted.clone(), write)),
-            Decision::Report => {}
-            Decision::Hold(blocked, until) => {
-                plan.blocked.push(blocked);
-                plan.wake_at = Some(plan.wake_at.map_or(until, |at| at.min(until)));
+            Decision::Write(mut write) => {
+                hold_fought(write.fought.take(), plan);
+                writes.push((wanted.clone(), write));
             }
+            Decision::Report => {}
+            Decision::Hold(blocked, until) => hold_fought(Some((blocked, until)), plan),
             Decision::Block(blocked, wake_on) => {
                 let again = wake_on.as_ref().and_then(|event| kind::look_again(snapshot, event));
                 plan.wake_at = plan.wake_at.into_iter().chain(again).min();
@@ -277,6 +278,13 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan, spent: &mut V
         }
     }
     writes
+}
+
+/// Tells what somebody keeps changing, and puts it back again later.
+pub(super) fn hold_fought(fight: Option<(Blocked, Timestamp)>, plan: &mut Plan) {
+    let Some((blocked, until)) = fight else { return };
+    plan.blocked.push(blocked);
+    plan.wake_at = Some(plan.wake_at.map_or(until, |at| at.min(until)));
 }
 
 /// Tells that differences of an object are left alone for now, and looks again when that ends.

@@ -75,7 +75,7 @@ pub use display::display;
 pub use earlier::strayed;
 pub use editors::{sole_ownership, taken_additions};
 pub use entries::in_one_version;
-pub use fight::{Fight, fights_after};
+pub use fight::{Fight, Fights, fights_after};
 pub use line::plan;
 pub use lint::lint;
 pub use merged::make_room;

@@ -105,7 +105,7 @@ pub(super) fn delete() -> Verb {
 
 fn apply(id: usize, wanted: Wanted, write: Write, after: Vec<usize>) -> Action {
     let Wanted { id: object, mut payload, hash, source, wave, stage, yields, refused: _, note: _ } = wanted;
-    let Write { brings: _, force, uid, reason, leaves_out, recreate, extras } = write;
+    let Write { brings: _, force, uid, reason, leaves_out, recreate, extras, fought: _ } = write;
     yields::without(&mut payload, &leaves_out);
     let yields = yields.without_some(&leaves_out);
     let api_version = payload.api_version().to_owned();

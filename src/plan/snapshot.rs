@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::fight::Fight;
+use super::fight::Fights;
 use super::marks::Identity;
 use super::overdue::Underway;
 use super::volume::{ClaimedVolume, Held};
@@ -94,8 +94,8 @@ pub struct Snapshot {
     pub said: BTreeMap<ObjectId, Vec<String>>,
     /// The word of a person that ended an operation of this app, and by that holds it as it is.
     pub cancelled: Option<Cancellation>,
-    /// Objects that were put back lately.
-    pub fights: BTreeMap<ObjectId, Fight>,
+    /// Fields that were put back lately.
+    pub fights: Fights,
     /// Objects that are on their way, and since when.
     pub underway: Underway,
     /// Objects of custom kinds whose controllers should say something of them, and have not yet.

@@ -8,7 +8,7 @@ use super::consent;
 use super::contest;
 use super::drift;
 use super::extra;
-use super::fight;
+use super::fight::{self, HeldFields};
 use super::hold;
 use super::kind;
 use super::recreate::{self, Recreate};
@@ -46,6 +46,8 @@ pub(super) struct Write {
     pub(super) leaves_out: Vec<Vec<String>>,
     pub(super) recreate: Recreate,
     pub(super) extras: Extras,
+    /// What a person is told of fields that are left out because somebody keeps changing them, and until when.
+    pub(super) fought: Option<(Blocked, Timestamp)>,
 }
 
 impl Write {
@@ -60,6 +62,7 @@ impl Write {
             reason,
             leaves_out: yielded.into_iter().map(|yielded| yielded.keys).collect(),
             extras: Extras::Leave,
+            fought: None,
             recreate: recreate::of_hook(snapshot, wanted)
                 .unwrap_or_else(|| recreate::recreate(wanted, live, &snapshot.ask.recreate)),
         }
@@ -146,27 +149,38 @@ pub(super) fn judged(
     differences: Vec<drift::Difference>,
     uid: Option<String>,
 ) -> (Decision, Vec<DriftItem>) {
-    let items: Vec<DriftItem> = differences
-        .into_iter()
-        .filter_map(|it| drift::verdict(snapshot, wanted, it.kind).map(|verdict| drift::item(&wanted.id, it, verdict)))
-        .collect();
+    let held_fields = HeldFields::of(snapshot, wanted);
+    let mut left_out = Vec::new();
+    let (mut fought, mut until) = (Vec::new(), None);
+    let mut items: Vec<DriftItem> = Vec::new();
+    for difference in differences {
+        let Some(verdict) = drift::verdict(snapshot, wanted, difference.kind) else { continue };
+        let [held, open] = held_fields.split(difference);
+        if let Some(held) = held {
+            until = until.into_iter().chain(held_fields.until(&held.paths)).min();
+            left_out.extend(held.keys.iter().cloned());
+            fought.push(drift::item(&wanted.id, held, verdict));
+        }
+        items.extend(open.map(|open| drift::item(&wanted.id, open, verdict)));
+    }
     let is_held = hold::until(snapshot, &wanted.id).is_some();
     let is_left = |item: &DriftItem| is_held || item.verdict == Verdict::Report;
-    let decision = if items.iter().any(is_left) {
-        Decision::Report
-    } else if items.is_empty() {
-        Decision::Leave
-    } else if let Some(until) = fight::held_until(snapshot, wanted) {
-        let blocked = fight::blocked(snapshot, wanted, &items, until);
-        return (Decision::Hold(blocked, until), items.into_iter().map(reported).collect());
-    } else {
-        let force = if uid.is_some() { Force::Yes } else { Force::No };
-        let write = Write::of(snapshot, wanted, uid, "puts back what differs".into());
-        Decision::Write(Write { brings: Brings::Correction, force, ..write })
-    };
-    // One forced apply writes the whole object: what is reported keeps the rest from being put back too.
-    let items = if decision == Decision::Report { items.into_iter().map(reported).collect() } else { items };
-    (decision, items)
+    let is_reported = items.iter().chain(&fought).any(is_left);
+    let fight = until.map(|until| (fight::blocked(snapshot, wanted, &fought, until), until));
+    let fought = fought.into_iter().map(reported);
+    match fight {
+        // One forced apply writes the whole object: what is reported keeps the rest from being put back too.
+        _ if is_reported => (Decision::Report, fought.chain(items.into_iter().map(reported)).collect()),
+        None if items.is_empty() => (Decision::Leave, items),
+        Some((blocked, until)) if items.is_empty() => (Decision::Hold(blocked, until), fought.collect()),
+        fight => {
+            let force = if uid.is_some() { Force::Yes } else { Force::No };
+            let mut write = Write::of(snapshot, wanted, uid, "puts back what differs".into());
+            write.leaves_out.extend(left_out);
+            let write = Write { brings: Brings::Correction, force, fought: fight, ..write };
+            (Decision::Write(write), fought.chain(items).collect())
+        }
+    }
 }
 
 fn reported(item: DriftItem) -> DriftItem {

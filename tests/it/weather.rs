@@ -385,6 +385,12 @@ pub(crate) async fn check_fight<C: Ground>(mut plain: Plain<'_, C>) {
     let later = plain.live().await;
     assert_eq!(generation(&later[1]), generation(&told[1]), "it was put back all the same");
     assert_eq!(later[1]["spec"]["replicas"], json!(5));
+    // Another field is put back all the same, and the one that is fought over is left alone.
+    let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "web", "image": "web:hand"}]}}}});
+    world.patch(&path, image).await;
+    let image_of = |web: &Value| web["spec"]["template"]["spec"]["containers"][0]["image"].clone();
+    world.until("the other field is put back", async || image_of(&plain.live().await[1]) == json!("web:1")).await;
+    assert_eq!(plain.live().await[1]["spec"]["replicas"], json!(5));
     // Another field of another object is corrected all the same.
     world.patch(&plain.config_path(), json!({"data": {"version": "by hand"}})).await;
     world.until("the other object is put back", async || plain.live().await[0]["data"]["version"] == json!("1")).await;
