@@ -11,35 +11,73 @@ use super::error::{CommandError, ExitCode};
 use super::format::Document;
 use super::json::{flag, list, object, text};
 use super::session::Session;
+use super::table::span;
+use crate::base::Timestamp;
+use crate::model::AppName;
 
 const HELP: &str = "Examples:
   wild doctor
+  wild doctor quillblog
   wild doctor -o json
 
+Told of each app that is not as git wants it: why, what would free it, and when it is looked at next by the clock. With APP also \
+everything of it that is held back, and what happened last.
+
 Exit codes:
-  0 nothing is stuck   1 something is   2 error";
+  0 nothing is stuck   1 something is   2 error, or no such app";
+
+/// Events that are told of one app, the newest.
+const EVENTS: usize = 5;
 
 /// Arguments.
 #[derive(Args, Debug)]
 #[command(after_long_help = HELP)]
-pub(super) struct Doctor {}
+pub(super) struct Doctor {
+    /// App; all of them, and the instance, without.
+    #[arg(value_name = "APP", value_parser = AppName::parse)]
+    app: Option<AppName>,
+}
 
 /// Runs the command.
 pub(super) async fn run(session: &mut Session<'_>, arguments: Doctor) -> Result<ExitCode, CommandError> {
-    let Doctor {} = arguments;
+    let Doctor { app } = arguments;
     let instance = session.get("").await?;
-    let apps = session.get("/apps").await?;
-    let found: Vec<Value> =
-        of_instance(&instance).into_iter().chain(list(&apps, "apps").iter().filter_map(of_app)).collect();
+    let mut found = of_instance(&instance);
+    match app {
+        None => found.extend(list(&session.get("/apps").await?, "apps").iter().filter_map(of_app)),
+        Some(app) => {
+            let state = session.get(&format!("/apps/{app}")).await?;
+            if let Some(stuck) = of_app(&state) {
+                found.push(with_evidence(session, &app, stuck).await);
+            }
+        }
+    }
     let stuck = !found.is_empty();
     if !stuck && session.is_for_people() {
         session.note("Nothing is stuck.");
     }
-    let value = json!({"findings": found});
+    let (value, now) = (json!({"findings": found}), session.now());
     session.print(Document { kind: "FindingList", value, items: None }, |value| {
-        list(value, "findings").iter().map(shown).collect::<Vec<_>>().join("\n")
+        list(value, "findings").iter().map(|found| shown(found, now)).collect::<Vec<_>>().join("\n")
     });
     Ok(if stuck { ExitCode::Answer } else { ExitCode::Done })
+}
+
+/// Adds to what is found about an app all that is held back of it and what happened last.
+async fn with_evidence(session: &mut Session<'_>, app: &AppName, mut found: Value) -> Value {
+    // A plan that cannot be made, such as without a cluster, is no reason to tell nothing.
+    let planned = session.get(&format!("/apps/{app}/plan")).await.unwrap_or_default();
+    let events = session.get(&format!("/apps/{app}/events")).await.unwrap_or_default();
+    let events = list(&events, "events");
+    let last = events.get(events.len().saturating_sub(EVENTS)..).unwrap_or_default();
+    if let Some(fields) = found.as_object_mut() {
+        fields.insert("heldBack".to_owned(), json!(list(&planned, "blocked")));
+        fields.insert("waits".to_owned(), json!(list(&planned, "later")));
+        fields.insert("leaving".to_owned(), json!(list(&planned, "leaving")));
+        fields.insert("cascades".to_owned(), json!(list(&planned, "cascades")));
+        fields.insert("events".to_owned(), json!(last));
+    }
+    found
 }
 
 fn finding(what: impl Into<String>, because: &str, remedy: impl Into<String>, details: Vec<String>) -> Value {
@@ -73,9 +111,9 @@ fn of_instance(instance: &Value) -> Vec<Value> {
     found
 }
 
-/// Returns what holds an app; nothing if it is as wanted or waits for nobody.
+/// Returns what holds an app; nothing if it is as wanted.
 fn of_app(app: &Value) -> Option<Value> {
-    if is_calm(app) {
+    if is_calm(app) && text(app, "intent") == "applied" {
         return None;
     }
     let (name, intent, health) = (text(app, "name"), text(app, "intent"), text(app, "health"));
@@ -91,13 +129,39 @@ fn of_app(app: &Value) -> Option<Value> {
         let id = it.get("object").map(object).unwrap_or_default();
         format!("{id} is {}  {}", text(it, "health"), text(it, "reason")).trim_end().to_owned()
     });
-    Some(finding(what, because.unwrap_or("it goes on by itself"), remedy, details.collect()))
+    let mut found = finding(what, because.unwrap_or("it goes on by itself"), remedy, details.collect());
+    if let Some(fields) = found.as_object_mut() {
+        fields.insert("app".to_owned(), json!(name));
+        fields.insert("freedBy".to_owned(), json!(list(app, "wakeOn")));
+        fields.insert("nextLook".to_owned(), app.get("nextLook").cloned().unwrap_or_default());
+    }
+    Some(found)
 }
 
-fn shown(found: &Value) -> String {
-    let details: String =
-        list(found, "details").iter().filter_map(Value::as_str).map(|line| format!("    {line}\n")).collect();
-    format!("{}\n  because: {}\n{details}  try: {}\n", text(found, "what"), text(found, "because"), text(found, "try"))
+fn shown(found: &Value, now: Timestamp) -> String {
+    let mut lines = format!("{}\n  because: {}\n", text(found, "what"), text(found, "because"));
+    let told = list(found, "details").iter().filter_map(Value::as_str).map(str::to_owned);
+    let held = list(found, "heldBack").iter().filter(|held| text(held, "message") != text(found, "because"));
+    let held = held.map(|held| format!("held back: {} ({})", text(held, "message"), text(held, "reason")));
+    let waits = list(found, "waits").iter().map(|id| format!("{} waits for its turn", object(id)));
+    let leaving = list(found, "leaving").iter().map(|id| format!("{} is being deleted", object(id)));
+    let cascades = list(found, "cascades").iter().map(|it| text(it, "text").to_owned());
+    for line in told.chain(held).chain(waits).chain(leaving).chain(cascades) {
+        lines.push_str(&format!("    {line}\n"));
+    }
+    for event in list(found, "events") {
+        let what = format!("{} {}  {}", text(event, "time"), text(event, "kind"), text(event, "detail"));
+        lines.push_str(&format!("    {}\n", what.trim_end()));
+    }
+    for freed in list(found, "freedBy") {
+        lines.push_str(&format!("  freed when: {}\n", text(freed, "text")));
+    }
+    if let Ok(next) = Timestamp::parse(text(found, "nextLook")) {
+        let wait = next.since(now).as_secs();
+        let when = if wait == 0 { "now".to_owned() } else { format!("in {}", span(wait)) };
+        lines.push_str(&format!("  next look: {when} ({next})\n"));
+    }
+    format!("{lines}  try: {}\n", text(found, "try"))
 }
 
 #[cfg(test)]
@@ -109,13 +173,31 @@ mod tests {
         let id = json!({"group": "apps", "kind": "Deployment", "namespace": "blog", "name": "web"});
         let app = json!({"name": "blog", "intent": "blocked", "reason": "RequirementNotReady", "health": "starting",
             "needsYou": "it requires stonedb, which is starting", "hint": "wild app status stonedb",
-            "objects": [{"object": id, "health": "starting", "reason": "0 of 1 ready"}]});
+            "wakeOn": [{"on": "app", "what": "stonedb", "text": "stonedb is deployed and healthy"}],
+            "nextLook": "2026-11-21T12:05:00Z", "objects": [{"object": id, "health": "starting", "reason": "0 of 1 ready"}]});
+        let now = Timestamp::parse("2026-11-21T12:00:00Z").unwrap();
         assert_eq!(
-            shown(&of_app(&app).unwrap()),
+            shown(&of_app(&app).unwrap(), now),
             "blog is blocked (RequirementNotReady) and starting\n  because: it requires stonedb, which is starting\n    \
-             Deployment/web (blog) is starting  0 of 1 ready\n  try: wild app status stonedb\n"
+             Deployment/web (blog) is starting  0 of 1 ready\n  freed when: stonedb is deployed and healthy\n  \
+             next look: in 5m0s (2026-11-21T12:05:00Z)\n  try: wild app status stonedb\n"
         );
         assert_eq!(of_app(&json!({"name": "blog", "intent": "applied", "health": "healthy"})), None);
+        let waits = of_app(&json!({"name": "blog", "intent": "waiting", "health": "healthy"})).unwrap();
+        let told = "blog is waiting and healthy\n  because: it goes on by itself\n  try: wild app events blog\n";
+        assert_eq!(shown(&waits, now), told);
+    }
+
+    #[test]
+    fn of_one_app_all_that_is_held_back_and_what_happened_last_is_told() {
+        let id = json!({"group": "", "kind": "Secret", "namespace": "blog", "name": "token"});
+        let found = json!({"what": "blog is blocked", "because": "first", "try": "wild status", "details": [],
+            "heldBack": [{"reason": "A", "message": "first"}, {"reason": "B", "message": "second"}], "leaving": [id],
+            "waits": [id], "cascades": [{"text": "Namespace/blog is empty"}],
+            "events": [{"time": "T", "kind": "blocked", "detail": "first"}], "freedBy": [], "nextLook": null});
+        let told = "blog is blocked\n  because: first\n    held back: second (B)\n    Secret/token (blog) waits for its turn\n    \
+                    Secret/token (blog) is being deleted\n    Namespace/blog is empty\n    T blocked  first\n  try: wild status\n";
+        assert_eq!(shown(&found, Timestamp(0)), told);
     }
 
     #[test]

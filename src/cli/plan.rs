@@ -17,6 +17,9 @@ const HELP: &str = "Examples:
   wild plan quillblog
   wild plan -o json --exit-code
 
+Shown is also what goes along with deletions, such as what a namespace holds and the volumes of claims; what would let go on \
+what is held back; and when it is looked at again by the clock.
+
 Exit codes:
   0 planned   1 with --exit-code: there is something to do
   2 error, or the cluster does not answer";

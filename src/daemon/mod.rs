@@ -8,6 +8,7 @@ mod events;
 mod files;
 mod metrics;
 mod notes;
+mod outlooks;
 mod probes;
 mod queue;
 mod waits;
@@ -21,12 +22,13 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 pub use metrics::Metrics;
+pub use outlooks::Outlook;
 
 use crate::base::Timestamp;
 use crate::broadcast;
 use crate::forge::{Forge, Gitea};
 use crate::git::{self, Allowed, Credential, CredentialKind, Egress, Remote, RemoteUrl};
-use crate::model::{InstanceName, Operation, Purpose, Reason, RefusalText, Request, SecretValue, Trigger};
+use crate::model::{AppName, InstanceName, Operation, Purpose, Reason, RefusalText, Request, SecretValue, Trigger};
 use crate::pipeline::{self, Error, Instance, Opening};
 use crate::settings::{DaemonSettings, ExecEntry, InstanceEntry, StateDirectory};
 use crate::store::Store;
@@ -185,6 +187,11 @@ impl Handle {
     /// Wakes an app, or all of them.
     pub fn wake(&self, trigger: Trigger) {
         self.shared.wake(trigger);
+    }
+
+    /// Returns what an app waits for; nothing if it is as wanted or was not looked at yet.
+    pub fn outlook(&self, app: &AppName) -> Option<Outlook> {
+        self.shared.outlooks.get(app)
     }
 
     /// Fetches the remote and all upstreams now, and merges what policy allows.

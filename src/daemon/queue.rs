@@ -231,6 +231,11 @@ impl Queue {
         self.place(app);
     }
 
+    /// Returns when the pass of an app begins that waits, if it is due by then.
+    pub(super) fn due(&self, app: &AppName) -> Option<Duration> {
+        self.waiting.get(app).map(|waiting| waiting.place.as_ref().map_or(waiting.due, |place| place.due))
+    }
+
     /// Returns how long the app that began last had waited since it was due; the quiet time before is no waiting.
     pub(super) fn waited(&self) -> Duration {
         self.waited

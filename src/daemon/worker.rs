@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::drifts::Drifts;
 use super::files::FileWatch;
+use super::outlooks::Outlooks;
 use super::probes::Probes;
 use super::queue::{Next, Queue};
 use super::waits::Waits;
@@ -47,6 +48,7 @@ const LOOK_RETRY: Duration = Duration::from_secs(5);
 pub(super) struct Shared {
     pub(super) instance: Arc<Instance>,
     pub(super) fetch: Notify,
+    pub(super) outlooks: Outlooks,
     sender: mpsc::Sender<Trigger>,
     receiver: Mutex<Option<mpsc::Receiver<Trigger>>>,
     intervals: Intervals,
@@ -79,6 +81,7 @@ impl Shared {
         Ok(Self {
             instance,
             fetch: Notify::new(),
+            outlooks: Outlooks::default(),
             sender,
             receiver: Mutex::new(Some(receiver)),
             intervals,
@@ -541,6 +544,7 @@ impl Worker {
                 tracing::error!(instance = name, %app, error = %error, "a pass broke off; the app waits for a change");
                 self.queue.ended(now, &app, Some(ErrorClass::User), 0.5);
                 self.keep_waiting(now, &app);
+                self.note_outlook(now, &app, None);
                 self.shared.metrics.passed(&name, "panic", Duration::ZERO);
                 return;
             }
@@ -572,9 +576,13 @@ impl Worker {
                             self.shared.metrics.saw(&name, app.as_str(), passed.state.as_ref());
                         }
                         self.time_drift(&app, took, &passed);
-                        self.follow(now, app, &reasons, passed);
+                        self.follow(now, app.clone(), &reasons, &passed);
+                        self.note_outlook(now, &app, Some(&passed));
                     }
-                    Err(_) => self.keep_waiting(now, &app),
+                    Err(_) => {
+                        self.keep_waiting(now, &app);
+                        self.note_outlook(now, &app, None);
+                    }
                 }
             }
             // A directory that was just added is fetched at once.
@@ -593,12 +601,20 @@ impl Worker {
         }
     }
 
+    /// Notes what an app waits for now, for people who ask.
+    fn note_outlook(&self, now: Duration, app: &AppName, passed: Option<&Passed>) {
+        let scheduled = self.timers.reconcile.map(|(at, _)| at);
+        let next = self.queue.due(app).into_iter().chain(scheduled).min();
+        let next = next.map(|at| self.shared.instance.now().plus(at.saturating_sub(now)));
+        self.shared.outlooks.note(app, passed, next);
+    }
+
     /// Arranges what a pass asked to be woken for, and wakes those who waited for it.
-    fn follow(&mut self, now: Duration, app: AppName, reasons: &BTreeSet<Reason>, passed: Passed) {
+    fn follow(&mut self, now: Duration, app: AppName, reasons: &BTreeSet<Reason>, passed: &Passed) {
         if let Some(state) = &passed.state {
             self.queue.assign(&app, &state.cluster);
         }
-        self.arrange(now, &app, &passed);
+        self.arrange(now, &app, passed);
         // A push compiles, and a request that waits is carried out for any reason; what the walk did not come to is not forgotten.
         if passed.lost {
             self.trigger(app.clone(), Reason::Push);

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::answer::{Answered, app_name, json as answer, value};
 use super::problem::Problem;
-use super::{Host, instance, live};
+use super::{Host, instance, live, plans};
 use crate::compile;
+use crate::daemon::{Handle, Outlook};
 use crate::git::Commit;
 use crate::model::{AppName, AppState, ClusterName};
 use crate::observe;
@@ -28,7 +29,7 @@ const EVENT_LIMIT: i64 = 100;
 pub(super) async fn list(State(daemon): Host, Path(name): Path<String>) -> Answered {
     let handle = instance(&daemon, &name)?;
     let states = states(handle.instance()).await?;
-    let apps: Vec<Value> = states.iter().map(document).collect::<Result<_, _>>()?;
+    let apps: Vec<Value> = states.iter().map(|state| document(&handle, state)).collect::<Result<_, _>>()?;
     Ok(answer(&json!({"apps": apps})))
 }
 
@@ -91,9 +92,13 @@ fn unseen(instance: &Instance, name: AppName) -> AppState {
     }
 }
 
-fn document(state: &AppState) -> Result<Value, Problem> {
+fn document(handle: &Handle, state: &AppState) -> Result<Value, Problem> {
     let mut document = value(state)?;
     if let Some(fields) = document.as_object_mut() {
+        if let Some(Outlook { next, wake_on }) = handle.outlook(&state.name) {
+            fields.insert("nextLook".to_owned(), json!(next));
+            fields.insert("wakeOn".to_owned(), json!(plans::wakes(&wake_on)));
+        }
         fields.insert("status".to_owned(), Value::from(older_word(state)));
     }
     Ok(document)
@@ -130,7 +135,7 @@ pub(super) async fn state(instance: &Instance, app: &AppName) -> Result<AppState
 pub(super) async fn show(State(daemon): Host, Path((name, app)): Path<(String, String)>) -> Answered {
     let handle = instance(&daemon, &name)?;
     let state = state(handle.instance(), &app_name(&app)?).await?;
-    Ok(answer(&document(&state)?))
+    Ok(answer(&document(&handle, &state)?))
 }
 
 /// `GET /apps/{app}/status`: one app as the predecessor shows it; one that is not there is no error.

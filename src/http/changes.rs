@@ -123,15 +123,15 @@ impl Change {
 async fn preview(handle: &Handle, request: &Request) -> Answered {
     let shown = handle.instance();
     let overview = pipeline::overview(shown).await?;
-    let (proposal, plan) = match (request, request.app()) {
+    let (proposal, plan, cascades) = match (request, request.app()) {
         (Request::AddDirectory { name, url, branch }, _) => {
             let proposal = compile::add_directory(&overview.files, name, url, branch)
                 .map_err(|refusal| Problem::from(&refusal))?;
-            (proposal, None)
+            (proposal, None, Vec::new())
         }
         (_, Some(app)) => {
             let preview = pipeline::preview(shown, app, Some(request)).await?;
-            (preview.proposal, preview.plan)
+            (preview.proposal, preview.plan, preview.cascades)
         }
         (_, None) => return Err(Problem::unreadable("preview the request", "it is about no app")),
     };
@@ -142,7 +142,7 @@ async fn preview(handle: &Handle, request: &Request) -> Answered {
         }
         None => crate::model::FileTree::new(),
     };
-    let plan = plan.as_ref().map_or(Value::Null, plans::document);
+    let plan = plan.as_ref().map_or(Value::Null, |plan| plans::document(plan, &cascades));
     Ok(answer(&json!({"dryRun": true, "proposal": plans::proposal(&proposal, &there)?, "plan": plan})))
 }
 

@@ -13,7 +13,8 @@ use crate::compile::{Proposal, TreeEdit};
 use crate::daemon::Handle;
 use crate::model::{AppName, FileTree};
 use crate::pipeline;
-use crate::plan::{self, Action, Blocked, DriftItem, Plan, Verb, Verdict};
+use crate::plan::cascade::Cascade;
+use crate::plan::{self, Action, Blocked, DriftItem, Plan, Verb, Verdict, WakeOn};
 
 /// `GET /plan`: the plans of all apps.
 pub(super) async fn all(State(daemon): Host, Path(name): Path<String>) -> Answered {
@@ -40,8 +41,9 @@ pub(super) async fn of_app(State(daemon): Host, Path((name, app)): Path<(String,
 }
 
 async fn plan_of(handle: &Handle, app: &AppName) -> Result<Value, Problem> {
-    match pipeline::preview(handle.instance(), app, None).await?.plan {
-        Some(plan) => Ok(document(&plan)),
+    let preview = pipeline::preview(handle.instance(), app, None).await?;
+    match &preview.plan {
+        Some(plan) => Ok(document(plan, &preview.cascades)),
         None => {
             let because = "the instance has no cluster yet";
             Err(Problem::new(409, format!("plan {app}"), because, "wild cluster add"))
@@ -50,7 +52,7 @@ async fn plan_of(handle: &Handle, app: &AppName) -> Result<Value, Problem> {
 }
 
 /// Returns a plan as JSON, with the text that people read.
-pub(super) fn document(planned: &Plan) -> Value {
+pub(super) fn document(planned: &Plan, cascades: &[Cascade]) -> Value {
     let Plan {
         app,
         commit,
@@ -66,9 +68,11 @@ pub(super) fn document(planned: &Plan) -> Value {
         notes,
         health,
         wake_at,
-        wake_on: _,
+        wake_on,
         digest,
+        victims,
     } = planned;
+    let text = format!("{}{}{}", plan::display(planned), along(cascades), outlook(planned));
     json!({
         "app": app,
         "commit": commit,
@@ -82,9 +86,65 @@ pub(super) fn document(planned: &Plan) -> Value {
         "notes": notes,
         "health": {"state": health.state, "reason": health.reason},
         "wakeAt": wake_at,
+        "wakeOn": wakes(wake_on),
         "digest": digest,
-        "text": plan::display(planned),
+        "deletes": victims,
+        "cascades": cascades.iter().map(cascade).collect::<Vec<_>>(),
+        "text": text,
     })
+}
+
+fn cascade(cascade: &Cascade) -> Value {
+    let (word, kinds, volume) = match cascade {
+        Cascade::Content(_, kinds) => ("content", Some(kinds), None),
+        Cascade::Instances(..) => ("instances", None, None),
+        Cascade::Volume(_, volume) => ("volume", None, volume.as_ref()),
+        Cascade::Unknown(..) => ("unknown", None, None),
+    };
+    let volume = volume.map(|(name, policy)| json!({"name": name, "policy": policy}));
+    json!({
+        "object": cascade.object(),
+        "of": word,
+        "count": cascade.count(),
+        "kinds": kinds,
+        "volume": volume,
+        "text": cascade.told(),
+    })
+}
+
+/// Returns what goes along with deletions, for people.
+fn along(cascades: &[Cascade]) -> String {
+    cascades.iter().map(|cascade| format!("! {}\n", cascade.told())).collect()
+}
+
+/// Returns when a plan that is not carried out wholly is looked at again, for people.
+fn outlook(planned: &Plan) -> String {
+    let is_held_back = !planned.blocked.is_empty() || !planned.later.is_empty() || !planned.leaving.is_empty();
+    let wakes = planned.wake_on.iter().filter(|_| is_held_back).map(WakeOn::told);
+    let mut lines: String = wakes.map(|told| format!("> goes on when {told}\n")).collect();
+    if let Some(at) = planned.wake_at {
+        lines.push_str(&format!("> looks again at {at}\n"));
+    }
+    lines
+}
+
+/// Returns what an app waits for.
+pub(super) fn wakes(events: &[WakeOn]) -> Vec<Value> {
+    let word = |event: &WakeOn| match event {
+        WakeOn::App(app) => ("app", json!(app)),
+        WakeOn::NamespaceGone(namespace) => ("namespace-gone", json!(namespace)),
+        WakeOn::Target(cluster) => ("cluster", json!(cluster)),
+        WakeOn::Revision => ("revision", Value::Null),
+        WakeOn::Secret(path) => ("secret", json!(path)),
+        WakeOn::Health => ("health", Value::Null),
+        WakeOn::Gone(id) => ("gone", json!(id)),
+        WakeOn::Kind { group, kind } => ("kind", json!({"group": group, "kind": kind})),
+    };
+    let document = |event: &WakeOn| {
+        let (on, what) = word(event);
+        json!({"on": on, "what": what, "text": event.told()})
+    };
+    events.iter().map(document).collect()
 }
 
 fn action(action: &Action) -> Value {

@@ -9,6 +9,7 @@ mod audit;
 mod before;
 mod budget;
 mod cancel;
+mod cascades;
 mod claims;
 mod commit;
 mod counts;
@@ -46,6 +47,7 @@ use crate::model::{
     OperationState, Reason, RefusalText, Request, SecretPayloads, Secrets,
 };
 use crate::observe::{self, Grace, Observation, Observed};
+use crate::plan::cascade::Cascade;
 use crate::plan::{self, Ask, Blocked, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn};
 use crate::target::Target;
 use crate::{git, record, settings, store};
@@ -339,6 +341,7 @@ pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Reques
     };
     let committed = Committed::unchanged(&read);
     let sight = read::desired(instance, app, &committed.head, &read).await?;
+    let mut cascades = Vec::new();
     let plan = match stand(instance, app, &sight).await? {
         Err(Nowhere::NoCluster) => None,
         Err(nowhere) => {
@@ -350,12 +353,13 @@ pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Reques
             let mut observed =
                 look(instance, app, &sight, (stand, target.as_ref()), (ask_of(request), BTreeSet::new())).await?;
             let mut plan = budget::preview(instance, &mut observed.snapshot).await?;
+            cascades = cascades::of(&plan, target.as_ref()).await;
             let own = realms::preview(instance, &observed.snapshot, &sight, (realms, plan.actions.len())).await?;
             own.into_iter().for_each(|own| plan.join(own));
             Some(plan)
         }
     };
-    Ok(Preview { proposal, plan })
+    Ok(Preview { proposal, plan, cascades })
 }
 
 /// What a pass would do.
@@ -364,6 +368,8 @@ pub struct Preview {
     pub proposal: Proposal,
     /// To the cluster, as the repository is now; nothing without a cluster.
     pub plan: Option<Plan>,
+    /// What goes along with what it would delete.
+    pub cascades: Vec<Cascade>,
 }
 
 /// The merge and compile steps.

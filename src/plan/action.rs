@@ -46,6 +46,8 @@ pub struct Plan {
     pub wake_on: Vec<WakeOn>,
     /// Digest over the deletions, held back or not, the name by which a person approves them; empty if there are none.
     pub digest: String,
+    /// What a person would let go by agreeing, held back or not, in this incarnation of the plan.
+    pub victims: Vec<ObjectId>,
 }
 
 impl Plan {
@@ -68,6 +70,7 @@ impl Plan {
             wake_at: None,
             wake_on: Vec::new(),
             digest: String::new(),
+            victims: Vec::new(),
         }
     }
 

@@ -122,6 +122,7 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
         plan.wake_at = Some(snapshot.now);
     }
     plan.notes.extend(victims.iter().filter_map(|victim| cascade(&victim.id)));
+    plan.victims.extend(victims.iter().map(|victim| victim.id.clone()));
     let all: Vec<Victim> = victims.iter().chain(&released).cloned().collect();
     if let Some(blocked) = budget::exceeded(snapshot, &all) {
         return block(plan, (blocked, WakeOn::Revision));
@@ -355,6 +356,7 @@ fn sort_out(fates: Vec<(ObjectId, Fate)>, plan: &mut Plan) -> Vec<Victim> {
 /// Adds the deletions of a pruned app: only together with everything that is wanted, and within the budget.
 fn delete(snapshot: &Snapshot, victims: Vec<Victim>, is_complete: bool, plan: &mut Plan) {
     plan.digest = budget::digest(&victims);
+    plan.victims.extend(victims.iter().map(|victim| victim.id.clone()));
     if victims.is_empty() {
         return;
     }

@@ -414,6 +414,8 @@ pub trait Target: Send + Sync {
     fn metadata<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>>;
     /// Reads the metadata of everything in a namespace, or refuses if anything could not be seen.
     fn contents<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>>;
+    /// Returns how many objects of a kind there are, in all namespaces.
+    fn tally<'a>(&'a self, kind: &'a Kind) -> Answer<'a, usize>;
     /// Lists the pods of a namespace.
     fn pods<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>>;
     /// Returns whether the definition of a kind says that its controller tells of its objects.

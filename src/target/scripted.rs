@@ -36,6 +36,10 @@ pub(crate) struct Scripted {
     pub(crate) read: Mutex<Vec<ObjectId>>,
     /// What the watches know.
     pub(crate) live: BTreeMap<ObjectId, LiveObject>,
+    /// What any namespace holds.
+    pub(crate) inside: Vec<Object>,
+    /// How many objects of any kind there are.
+    pub(crate) tally: usize,
     /// The pods of any namespace.
     pub(crate) pods: Vec<Object>,
     /// What pods are listed one time after the other, before those.
@@ -106,7 +110,11 @@ impl Target for Scripted {
     }
 
     fn contents<'a>(&'a self, _namespace: &'a str) -> Answer<'a, Vec<Object>> {
-        ready(Ok(Vec::new()))
+        ready(Ok(self.inside.clone()))
+    }
+
+    fn tally<'a>(&'a self, _kind: &'a Kind) -> Answer<'a, usize> {
+        ready(Ok(self.tally))
     }
 
     fn pods<'a>(&'a self, _namespace: &'a str) -> Answer<'a, Vec<Object>> {

@@ -108,6 +108,7 @@ const EXAMPLES: &[Example] = &[
     example("wild app status -o json", 0, "\"health\": \"healthy\""),
     example("wild app status --exit-code", 0, "healthy"),
     example("wild doctor", 0, "Nothing is stuck."),
+    example("wild doctor quillblog", 0, "Nothing is stuck."),
     example("wild doctor -o json", 0, "\"kind\": \"FindingList\""),
     example("wild status", 0, "success   wild/deploy (home)"),
     example("wild status --exit-code", 0, "cluster reachable"),

@@ -76,12 +76,12 @@ async fn a_pass_that_ended_early_leaves_the_app_waiting_as_before() {
         ..Passed::default()
     };
     worker.waits.begin(&app);
-    worker.follow(Duration::ZERO, app.clone(), &[Reason::Push].into(), waits);
+    worker.follow(Duration::ZERO, app.clone(), &[Reason::Push].into(), &waits);
     // A request is refused before anything is planned; its pass took the place of the one that waited for the clock.
     worker.queue = Queue::default();
     worker.waits.begin(&app);
     let refused = Passed { failed: Some(ErrorClass::User), ..Passed::default() };
-    worker.follow(Duration::from_secs(5), app.clone(), &[Reason::Request].into(), refused);
+    worker.follow(Duration::from_secs(5), app.clone(), &[Reason::Request].into(), &refused);
     assert_eq!(worker.queue.next(Duration::from_secs(5)), Next::Sleep(Duration::from_secs(600)));
     assert_eq!(worker.waits.happen(WakeOn::Target(ClusterName::default())), [app.clone()].into());
     // One that came to its end and waits for nothing ends both.
@@ -91,9 +91,9 @@ async fn a_pass_that_ended_early_leaves_the_app_waiting_as_before() {
         Duration::from_secs(6),
         app.clone(),
         &[Reason::Retry].into(),
-        Passed { judged: true, ..Passed::default() },
+        &Passed { judged: true, ..Passed::default() },
     );
-    worker.follow(Duration::from_secs(7), app, &[Reason::Retry].into(), Passed::default());
+    worker.follow(Duration::from_secs(7), app, &[Reason::Retry].into(), &Passed::default());
     assert_eq!(worker.queue.next(Duration::from_secs(7)), Next::Idle);
 }
 
@@ -103,7 +103,7 @@ async fn a_walk_that_lost_a_race_is_made_again_for_all_it_was_begun_for() {
     let mut worker = worker(directory.path()).await;
     let app = AppName::parse("plain").unwrap();
     let reasons = [Reason::Request, Reason::Upstream, Reason::Drift].into();
-    worker.follow(Duration::ZERO, app.clone(), &reasons, Passed { lost: true, ..Passed::default() });
+    worker.follow(Duration::ZERO, app.clone(), &reasons, &Passed { lost: true, ..Passed::default() });
     let now = worker.now();
     assert_eq!(worker.queue.next(now), Next::Start(app, [Reason::Push, Reason::Upstream].into()));
 }

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Inner;
 use super::call::{Call, DISCOVERY_DEADLINE, Form};
 use super::discovery::of_group;
+use super::{Inner, Kind};
 use crate::model::Object;
 use crate::target::Refusal;
 
@@ -47,6 +47,17 @@ impl Inner {
             }
         }
         Ok(found)
+    }
+
+    /// Counts the objects of a kind in all namespaces: those of one page, and what the server says is left.
+    pub(super) async fn tally(&self, kind: &Kind) -> Result<usize, Refusal> {
+        let page = format!("{}?limit={PAGE_SIZE}", self.list_path(kind).await?);
+        let call =
+            Call { form: Form::MetadataList, ..Call::get(format!("count {}", kind.kind), page, DISCOVERY_DEADLINE) };
+        let (_, list) = self.call(call).await?;
+        let shown = list.get("items").and_then(Value::as_array).map_or(0, Vec::len);
+        let left = list.pointer("/metadata/remainingItemCount").and_then(Value::as_u64).unwrap_or(0);
+        Ok(shown.saturating_add(usize::try_from(left).unwrap_or(usize::MAX)))
     }
 
     /// Returns the versions of every group, of each the preferred one first: a kind may be served in another one alone.

@@ -248,6 +248,11 @@ impl Target for Cluster {
         Box::pin(self.inner.contents(namespace))
     }
 
+    fn tally<'a>(&'a self, kind: &'a Kind) -> Answer<'a, usize> {
+        self.inner.counts.read("tally");
+        Box::pin(self.inner.tally(kind))
+    }
+
     fn pods<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>> {
         self.inner.counts.read("pods");
         Box::pin(self.inner.pods(namespace))

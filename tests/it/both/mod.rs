@@ -27,10 +27,13 @@ mod told;
 
 pub(crate) use cancelled::cancel;
 
+use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 
 use futures::FutureExt;
 use futures::future::join_all;
+use rewild::cli::{self, Captured, Surroundings};
 use rewild::model::{CommitId, Request};
 use serde_json::{Value, json};
 
@@ -256,6 +259,23 @@ pub(crate) fn workload(kind: &str, name: &str, (label, image): (&str, &str), mor
 /// The same with pods that no node takes.
 pub(crate) fn nowhere(workload: &str) -> String {
     workload.replace("      containers:", "      nodeSelector: {no: node}\n      containers:")
+}
+
+/// Runs a command line with something on standard input; returns all that it says.
+pub(crate) async fn wild<C: Ground>(world: &World<C>, line: &str, given: &str) -> String {
+    let mut environment = Surroundings::bare(Path::new("/"));
+    environment.daemon = Some(world.daemon.clone());
+    let mut out = Captured { given: given.to_owned(), ..Captured::default() };
+    let words = line.split(' ').map(OsString::from).collect();
+    cli::run(words, environment, &mut out).await;
+    format!("{}{}", out.data, out.notes)
+}
+
+/// Runs a command line and expects all of this in what it says.
+pub(crate) async fn says<C: Ground>(world: &World<C>, line: &str, expected: &[&str]) {
+    let said = wild(world, line, "").await;
+    let missing: Vec<&&str> = expected.iter().filter(|text| !said.contains(**text)).collect();
+    assert!(missing.is_empty(), "{line} does not say {missing:#?}:\n{said}");
 }
 
 pub(crate) fn config(name: &str, version: &str) -> String {

@@ -2,15 +2,11 @@
 //!
 //! Not here: logs of the daemon (`tests/live/story.rs`), keys of shared certificates (`shared.rs`), git itself (`tests/it/line/waiting.rs`).
 
-use std::ffi::OsString;
-use std::path::Path;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rewild::cli::{self, Captured, Surroundings};
 use serde_json::json;
 
-use super::{Plain, config, has_version};
+use super::{Plain, config, has_version, wild};
 use crate::world::{Ground, World};
 
 /// In `data`.
@@ -40,7 +36,10 @@ const PLANTS: [&str; 12] =
 const MANIFEST: &str =
     "name: planted\nis: planted\nversion: \"1\"\ndescription: an app with secrets\ndefaultSecrets:\n- key: token\n";
 /// What tells people of an app and of what was done.
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 12] = [
+    "wild app events planted -o json",
+    "wild doctor planted",
+    "wild doctor planted -o json",
     "wild plan planted -o json",
     "wild plan planted",
     "wild app show planted -o json",
@@ -58,16 +57,6 @@ fn secret(name: &str, more: &str) -> String {
 
 fn encoded(text: &str) -> String {
     STANDARD.encode(text)
-}
-
-/// Runs a command line with something on standard input; returns all that it says.
-async fn wild<C: Ground>(world: &World<C>, line: &str, given: &str) -> String {
-    let mut environment = Surroundings::bare(Path::new("/"));
-    environment.daemon = Some(world.daemon.clone());
-    let mut out = Captured { given: given.to_owned(), ..Captured::default() };
-    let words = line.split(' ').map(OsString::from).collect();
-    cli::run(words, environment, &mut out).await;
-    format!("{}{}", out.data, out.notes)
 }
 
 /// Returns the files of the app; what is frozen has a value, and what is away is not there.

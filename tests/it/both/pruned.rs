@@ -3,7 +3,7 @@
 use rewild::model::{AppName, AppState, CommitId, Request, Suspension};
 use serde_json::{Value, json};
 
-use super::{Plain, config, has_version};
+use super::{Plain, config, has_version, says};
 use crate::world::{Ground, World};
 
 const CLAIM: &str = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec:\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n";
@@ -100,6 +100,7 @@ pub(super) async fn what_its_author_let_go_goes_once_a_person_agreed<C: Ground>(
         .await;
     world.look_again(plain.name).await;
     assert_eq!(plain.uid(&path).await, before, "one word is not enough");
+    what_would_go_along_is_told(world, volume.rsplit('/').next().unwrap()).await;
     let digest = world.state(plain.name).await.unwrap().hint.rsplit(' ').next().unwrap().to_owned();
     world
         .ask(Request::Deploy { app: crate::world::app(plain.name), approve: Some(digest), recreate: Vec::new() })
@@ -110,6 +111,19 @@ pub(super) async fn what_its_author_let_go_goes_once_a_person_agreed<C: Ground>(
     assert_eq!(held["spec"]["persistentVolumeReclaimPolicy"], json!("Retain"), "the data outlives its claim");
     plain.healthy().await;
     assert_eq!(plain.config("kept").await["data"]["version"], json!("1"));
+}
+
+/// §8.3: whoever is to agree sees what goes along, although nothing of it stands in git.
+async fn what_would_go_along_is_told<C: Ground>(world: &World<C>, volume: &str) {
+    let by_hand = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "by-hand"}});
+    world.make("/api/v1/namespaces/letgo-extra/configmaps", by_hand).await;
+    let volume = format!("PersistentVolumeClaim/data takes its volume {volume} with it, by its policy Delete");
+    let expected = ["Namespace/letgo-extra takes ", " ConfigMap", &volume];
+    says(world, "wild doctor letgo", &expected).await;
+    says(world, "wild plan letgo -o json", &["\"of\": \"content\"", "\"of\": \"volume\"", "\"on\": \"revision\""])
+        .await;
+    let when = "> goes on when a commit or a person's word changes that";
+    says(world, "wild plan letgo", &[&expected[..], &[when]].concat()).await;
 }
 
 /// §2.1, §8.2: a namespace that two apps need is one app's, and stays as long as one of them needs it.

@@ -3,7 +3,7 @@
 use rewild::model::{OperationState, Request};
 use serde_json::json;
 
-use super::{Plain, config, nowhere, workload};
+use super::{Plain, config, nowhere, says, workload};
 use crate::commits::commit;
 use crate::world::{Ground, World, app};
 
@@ -69,10 +69,19 @@ pub(super) async fn an_app_waits_for_what_it_requires<C: Ground>(world: &World<C
     top.stands_for("RequirementNotReady", &["base"]).await;
     world.look_again(top.name).await;
     assert!(top.config("config").await.is_null());
+    // What would free it is told, by the daemon that waits for it, and when it looks again.
+    let freed = ["top is blocked (RequirementNotReady)", "freed when: base is deployed and healthy", "next look: in "];
+    says(world, "wild doctor top", &freed).await;
+    says(world, "wild doctor", &freed).await;
+    says(world, "wild doctor top -o json", &["\"kind\": \"FindingList\"", "\"on\": \"app\"", "\"what\": \"base\""])
+        .await;
+    says(world, "wild plan top", &["> goes on when base is deployed and healthy"]).await;
     base.push(&[("web.yaml", &web), ("manifest.yaml", &base_manifest)]).await;
     base.healthy().await;
     top.healthy().await;
     assert_eq!(top.config("config").await["data"]["version"], json!("1"));
+    says(world, "wild doctor top", &["Nothing is stuck."]).await;
+    says(world, "wild doctor nothing", &["there is no app nothing"]).await;
     let deleted = world.ask(Request::Delete { app: app("base"), data: rewild::model::DataFate::Keep }).await;
     assert_eq!((deleted.state, deleted.refusal.map(|refusal| refusal.code)), (OperationState::Failed, Some(6)));
 }

@@ -643,6 +643,12 @@ impl Target for Cluster {
         }))
     }
 
+    fn tally<'a>(&'a self, kind: &'a Kind) -> Answer<'a, usize> {
+        Box::pin(self.step(move |state| {
+            Ok(state.objects.keys().filter(|id| id.group == kind.group && id.kind == kind.kind).count())
+        }))
+    }
+
     fn pods<'a>(&'a self, _namespace: &'a str) -> Answer<'a, Vec<Object>> {
         Box::pin(self.step(|_| Ok(Vec::new())))
     }
