@@ -197,12 +197,14 @@ struct DeployNow {
     approve: Option<String>,
     #[serde(default)]
     recreate: Vec<String>,
+    #[serde(default)]
+    adopt: bool,
 }
 
 /// `POST /apps/{app}/deploy`: one pass, now.
 pub(super) async fn deploy(change: Change) -> Answered {
-    let DeployNow { approve, recreate } = change.body()?;
-    change.ask(Request::Deploy { app: change.app()?, approve, recreate }).await
+    let DeployNow { approve, recreate, adopt } = change.body()?;
+    change.ask(Request::Deploy { app: change.app()?, approve, recreate, adopt }).await
 }
 
 /// Body of `POST /updates/{app}`.

@@ -295,6 +295,7 @@ async fn a_stream_about_an_operation_ends_with_it() {
         app: crate::model::AppName::parse("nothing").unwrap(),
         approve: None,
         recreate: Vec::new(),
+        adopt: false,
     };
     let operation = handle.instance().accept(request, "alice").await.unwrap();
     let path = format!("/api/v1/instances/home/operations/{}/stream", operation.id);

@@ -46,6 +46,9 @@ pub enum Request {
         /// Objects, as `Kind/name`, that may be deleted and made anew where a field of them cannot be changed.
         #[serde(default)]
         recreate: Vec<String>,
+        /// Whether objects that are there already and that nobody owns are taken over.
+        #[serde(default)]
+        adopt: bool,
     },
     /// Bring the app to a newer package version.
     Update {

@@ -744,8 +744,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Returns what a request means for the plan: a person's deploy or revert writes the whole object, whatever the drift policy.
 fn ask_of(request: Option<&Request>) -> Ask {
     match request {
-        Some(Request::Deploy { approve, recreate, .. }) => {
-            Ask { correct: true, adopt: false, approve: approve.clone(), recreate: recreate.clone() }
+        Some(Request::Deploy { app: _, approve, recreate, adopt }) => {
+            Ask { correct: true, adopt: *adopt, approve: approve.clone(), recreate: recreate.clone() }
         }
         Some(Request::RevertDrift { .. }) => Ask { correct: true, ..Ask::default() },
         _ => Ask::default(),

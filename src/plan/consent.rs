@@ -181,7 +181,7 @@ fn nobodys(snapshot: &Snapshot, wanted: &Wanted, existing: &Existing) -> Decisio
     }
     let consequence = consequence(snapshot, &wanted.id);
     let message = format!("{} is there already and nobody owns it{consequence}", wanted.id.short());
-    blocked(wanted, "AdoptionNeedsConsent", message, "set adopt: unowned in .wild/config.yaml".into())
+    blocked(wanted, "AdoptionNeedsConsent", message, format!("wild app deploy {} --adopt", snapshot.app))
 }
 
 /// Returns an apply over an object that is there and that we have no record of.

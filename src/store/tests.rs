@@ -23,7 +23,7 @@ fn operation(started: i64, state: OperationState) -> Operation {
         id: OperationId::new("deploy", Some(&app()), Timestamp(started)),
         verb: "deploy".into(),
         app: Some(app()),
-        request: Some(Request::Deploy { app: app(), approve: None, recreate: Vec::new() }),
+        request: Some(Request::Deploy { app: app(), approve: None, recreate: Vec::new(), adopt: false }),
         trigger: "request".into(),
         actor: "alice".into(),
         commit: None,

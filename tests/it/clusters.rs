@@ -150,7 +150,8 @@ async fn a_cluster_that_nobody_added_is_told<C: Ground>(apps: &Apps<C>) {
     let state = apps.state_until("lost", "it is told", |state| state.reason == "ClusterUnknown").await;
     assert_eq!(state.hint, "wild cluster add --context nowhere");
     assert_eq!(state.needs_you, "lost is to live on the cluster nowhere, which nobody added");
-    let asked = apps.world.ask(Request::Deploy { app: app("lost"), approve: None, recreate: Vec::new() }).await;
+    let asked =
+        apps.world.ask(Request::Deploy { app: app("lost"), approve: None, recreate: Vec::new(), adopt: false }).await;
     assert_eq!(asked.outcome, Some(OperationOutcome::Blocked), "{asked:?}");
 }
 
@@ -227,7 +228,7 @@ fn agreed(state: &AppState) -> Option<String> {
 }
 
 fn deployment(approve: Option<String>) -> Request {
-    Request::Deploy { app: app("away"), approve, recreate: Vec::new() }
+    Request::Deploy { app: app("away"), approve, recreate: Vec::new(), adopt: false }
 }
 
 /// What is gone from the one cluster is not made on the other before a person says so.

@@ -100,6 +100,7 @@ const EXAMPLES: &[Example] = &[
     example("wild app wait quillblog", 0, "quillblog is healthy."),
     example("wild app wait quillblog --for healthy --timeout 5m", 0, "quillblog is healthy."),
     example("wild app deploy quillblog --recreate Deployment/quillblog", 0, "unchanged"),
+    example("wild app deploy quillblog --adopt", 0, "unchanged"),
     example("wild app deploy --all", 0, "created     Deployment/"),
     after("wild app wait blog", "wild plan -o json --exit-code", 0, "\"actions\": []"),
     example("wild app list --deployed", 0, "quillblog"),

@@ -53,7 +53,7 @@ async fn installed(world: &World, apps: &[&str]) {
 }
 
 pub(crate) fn deploy(name: &str) -> Request {
-    Request::Deploy { app: app(name), approve: None, recreate: Vec::new() }
+    Request::Deploy { app: app(name), approve: None, recreate: Vec::new(), adopt: false }
 }
 
 pub(crate) fn update(name: &str) -> Request {

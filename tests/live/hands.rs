@@ -96,7 +96,7 @@ pub(crate) async fn losses(plane: &Plane) {
     assert_eq!(count().await, MANY - 1);
     let hint = plain.world.state(plain.name).await.unwrap().hint;
     let digest = hint.rsplit(' ').next().unwrap().to_owned();
-    let approved = Request::Deploy { app: app(plain.name), approve: Some(digest), recreate: Vec::new() };
+    let approved = Request::Deploy { app: app(plain.name), approve: Some(digest), recreate: Vec::new(), adopt: false };
     plain.world.done(approved).await;
     assert_eq!(count().await, 1, "{hint}");
     plain.healthy().await;

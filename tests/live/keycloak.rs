@@ -203,7 +203,7 @@ async fn declared_fields_are_healed_and_others_left(shop: &Realm<'_>) {
     let told: Vec<String> = told.iter().map(|it| format!("{} {} {}", it.object.short(), it.kind, it.path)).collect();
     assert_eq!(told, ["Role/editor changed spec.description"]);
     assert_eq!(shop.writes_of_a_look().await, 0);
-    shop.world.done(Request::Deploy { app: app("shop"), approve: None, recreate: Vec::new() }).await;
+    shop.world.done(Request::Deploy { app: app("shop"), approve: None, recreate: Vec::new(), adopt: false }).await;
     shop.until("a person's deploy puts it back", "/roles/editor", |role| role["description"] == "edits").await;
 }
 

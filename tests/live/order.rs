@@ -131,7 +131,7 @@ async fn recreation(plane: &Plane) {
     plain.world.until("the job is another one", is_new).await;
     assert_eq!(plain.web().await["metadata"]["uid"], before[1], "nobody allowed that");
     let recreate = vec!["Deployment/web".to_owned()];
-    plain.world.done(Request::Deploy { app: app(plain.name), approve: None, recreate }).await;
+    plain.world.done(Request::Deploy { app: app(plain.name), approve: None, recreate, adopt: false }).await;
     plain.healthy().await;
     assert_ne!(plain.web().await["metadata"]["uid"], before[1]);
     plain.world.stop().await;

@@ -19,7 +19,11 @@ const HELP: &str = "Examples:
   wild app deploy quillblog --wait --timeout 5m
   wild app deploy quillblog --dry-run
   wild app deploy quillblog --recreate Deployment/quillblog
+  wild app deploy quillblog --adopt
   wild app deploy --all
+
+An object that is there already and that nobody owns is taken over with --adopt, this once; what that would change is told by the refusal \
+without it and by --adopt --dry-run. What belongs to another app or another tool is never taken over.
 
 Exit codes:
   0 applied, with --wait also healthy   2 error, or the cluster refused   3 conflicts are open
@@ -41,25 +45,32 @@ pub(in crate::cli) struct Deploy {
     /// Returns as soon as the request is stored.
     #[arg(long)]
     no_wait: bool,
+    /// Agrees to deletions, together with --plan.
+    #[arg(long, requires = "plan")]
+    prune: bool,
     /// Approves exactly the deletions of the plan with this digest.
     #[arg(long, value_name = "DIGEST", conflicts_with = "all")]
     plan: Option<String>,
     /// Lets an object be deleted and made anew if a field of it cannot be changed; may be given again.
     #[arg(long, value_name = "KIND/NAME", conflicts_with = "all")]
     recreate: Vec<String>,
+    /// Takes over objects that are there already and that nobody owns.
+    #[arg(long, conflicts_with = "all")]
+    adopt: bool,
 }
 
 /// What one deploy is asked for.
 struct Wish {
     plan: Option<String>,
     recreate: Vec<String>,
+    adopt: bool,
     patience: Patience,
     healthy: bool,
 }
 
 /// Runs the command.
 pub(super) async fn run(session: &mut Session<'_>, arguments: Deploy) -> Result<ExitCode, CommandError> {
-    let Deploy { mut apps, all, wait, no_wait, plan, recreate } = arguments;
+    let Deploy { mut apps, all, wait, no_wait, plan, recreate, adopt, prune: _ } = arguments;
     if all {
         let answer = session.get("/apps").await?;
         apps = list(&answer, "apps").iter().filter_map(|app| AppName::parse(text(app, "name")).ok()).collect();
@@ -68,7 +79,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Deploy) -> Result<
         session.note("No app was added yet.");
     }
     let patience = if no_wait { Patience::Leave } else { Patience::Wait };
-    let wish = Wish { plan, recreate, patience, healthy: wait };
+    let wish = Wish { plan, recreate, adopt, patience, healthy: wait };
     if let [app] = apps.as_slice() {
         return one(session, app, &wish).await;
     }
@@ -81,7 +92,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Deploy) -> Result<
 }
 
 async fn one(session: &mut Session<'_>, app: &AppName, wish: &Wish) -> Result<ExitCode, CommandError> {
-    let body = json!({"approve": wish.plan, "recreate": wish.recreate});
+    let body = json!({"approve": wish.plan, "recreate": wish.recreate, "adopt": wish.adopt});
     let below = format!("/apps/{app}/deploy");
     let asked = session.ask(Change { method: "POST", below, body, patience: wish.patience }).await?;
     let blocked = match &asked {

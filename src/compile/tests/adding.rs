@@ -100,7 +100,7 @@ fn an_added_app_is_deployed_by_a_commit_of_its_own() {
     let mut world = World::new();
     world.act(&add("blog", Deploy::Later)).unwrap();
     assert!(!record_of(world.head(), &app("blog")).unwrap().unwrap().deployed);
-    let deploy = Request::Deploy { app: app("blog"), approve: None, recreate: Vec::new() };
+    let deploy = Request::Deploy { app: app("blog"), approve: None, recreate: Vec::new(), adopt: false };
     let proposal = world.act(&deploy).unwrap();
     assert_eq!(summary(&proposal), ["main feat(blog): deploy 1.0 None"]);
     assert!(record_of(world.head(), &app("blog")).unwrap().unwrap().deployed);
@@ -112,7 +112,10 @@ fn an_added_app_is_deployed_by_a_commit_of_its_own() {
 fn an_app_added_to_be_deployed_needs_no_second_commit() {
     let mut world = World::with_blog();
     assert!(
-        world.act(&Request::Deploy { app: app("blog"), approve: None, recreate: Vec::new() }).unwrap().is_nothing()
+        world
+            .act(&Request::Deploy { app: app("blog"), approve: None, recreate: Vec::new(), adopt: false })
+            .unwrap()
+            .is_nothing()
     );
     assert!(world.act(&Request::RevertDrift { app: app("blog") }).unwrap().is_nothing());
 }
@@ -121,7 +124,12 @@ fn an_app_added_to_be_deployed_needs_no_second_commit() {
 fn an_app_committed_by_hand_is_deployed_by_being_there() {
     let mut world = World::new();
     world.push("apps/own/kustomization.yaml", |_| "resources: []\n".to_owned());
-    assert!(world.act(&Request::Deploy { app: app("own"), approve: None, recreate: Vec::new() }).unwrap().is_nothing());
+    assert!(
+        world
+            .act(&Request::Deploy { app: app("own"), approve: None, recreate: Vec::new(), adopt: false })
+            .unwrap()
+            .is_nothing()
+    );
 }
 
 #[test]
@@ -134,7 +142,7 @@ fn what_cannot_be_added_is_refused_with_a_command() {
     let misspelt = "user: add blgo: no directory has a package blgo; did you mean blog?; wild app add blog";
     refused(world.act(&add("blgo", Deploy::Now)), misspelt);
     refused(
-        world.act(&Request::Deploy { app: app("blgo"), approve: None, recreate: Vec::new() }),
+        world.act(&Request::Deploy { app: app("blgo"), approve: None, recreate: Vec::new(), adopt: false }),
         "user: deploy blgo: there is no app blgo; did you mean blog?; wild app show blog",
     );
 }

@@ -17,7 +17,7 @@ fn us(hash: &str, fields: &str) -> Owner {
 
 #[test]
 fn what_nobody_owns_is_taken_over_only_with_consent() {
-    let blocked = "! AdoptionNeedsConsent: ConfigMap/files is there already and nobody owns it (try: set adopt: unowned in .wild/config.yaml)";
+    let blocked = "! AdoptionNeedsConsent: ConfigMap/files is there already and nobody owns it (try: wild app deploy blog --adopt)";
     check(&files(Owner::Nobody), &[blocked, "= 1 unchanged"]);
     let taken = ["~ ConfigMap files takes over what nobody owns", "= 1 unchanged"];
     check(&files(Owner::Nobody).with(|snapshot| snapshot.ask.adopt = true), &taken);
@@ -224,7 +224,7 @@ fn copied_labels_prove_nothing() {
     check(
         &files(us("v1.old", "")),
         &[
-            "! AdoptionNeedsConsent: ConfigMap/files is there already and nobody owns it (try: set adopt: unowned in .wild/config.yaml)",
+            "! AdoptionNeedsConsent: ConfigMap/files is there already and nobody owns it (try: wild app deploy blog --adopt)",
             "= 1 unchanged",
         ],
     );

@@ -442,7 +442,7 @@ fn what_needs_an_object_that_is_held_back_is_held_back_too() {
         &world,
         &[
             "+ ConfigMap other new in ccccccc",
-            "! AdoptionNeedsConsent: ConfigMap/files is there already and nobody owns it (try: set adopt: unowned in .wild/config.yaml)",
+            "! AdoptionNeedsConsent: ConfigMap/files is there already and nobody owns it (try: wild app deploy blog --adopt)",
             "! DependencyBlocked: Deployment/web needs ConfigMap/files, which is held back",
             "= 2 unchanged",
         ],

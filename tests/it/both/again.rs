@@ -95,7 +95,8 @@ pub(super) async fn what_several_people_ask_of_one_app_at_once_is_all_done<C: Gr
         let set = [(key.to_owned(), json!(value))].into();
         Request::Config { app: app(plain.name), set, unset: Vec::new() }
     });
-    let deploys = [(); 2].map(|()| Request::Deploy { app: app(plain.name), approve: None, recreate: Vec::new() });
+    let deploys =
+        [(); 2].map(|()| Request::Deploy { app: app(plain.name), approve: None, recreate: Vec::new(), adopt: false });
     let others = config("beside", "1");
     let others = [("config.yaml", others.as_str())];
     let pushes = Plain { world, name: "besides" };

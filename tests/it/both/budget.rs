@@ -79,7 +79,7 @@ pub(super) async fn a_revision_that_takes_a_little_from_every_app_waits_for_a_pe
     world.look_again(&name).await;
     assert_eq!(left(world, &name).await, PARTS);
     let digest = state.hint.rsplit(' ').next().unwrap().to_owned();
-    let asked = Request::Deploy { app: app(&name), approve: Some(digest), recreate: Vec::new() };
+    let asked = Request::Deploy { app: app(&name), approve: Some(digest), recreate: Vec::new(), adopt: false };
     assert_eq!(world.ask(asked).await.state, OperationState::Succeeded);
     assert_eq!(left(world, &name).await, PARTS - LOST);
 }

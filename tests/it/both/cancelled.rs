@@ -95,7 +95,7 @@ pub(super) async fn what_a_person_ends_stays_as_it_is_until_somebody_says_so<C: 
     holds(&plain, &second).await;
     is_halfway(&plain, "by hand", "1").await;
     // A person's word does, and so does another revision.
-    world.done(Request::Deploy { app: app(NAME), approve: None, recreate: Vec::new() }).await;
+    world.done(Request::Deploy { app: app(NAME), approve: None, recreate: Vec::new(), adopt: false }).await;
     plain.done(&second).await;
     is_halfway(&plain, "2", "2").await;
     let (third, ended) = end_in_the_middle(&plain, &proxy, "3").await;

@@ -117,5 +117,8 @@ async fn agree<C: Ground>(plain: &Plain<'_, C>) {
     let state = plain.world.state(plain.name).await.unwrap();
     let hint = format!("wild app deploy {} --prune --plan ", plain.name);
     let digest = state.hint.strip_prefix(&hint).unwrap().to_owned();
-    plain.world.ask(Request::Deploy { app: app(plain.name), approve: Some(digest), recreate: Vec::new() }).await;
+    plain
+        .world
+        .ask(Request::Deploy { app: app(plain.name), approve: Some(digest), recreate: Vec::new(), adopt: false })
+        .await;
 }

@@ -59,7 +59,7 @@ pub(super) async fn of_fifty_objects_two_bad_ones_hold_no_other_back<C: Ground>(
     let state = world.state(plain.name).await.unwrap();
     assert_eq!(state.hint, "wild app deploy fifty --recreate Deployment/web");
     let recreate = vec!["Deployment/web".to_owned()];
-    world.done(Request::Deploy { app: app(plain.name), approve: None, recreate }).await;
+    world.done(Request::Deploy { app: app(plain.name), approve: None, recreate, adopt: false }).await;
     plain.done(&head).await;
     assert_ne!(plain.uid(&web).await, before);
     says(world, &head, "success", &["1 app is applied and healthy"]).await;

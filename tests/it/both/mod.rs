@@ -244,7 +244,7 @@ impl<C: Ground> Plain<'_, C> {
     /// Asks for a deployment that may make these objects anew.
     pub(crate) async fn allow(&self, objects: &[&str]) {
         let recreate = objects.iter().map(|object| (*object).to_owned()).collect();
-        self.world.ask(Request::Deploy { app: app(self.name), approve: None, recreate }).await;
+        self.world.ask(Request::Deploy { app: app(self.name), approve: None, recreate, adopt: false }).await;
     }
 }
 

@@ -101,10 +101,9 @@ pub(super) async fn what_its_author_let_go_goes_once_a_person_agreed<C: Ground>(
     world.look_again(plain.name).await;
     assert_eq!(plain.uid(&path).await, before, "one word is not enough");
     what_would_go_along_is_told(world, volume.rsplit('/').next().unwrap()).await;
-    let digest = world.state(plain.name).await.unwrap().hint.rsplit(' ').next().unwrap().to_owned();
-    world
-        .ask(Request::Deploy { app: crate::world::app(plain.name), approve: Some(digest), recreate: Vec::new() })
-        .await;
+    // The command that the refusal names is one.
+    let hint = world.state(plain.name).await.unwrap().hint;
+    says(world, &hint, &["PersistentVolumeClaim/data (letgo)"]).await;
     plain.until("the claim is gone", &path, Value::is_null).await;
     plain.until("the namespace is gone", "/api/v1/namespaces/letgo-extra", Value::is_null).await;
     let held = world.get(&volume).await.unwrap();

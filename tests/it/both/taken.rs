@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Plain, config, workload};
+use super::{Plain, config, says, workload};
 use crate::world::{Ground, World};
 
 /// §3.6 and §4.5.
@@ -28,11 +28,25 @@ pub(super) async fn what_nobody_owns_is_taken_over_with_consent_and_every_field_
     plain.stands_for("AdoptionNeedsConsent", &says).await;
     let live = world.get(&object).await.unwrap();
     assert_eq!(live["metadata"]["labels"], json!(null), "it was taken without a word");
-    world.set("adopt: unowned\n").await;
+    // A person says so for this once; the next object that nobody owns waits again.
+    says(
+        world,
+        "wild app deploy taken",
+        &["taking it over would change data.version", "try: wild app deploy taken --adopt"],
+    )
+    .await;
+    says(world, "wild app deploy taken --adopt --dry-run", &["takes over what nobody owns", "Nothing was changed."])
+        .await;
+    assert_eq!(world.get(&object).await.unwrap()["metadata"]["labels"], json!(null), "it was only tried");
+    says(world, "wild app deploy taken --adopt", &["adopted", "ConfigMap/config"]).await;
     plain.healthy().await;
     let live = world.get(&object).await.unwrap();
     assert_eq!(live["spec"]["template"], before["spec"]["template"], "taking over restarts no pod");
     assert_eq!(live["metadata"]["uid"], before["metadata"]["uid"]);
+    let second = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "second"}});
+    world.make("/api/v1/namespaces/taken/configmaps", second).await;
+    plain.push(&[("config.yaml", &own), ("web.yaml", &web), ("second.yaml", &config("second", "1"))]).await;
+    plain.stands_for("AdoptionNeedsConsent", &["ConfigMap/second is there already"]).await;
     let config_path = plain.path("v1", "configmaps", "config");
     // What git takes away goes, although an editor had set it as well.
     plain.push(&[("web.yaml", &web), ("config.yaml", &config("config", "2"))]).await;

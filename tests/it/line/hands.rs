@@ -83,7 +83,7 @@ async fn a_namespace_that_changes_while_it_is_let_go_is_looked_at_once_more() {
         })
         .await;
     proxy.spoil(To::WritesOf(NAMESPACE), Fault::Refuse(409, ""), 2);
-    world.done(Request::Deploy { app: app("plain"), approve: asked().await, recreate: Vec::new() }).await;
+    world.done(Request::Deploy { app: app("plain"), approve: asked().await, recreate: Vec::new(), adopt: false }).await;
     assert_eq!(proxy.hits(), 2);
     let is_another = async || world.get(NAMESPACE).await.is_some_and(|now| now["metadata"]["uid"] != before);
     world.until("it is another one", is_another).await;

@@ -123,7 +123,7 @@ async fn a_hook_that_failed_shows_what_it_said_last() {
     let said = "run: nothing runs in the sandbox, run:1 counts as running";
     world.until("what it said is shown", async || state().await.log == [said]).await;
     assert!(state().await.needs_you.starts_with("Job/check failed"), "{}", state().await.needs_you);
-    let asked = Request::Deploy { app: app("plain"), approve: None, recreate: Vec::new() };
+    let asked = Request::Deploy { app: app("plain"), approve: None, recreate: Vec::new(), adopt: false };
     let message = world.ask(asked).await.message;
     assert!(message.contains(&format!("Job/check said last:\n| {said}")), "{message}");
 }

@@ -94,7 +94,7 @@ pub(crate) async fn pods_follow_their_config<C: Ground>(world: &World<C>) {
     assert_eq!(now["metadata"]["labels"]["rewild.dev/app"], APP, "{now}");
     assert_eq!((&now["spec"], pods(world, "taken").await), (&spec, before.clone()));
     let taken = generation(world, "taken").await;
-    world.done(Request::Deploy { app: app(APP), approve: None, recreate: Vec::new() }).await;
+    world.done(Request::Deploy { app: app(APP), approve: None, recreate: Vec::new(), adopt: false }).await;
     assert_eq!(generation(world, "taken").await, taken, "a second look changes nothing");
 
     push(world, "b", "three", &["eager", "calm", "taken"]).await;
