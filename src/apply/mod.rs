@@ -326,7 +326,8 @@ async fn write(action: &Action, request: ApplyRequest, hands: Hands<'_>) -> Resu
     if let Recreate::Now(propagation) = action.recreate
         && action.uid.is_some()
     {
-        let note = "it runs once for each revision".to_owned();
+        let is_asked = action.reason == plan::RERUN;
+        let note = if is_asked { plan::RERUN } else { "it runs once for each revision" }.to_owned();
         return make_anew(action, request, hands, (propagation, note)).await;
     }
     let sent = match target.apply(&request).await {

@@ -12,7 +12,7 @@ use super::json::{list, object, short, text};
 use super::report::Next;
 use super::session::Session;
 use super::table::{ago, table};
-use super::wait::Asked;
+use super::wait::{Asked, Change, Patience};
 use crate::model::AppName;
 
 const LIST_HELP: &str = "Examples:
@@ -52,6 +52,16 @@ deletion goes on with `wild app delete`, and `wild undo` takes it back.
 Exit codes:
   0 cancelled   2 no such operation, or nothing waits or runs   6 it has ended already";
 
+const APPROVE_HELP: &str = "Examples:
+  wild operation approve
+  wild operation approve --app quillblog
+
+Without ID it is the newest that is held back. Agreed is to the deletions that it names, by their digest: if others would go by now, \
+nothing is deleted. `wild plan APP` shows what goes, and what goes along with it.
+
+Exit codes:
+  0 deleted   2 no such operation, or none is held back   6 it waits for nobody, or for something else";
+
 /// Operations that are looked through for the newest deletion, or the newest that has not ended.
 const MAX_OPERATIONS: usize = 100;
 /// Headers of a table of operations.
@@ -82,6 +92,16 @@ pub(super) enum OperationVerb {
         /// Why, for those who read the status of the app.
         #[arg(long, value_name = "REASON", default_value = "")]
         reason: String,
+    },
+    /// Agrees to the deletions that an operation is held back for.
+    #[command(after_long_help = APPROVE_HELP)]
+    Approve {
+        /// Id, as `wild operation list` shows it.
+        #[arg(value_name = "ID", conflicts_with = "app")]
+        id: Option<String>,
+        /// The newest of an app.
+        #[arg(long, value_name = "APP", value_parser = AppName::parse)]
+        app: Option<AppName>,
     },
     /// Shows the objects that an operation deleted, as YAML.
     #[command(after_long_help = ARCHIVE_HELP)]
@@ -115,6 +135,11 @@ pub(super) async fn run(session: &mut Session<'_>, verb: OperationVerb) -> Resul
         OperationVerb::Cancel { id: None, app, reason } => {
             let id = newest_open(session, app.as_ref()).await?;
             cancel(session, &id, &reason).await
+        }
+        OperationVerb::Approve { id: Some(id), app: _ } => approve(session, &id).await,
+        OperationVerb::Approve { id: None, app } => {
+            let id = newest_blocked(session, app.as_ref()).await?;
+            approve(session, &id).await
         }
         OperationVerb::Archive { id: Some(id) } => archive(session, &id).await,
         OperationVerb::Archive { id: None } => {
@@ -162,6 +187,20 @@ async fn cancel(session: &mut Session<'_>, id: &str, reason: &str) -> Result<Exi
         session.note(&format!("{app} is held as it is. Next: {remedy}, or {back}"));
     }
     Ok(ExitCode::Done)
+}
+
+async fn newest_blocked(session: &mut Session<'_>, app: Option<&AppName>) -> Result<String, CommandError> {
+    let filter = app.map(|app| format!("&app={app}")).unwrap_or_default();
+    let answer = session.get(&format!("/operations?limit={MAX_OPERATIONS}{filter}")).await?;
+    let is_blocked = |operation: &&Value| text(operation, "outcome") == "blocked";
+    let found = list(&answer, "operations").iter().find(is_blocked).map(|operation| text(operation, "id").to_owned());
+    found.ok_or_else(|| CommandError::new("find the operation", "none is held back", "wild operation list"))
+}
+
+async fn approve(session: &mut Session<'_>, id: &str) -> Result<ExitCode, CommandError> {
+    let below = format!("/operations/{}/approve", encode(id));
+    let asked = session.ask(Change { method: "POST", below, body: json!({}), patience: Patience::Wait }).await?;
+    Ok(session.report(asked, &Next { done: "", undecided: "" }))
 }
 
 async fn newest_deletion(session: &mut Session<'_>) -> Result<String, CommandError> {

@@ -46,6 +46,12 @@ pub(super) fn revert_drift(app: &AppName, sources: &Sources) -> Result<Proposal,
     Ok(Proposal::nothing(app))
 }
 
+/// A pass brings nothing but what is committed.
+pub(super) fn reconcile(app: &AppName, sources: &Sources) -> Result<Proposal, Refusal> {
+    check(app, sources, "reconcile")?;
+    Ok(Proposal::nothing(app))
+}
+
 fn check(app: &AppName, sources: &Sources, what: &str) -> Result<(), Refusal> {
     if is_there(app, sources) {
         return Ok(());

@@ -90,6 +90,7 @@ fn answer(app: &AppName, sources: &Sources, request: &Request) -> Result<Proposa
         }
         Request::Config { app: _, set, unset } => config::change(app, sources, set, unset),
         Request::Deploy { app: _, approve, recreate: _, adopt: _ } => deploy::deploy(app, sources, approve.as_deref()),
+        Request::Reconcile { app: _, rerun: _ } => deploy::reconcile(app, sources),
         Request::Update { app: _, to, take } => update::update(app, sources, to.as_deref(), take.as_ref()),
         Request::Resolve { app: _, decisions } => resolve::resolve(app, sources, decisions),
         Request::Learn { app: _ } => Ok(learn::learn(app, sources)),

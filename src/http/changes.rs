@@ -207,6 +207,39 @@ pub(super) async fn deploy(change: Change) -> Answered {
     change.ask(Request::Deploy { app: change.app()?, approve, recreate, adopt }).await
 }
 
+/// Body of `POST /apps/{app}/reconcile`.
+#[derive(Deserialize)]
+struct PassNow {
+    #[serde(default)]
+    rerun: Option<String>,
+}
+
+/// `POST /apps/{app}/reconcile`: one pass, now, as any other; a Job that is named runs again.
+pub(super) async fn reconcile(change: Change) -> Answered {
+    let PassNow { rerun } = change.body()?;
+    let app = change.app()?;
+    if let Some(name) = &rerun {
+        let state = apps::state(change.instance(), &app).await?;
+        let jobs = state.objects.iter().map(|it| &it.object).filter(|id| id.group == "batch" && id.kind == "Job");
+        let jobs: Vec<&str> = jobs.map(|id| id.name.as_str()).collect();
+        if !jobs.contains(&name.as_str()) {
+            let has = if jobs.is_empty() {
+                "no Job of it has run yet".to_owned()
+            } else {
+                format!("those that have run: {}", jobs.join(", "))
+            };
+            let because = format!("it has no Job {name}; {has}");
+            return Err(Problem::new(
+                404,
+                format!("run a Job of {app} again"),
+                because,
+                format!("wild app tree {app}"),
+            ));
+        }
+    }
+    change.ask(Request::Reconcile { app, rerun }).await
+}
+
 /// Body of `POST /updates/{app}`.
 #[derive(Deserialize)]
 struct UpdateTo {

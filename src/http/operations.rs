@@ -11,7 +11,7 @@ use super::answer::{Answered, app_name, json as answer, value, with_status};
 use super::changes::Change;
 use super::problem::Problem;
 use super::{Host, instance};
-use crate::model::{Operation, OperationId, OperationState, Reason, Request, Trigger};
+use crate::model::{Operation, OperationId, OperationOutcome, OperationState, Reason, Request, Trigger};
 use crate::pipeline::{self, Instance, Trial, Word};
 use crate::store::OperationFilter;
 
@@ -93,6 +93,28 @@ pub(super) async fn cancel(change: Change) -> Answered {
         change.wake(Trigger { app: operation.app, reason: Reason::Released });
     }
     Ok(with_status(status, &json!({"id": id, "operation_id": id, "message": message})))
+}
+
+/// `POST /operations/{id}/approve`: agrees to the deletions that an operation was held back for, if they are still the same.
+pub(super) async fn approve(change: Change) -> Answered {
+    let id = OperationId(change.word("id").to_owned());
+    let operation = stored(change.instance(), &id).await?;
+    let what = format!("approve {} ({})", operation.id, operation.verb);
+    let refuse = |because: &str, remedy: String| Problem::new(409, what.clone(), because, remedy).with_exit_code(6);
+    let show = || format!("wild operation show {id}");
+    let Some(app) = operation.app.clone().filter(|_| operation.outcome == Some(OperationOutcome::Blocked)) else {
+        return Err(refuse("it waits for nobody", show()));
+    };
+    let plan = pipeline::preview(change.instance(), &app, None).await?.plan;
+    let digest = plan.map(|plan| plan.digest).unwrap_or_default();
+    if digest.is_empty() {
+        return Err(refuse("nothing would be deleted any more", show()));
+    }
+    // Agreed is to what the operation said, and to nothing else.
+    if !operation.message.contains(&digest) {
+        return Err(refuse("what would be deleted now is not what it was held back for", format!("wild plan {app}")));
+    }
+    change.ask(Request::Deploy { app, approve: Some(digest), recreate: Vec::new(), adopt: false }).await
 }
 
 fn ended(operation: &Operation) -> Problem {

@@ -45,7 +45,7 @@ async fn opposite(instance: &Instance, operation: &Operation) -> Result<Request,
         Request::Resume { .. } => {
             return refuse("why it was suspended is known to you alone", format!("wild app suspend {app}"));
         }
-        Request::Deploy { .. } | Request::RevertDrift { .. } => {
+        Request::Deploy { .. } | Request::RevertDrift { .. } | Request::Reconcile { .. } => {
             let because = "it made the cluster what git said, and deleted nothing";
             let remedy = format!("wild app rollback {app} --to HEAD~1");
             return bring_back(instance, &app, operation, Problem::new(422, what, because, remedy)).await;

@@ -50,6 +50,14 @@ pub enum Request {
         #[serde(default)]
         adopt: bool,
     },
+    /// One pass now, as any other would be; more only if a Job is named.
+    Reconcile {
+        /// The app.
+        app: AppName,
+        /// Name of a Job that runs again although it has run for what is committed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rerun: Option<String>,
+    },
     /// Bring the app to a newer package version.
     Update {
         /// The app.
@@ -171,6 +179,7 @@ impl Request {
             Self::Add { app, .. }
             | Self::Config { app, .. }
             | Self::Deploy { app, .. }
+            | Self::Reconcile { app, .. }
             | Self::Update { app, .. }
             | Self::Resolve { app, .. }
             | Self::Learn { app }
@@ -196,6 +205,7 @@ impl Request {
             Self::Add { .. } => "add",
             Self::Config { .. } => "config",
             Self::Deploy { .. } => "deploy",
+            Self::Reconcile { .. } => "reconcile",
             Self::Update { .. } => "update",
             Self::Resolve { .. } => "resolve",
             Self::Learn { .. } => "learn",

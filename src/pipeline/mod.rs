@@ -745,8 +745,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn ask_of(request: Option<&Request>) -> Ask {
     match request {
         Some(Request::Deploy { app: _, approve, recreate, adopt }) => {
-            Ask { correct: true, adopt: *adopt, approve: approve.clone(), recreate: recreate.clone() }
+            Ask { correct: true, adopt: *adopt, approve: approve.clone(), recreate: recreate.clone(), rerun: None }
         }
+        Some(Request::Reconcile { app: _, rerun }) => Ask { rerun: rerun.clone(), ..Ask::default() },
         Some(Request::RevertDrift { .. }) => Ask { correct: true, ..Ask::default() },
         _ => Ask::default(),
     }

@@ -137,6 +137,11 @@ pub(super) fn may_go(object: &Object) -> bool {
     object.annotation(HOOK).is_some() && matches!(Delete::of(object), Some(Delete::OnSuccess | Delete::OnFailure))
 }
 
+/// Returns whether a person asked that a Job runs again.
+pub(super) fn reruns(snapshot: &Snapshot, wanted: &Wanted) -> bool {
+    wanted.is_job() && snapshot.ask.rerun.as_deref() == Some(wanted.id.name.as_str())
+}
+
 /// What came of a hook for the state of the app that is wanted.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Run {
@@ -176,7 +181,7 @@ pub(super) fn failed(snapshot: &Snapshot, wanted: &Wanted) -> Option<Blocked> {
         object: Some(wanted.id.clone()),
         reason: "HookFailed".into(),
         message: format!("{} failed: {why}", wanted.id.short()),
-        hint: format!("kubectl -n {} logs job/{}", wanted.id.namespace, wanted.id.name),
+        hint: format!("wild app reconcile {} --rerun-job {}", snapshot.app, wanted.id.name),
     })
 }
 

@@ -205,6 +205,10 @@ fn rescue(snapshot: &Snapshot, rescues: &[Wanted], plan: &mut Plan, spent: &mut 
     for rescue in rescues {
         if let Some(refused) = rescue.refused.clone() {
             block(plan, (refused, WakeOn::Revision));
+        } else if hook::reruns(snapshot, rescue) {
+            if let Decision::Write(write) = write::decide(snapshot, rescue).0 {
+                writes.push((rescue.clone(), write));
+            }
         } else if let Some(ended) = hook::ended(snapshot, rescue) {
             settle(ended, rescue, plan, spent);
         } else if is_failed
@@ -251,10 +255,11 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan, spent: &mut V
             block(plan, (blocked, WakeOn::Revision));
             continue;
         }
-        if let Some(failed) = hook::failed(snapshot, wanted).filter(|_| wanted.is_hook()) {
+        let is_over = wanted.is_hook() && !hook::reruns(snapshot, wanted);
+        if let Some(failed) = hook::failed(snapshot, wanted).filter(|_| is_over) {
             block(plan, (failed, WakeOn::Revision));
         }
-        if let Some(ended) = hook::ended(snapshot, wanted).filter(|_| wanted.is_hook()) {
+        if let Some(ended) = hook::ended(snapshot, wanted).filter(|_| is_over) {
             settle(ended, wanted, plan, spent);
             continue;
         }

@@ -91,4 +91,5 @@ pub use snapshot::{
 pub use stand::{Nowhere, Stand, stand};
 pub use volume::{ClaimState, ClaimedVolume, Held, VolumeState};
 pub use wellness::of_live;
+pub use write::RERUN;
 pub use yields::{Yields, without};

@@ -398,4 +398,6 @@ pub struct Ask {
     pub approve: Option<String>,
     /// Objects, as `Kind/name`, that may be made anew where a field of them cannot be changed.
     pub recreate: Vec<String>,
+    /// Name of a Job that runs again although it has run.
+    pub rerun: Option<String>,
 }

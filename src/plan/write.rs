@@ -3,13 +3,14 @@
 //! An object whose hash and triple are those of its record costs no request. Not here: objects without a record
 //! (`consent`), the order of writes (`order`).
 
-use super::action::{Blocked, DriftItem, Extras, Force, Verdict, WakeOn};
+use super::action::{Blocked, DriftItem, Extras, Force, Propagation, Verdict, WakeOn};
 use super::consent;
 use super::contest;
 use super::drift;
 use super::extra;
 use super::fight::{self, HeldFields};
 use super::hold;
+use super::hook;
 use super::kind;
 use super::recreate::{self, Recreate};
 use super::snapshot::{Freshness, Live, Snapshot};
@@ -34,6 +35,9 @@ pub(super) enum Decision {
     /// It is held back.
     Block(Blocked, Option<WakeOn>),
 }
+
+/// Why a Job that has run is made anew.
+pub const RERUN: &str = "it runs again, as a person asked";
 
 /// One apply.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,6 +94,9 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
     let live = snapshot.live.get(id);
     if live.is_some_and(|live| live.terminating) {
         return (leaving(wanted), Vec::new());
+    }
+    if hook::reruns(snapshot, wanted) && is_known(snapshot, wanted) {
+        return (rerun(snapshot, wanted), Vec::new());
     }
     match snapshot.inventory.get(id) {
         None => consent::decide(snapshot, wanted),
@@ -201,6 +208,26 @@ fn news(snapshot: &Snapshot, wanted: &Wanted, uid: Option<String>, force: Force)
 fn again(snapshot: &Snapshot, wanted: &Wanted, reason: &str) -> Decision {
     let uid = snapshot.live.get(&wanted.id).map(|live| live.uid.clone());
     Decision::Write(Write::of(snapshot, wanted, uid, reason.to_owned()))
+}
+
+/// Returns whether an object is ours, or was before it went: what is there and somebody else's is not run again.
+fn is_known(snapshot: &Snapshot, wanted: &Wanted) -> bool {
+    snapshot.inventory.get(&wanted.id).is_some() || !snapshot.existing.contains_key(&wanted.id)
+}
+
+/// Decides about a Job that a person wants to run again: it is made anew, unless it runs.
+fn rerun(snapshot: &Snapshot, wanted: &Wanted) -> Decision {
+    let live = snapshot.live.get(&wanted.id);
+    if recreate::is_running(live) {
+        let message = format!("{} runs now and is not run again before it has ended", wanted.id.short());
+        let hint = format!("wild app wait {}", snapshot.app);
+        let blocked = Blocked { object: Some(wanted.id.clone()), reason: "HookRunning".into(), message, hint };
+        return Decision::Block(blocked, Some(WakeOn::Health));
+    }
+    let uid = live.map(|live| live.uid.clone());
+    let write = Write::of(snapshot, wanted, uid, RERUN.to_owned());
+    // What a person asked for waits for no wave.
+    Decision::Write(Write { brings: Brings::Correction, recreate: Recreate::Now(Propagation::Background), ..write })
 }
 
 fn unknown_kind(snapshot: &Snapshot, wanted: &Wanted) -> Decision {

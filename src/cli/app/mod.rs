@@ -14,6 +14,7 @@ mod history;
 mod list;
 mod logs;
 mod place;
+mod reconcile;
 mod resolve;
 mod rollback;
 mod show;
@@ -68,6 +69,8 @@ pub(super) enum AppVerb {
     Suspend(suspend::Suspend),
     /// Writes again what is committed of a suspended app.
     Resume(suspend::Resume),
+    /// Walks one pass of an app now; a Job that has run may run again.
+    Reconcile(reconcile::Reconcile),
     /// Lets an app live on another cluster.
     Move(place::Move),
     /// Shows the commits that touched an app.
@@ -99,6 +102,7 @@ pub(super) async fn run(session: &mut Session<'_>, verb: AppVerb) -> Result<Exit
         AppVerb::Delete(arguments) => delete::run(session, arguments).await,
         AppVerb::Suspend(arguments) => suspend::suspend(session, arguments).await,
         AppVerb::Resume(arguments) => suspend::resume(session, arguments).await,
+        AppVerb::Reconcile(arguments) => reconcile::run(session, arguments).await,
         AppVerb::Move(arguments) => place::run(session, arguments).await,
         AppVerb::History(arguments) => history::run(session, arguments).await,
         AppVerb::Tree(arguments) => tree::run(session, arguments).await,

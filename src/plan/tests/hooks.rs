@@ -81,7 +81,7 @@ fn a_hook_of_updates_that_a_deployed_app_gets_runs() {
 fn a_failed_hook_before_the_app_holds_it_back_and_one_after_it_is_told() {
     let before = hook("check", "pre-deploy");
     let world = World::deployed(&[]).wants(&before).wants(&config("files", "1"));
-    let hint = "(try: kubectl -n blog logs job/check)";
+    let hint = "(try: wild app reconcile blog --rerun-job check)";
     check(
         &runs(world, &before, failed()),
         &[
@@ -161,7 +161,7 @@ fn a_hook_that_is_to_go_when_it_failed_goes_and_still_holds_the_app_back() {
     let hook = with(hook("check", "pre-deploy"), "hook-delete", "on-failure");
     let world = World::deployed(&[]).wants(&hook).wants(&config("files", "1"));
     let ran = runs(world, &hook, failed());
-    let hint = "(try: kubectl -n blog logs job/check)";
+    let hint = "(try: wild app reconcile blog --rerun-job check)";
     let waits = "… ConfigMap/files waits until Job/check is healthy";
     check(
         &ran,

@@ -181,6 +181,25 @@ fn a_job_that_has_run_is_noted_and_does_not_run_again_when_all_memory_is_lost() 
 }
 
 #[test]
+fn a_job_that_has_run_runs_again_when_a_person_asks() {
+    let again = |world: &World| world.clone().with(|snapshot| snapshot.ask.rerun = Some("check".into()));
+    let world = World::deployed(&[job("check"), config("files", "1")]);
+    let ran = world.clone().health("Job/check", Health::healthy());
+    check(&again(&ran), &["~ Job check it runs again, as a person asked", "= 2 unchanged"]);
+    let action = &plan(&again(&ran).snapshot).actions[0];
+    assert!(matches!(action.recreate, Recreate::Now(_)) && action.uid.is_some(), "{action:?}");
+    check(&again(&ran.loses("Job/check")), &["+ Job check it runs again, as a person asked", "= 2 unchanged"]);
+    let runs = world.health("Job/check", Health::progressing("it runs"));
+    let told = "! HookRunning: Job/check runs now and is not run again before it has ended (try: wild app wait blog)";
+    check(&again(&runs), &[told, "= 2 unchanged"]);
+    let other = runs.with(|snapshot| snapshot.ask.rerun = Some("files".into()));
+    check(&other, &["= 3 unchanged"]);
+    let hook = with(job("check"), "hook", "pre-deploy");
+    let failed = World::deployed(&[hook, config("files", "1")]).health("Job/check", Health::degraded("no"));
+    check(&again(&failed), &["~ Job check it runs again, as a person asked", "= 2 unchanged"]);
+}
+
+#[test]
 fn what_a_hook_needs_goes_out_with_it() {
     let mut hook = with(job("check"), "hook", "pre-deploy");
     hook.0["spec"]["template"]["spec"]["volumes"] = serde_json::json!([{"name": "v", "configMap": {"name": "files"}}]);

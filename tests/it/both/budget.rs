@@ -2,9 +2,8 @@
 //!
 //! Not here: the limits of one app (`src/plan/tests/deletion.rs`).
 
-use rewild::model::{OperationState, Request};
-
-use crate::world::{Ground, World, app};
+use super::says;
+use crate::world::{Ground, World};
 
 const APPS: [&str; 5] = ["one", "two", "three", "four", "five"];
 /// Objects of an app, beside its namespace.
@@ -78,8 +77,10 @@ pub(super) async fn a_revision_that_takes_a_little_from_every_app_waits_for_a_pe
     // Another look does not let it go.
     world.look_again(&name).await;
     assert_eq!(left(world, &name).await, PARTS);
-    let digest = state.hint.rsplit(' ').next().unwrap().to_owned();
-    let asked = Request::Deploy { app: app(&name), approve: Some(digest), recreate: Vec::new(), adopt: false };
-    assert_eq!(world.ask(asked).await.state, OperationState::Succeeded);
+    // A person agrees to what an operation was held back for.
+    says(world, &format!("wild operation approve --app {name}"), &["none is held back"]).await;
+    says(world, &format!("wild app deploy {name}"), &["would be deleted", &format!("try: {}", state.hint)]).await;
+    assert_eq!(left(world, &name).await, PARTS);
+    says(world, &format!("wild operation approve --app {name}"), &["deleted     ConfigMap/part-0"]).await;
     assert_eq!(left(world, &name).await, PARTS - LOST);
 }

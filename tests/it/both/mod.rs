@@ -20,6 +20,7 @@ mod noted;
 mod owners;
 mod planted;
 mod pruned;
+mod rerun;
 mod shared;
 mod streamed;
 mod taken;
@@ -120,6 +121,7 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("common", pruned::a_namespace_of_two_apps_is_written_by_one_of_them(world).boxed_local()),
         ("moved", pruned::an_object_goes_from_one_app_to_another(world).boxed_local()),
         ("rivals", pruned::what_two_apps_want_is_told(world).boxed_local()),
+        ("rerun", rerun::a_job_runs_again_only_when_a_person_asks(world).boxed_local()),
         ("shared", shared::a_shared_certificate_is_copied_and_follows_its_source(world).boxed_local()),
         ("streamed", streamed::what_happens_to_an_app_is_told_as_it_happens(world).boxed_local()),
         ("taken", taken::what_nobody_owns_is_taken_over_with_consent_and_every_field_of_it(world).boxed_local()),
