@@ -7,6 +7,7 @@
 mod halt;
 mod realms;
 mod settle;
+mod told;
 
 use std::collections::BTreeSet;
 use std::future::Future;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{held, kept, outcome, short};
+use super::{held, kept, outcome, short, told};
 use crate::model::{Effect, Object, Outcome};
 use crate::plan::{self, Action, ConflictVerdict, conflict_verdict, without};
 use crate::target::{ApplyRequest, FieldConflict, Ownership, PatchRequest, Refusal, RefusalKind, Target, Written};
@@ -50,10 +50,9 @@ pub(super) async fn settle(
     };
     let named: Vec<(&str, &str)> = fields.iter().map(|field| (field.field.as_str(), field.manager.as_str())).collect();
     let names = managers(fields);
+    let taken = told::taken(action, &payload, fields, target).await;
     let (ownership, leaves_out, note) = match conflict_verdict(&payload, &action.yields, &named) {
-        ConflictVerdict::TakeOver { leaves_out } => {
-            (Ownership::Take, leaves_out, format!("takes fields over from {names}"))
-        }
+        ConflictVerdict::TakeOver { leaves_out } => (Ownership::Take, leaves_out, taken),
         ConflictVerdict::Yield { leaves_out } => (Ownership::Respect, leaves_out, format!("leaves fields to {names}")),
         ConflictVerdict::Hold { fields } => {
             let message = plan::held_by_others(&action.object, &fields);
@@ -109,7 +108,7 @@ mod tests {
     #[tokio::test]
     async fn fields_of_people_are_taken_over_with_a_note_and_those_of_tools_are_left() {
         use Ownership::{Respect, Take};
-        let note = "takes fields over from kubectl-edit";
+        let note = "takes spec.replicas over from kubectl-edit";
         check(Force::No, vec![conflict("kubectl-edit"), accepted()], (Effect::Configured, note), &[Respect, Take])
             .await;
         let flux = "Deployment/a belongs to Flux: kustomize-controller holds fields of it";

@@ -222,6 +222,9 @@ fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Comm
         "blocked".clone_into(&mut state.intent);
         state.reason.clone_from(&blocked.reason);
         state.needs_you.clone_from(&blocked.message);
+        if let Some(against) = against(state).filter(|_| blocked.reason == "Fighting") {
+            state.needs_you = format!("{}; {against} now", blocked.message);
+        }
         state.hint = hint(state, blocked, secrets);
     } else if let Some(held) = applied.blocked().next() {
         "blocked".clone_into(&mut state.intent);
@@ -235,13 +238,30 @@ fn intend(state: &mut AppState, plan: &Plan, applied: &Applied, committed: &Comm
     } else if !plan.later.is_empty() {
         "waiting".clone_into(&mut state.intent);
         "WaveNotHealthy".clone_into(&mut state.reason);
-        state.health_reason = format!("{} later objects wait for {}", plan.later.len(), plan.waits_for().join(", "));
+        let waits_for: Vec<String> = plan.waits_for().into_iter().map(|name| with_health(state, name)).collect();
+        state.health_reason = format!("{} later objects wait for {}", plan.later.len(), waits_for.join(", "));
     } else if applied.is_complete() {
         "applied".clone_into(&mut state.intent);
         state.applied = Some(committed.head.clone());
     } else {
         "waiting".clone_into(&mut state.intent);
     }
+}
+
+/// Returns the name of an object with what keeps it from being healthy.
+fn with_health(state: &AppState, name: &str) -> String {
+    let found = state.objects.iter().find(|it| it.object.short() == name && it.health != "healthy");
+    match found {
+        Some(it) if it.reason.is_empty() => format!("{name} ({})", it.health),
+        Some(it) => format!("{name} ({}: {})", it.health, it.reason),
+        None => name.to_owned(),
+    }
+}
+
+/// Returns what the cluster says of a field that somebody fights about, as the rest of a sentence.
+fn against(state: &AppState) -> Option<String> {
+    let value = |drift: &DriftState| Some(format!("{} is {} there", drift.path, drift.live.as_ref()?));
+    state.drift.iter().find_map(value)
 }
 
 /// Returns the command for what holds an app back; here the paths of this machine are known.

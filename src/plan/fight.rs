@@ -12,7 +12,7 @@ use super::drift::Difference;
 use super::snapshot::Snapshot;
 use super::wanted::Wanted;
 use crate::base::Timestamp;
-use crate::model::ObjectId;
+use crate::model::{ObjectId, value_at};
 
 /// Score from which two sides count as fighting: five corrections in quick succession.
 const FIGHTING: f64 = 4.0;
@@ -86,12 +86,28 @@ pub(super) fn blocked(snapshot: &Snapshot, wanted: &Wanted, items: &[DriftItem],
     managers.dedup();
     let who = if managers.is_empty() { "somebody".to_owned() } else { managers.join(" and ") };
     let paths: Vec<&str> = items.iter().flat_map(|item| &item.paths).map(String::as_str).collect();
-    let what = if paths.is_empty() { String::new() } else { format!(" {}", paths.join(", ")) };
+    let what: Vec<String> = paths.iter().map(|path| format!("{path}{}", said(wanted, path))).collect();
+    let what = if what.is_empty() { String::new() } else { format!(" {}", what.join(", ")) };
+    let last = items.iter().map(|item| item.since.as_str()).max().filter(|time| !time.is_empty());
+    let last = last.map(|time| format!(", last at {time}")).unwrap_or_default();
+    let object = wanted.id.short();
     Blocked {
         object: Some(wanted.id.clone()),
         reason: "Fighting".into(),
-        message: format!("{who} keeps changing {}{what}; it is put back again at {until}", wanted.id.short()),
-        hint: format!("wild drift show {}", snapshot.app),
+        message: format!("{who} keeps changing {object}{what}{last}; it is put back again at {until}"),
+        hint: match paths.first() {
+            Some(path) => format!("wild drift ignore {} {object} {path}", snapshot.app),
+            None => format!("wild drift show {}", snapshot.app),
+        },
+    }
+}
+
+/// Returns what git says of a field, in brackets. Of a Secret nothing is said, and what is no plain value is too long.
+fn said(wanted: &Wanted, path: &str) -> String {
+    let is_secret = wanted.id.group.is_empty() && wanted.id.kind == "Secret";
+    match value_at(&wanted.payload, path).filter(|value| !is_secret && !value.is_object() && !value.is_array()) {
+        Some(value) => format!(" (git says {value})"),
+        None => String::new(),
     }
 }
 
@@ -192,7 +208,7 @@ mod tests {
     fn in_a_fight_the_object_is_left_as_it_is_and_a_person_is_told_by_whom() {
         let expected = [
             "* Deployment/web changed spec.replicas by rogue (Update) at 2026-11-21T11:00:00Z, left as it is",
-            "! Fighting: rogue keeps changing Deployment/web spec.replicas; it is put back again at 2026-11-21T12:05:04Z (try: wild drift show blog)",
+            "! Fighting: rogue keeps changing Deployment/web spec.replicas (git says 1), last at 2026-11-21T11:00:00Z; it is put back again at 2026-11-21T12:05:04Z (try: wild drift ignore blog Deployment/web spec.replicas)",
             "= 1 unchanged",
         ];
         check(&fought(), &expected);

@@ -12,7 +12,10 @@ pub(super) fn unreachable(snapshot: &Snapshot) -> Option<(Blocked, WakeOn)> {
     let blocked = Blocked {
         object: None,
         reason: "TargetUnreachable".into(),
-        message: format!("{} has not answered since {since}{because}", snapshot.cluster.in_short()),
+        message: format!(
+            "{} has not answered since {since}{because}; it is asked again every few seconds",
+            snapshot.cluster.in_short()
+        ),
         hint: format!("wild app wait {}", snapshot.app),
     };
     Some((blocked, WakeOn::Target(snapshot.cluster.clone())))

@@ -210,7 +210,7 @@ fn a_target_that_does_not_answer_stops_everything() {
     let world = web().drops("ConfigMap/files").with(|snapshot| {
         snapshot.target = TargetState::Unreachable { since: snapshot.now, why: "connection refused".into() };
     });
-    let message = "the cluster has not answered since 2026-11-21T12:00:00Z: connection refused";
+    let message = "the cluster has not answered since 2026-11-21T12:00:00Z: connection refused; it is asked again every few seconds";
     check(&world, &[&format!("! TargetUnreachable: {message} (try: wild app wait blog)")]);
     check_health(&world, &format!("unknown: {message}"));
     assert_eq!(plan(&world.snapshot).wake_on, [WakeOn::Target(ClusterName::default())]);

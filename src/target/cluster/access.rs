@@ -120,6 +120,11 @@ pub(super) struct Read {
 }
 
 impl Read {
+    /// Returns where the server is.
+    pub(super) fn address(&self) -> String {
+        self.config.cluster_url.to_string().trim_end_matches('/').to_owned()
+    }
+
     /// Makes the client, with this to sign in with if it is not what the files say.
     pub(super) fn client(self, credential: Option<&Credential>) -> Result<kube::Client, Refusal> {
         let mut config = self.config;

@@ -32,6 +32,8 @@ pub(super) struct Connection {
 /// The present client.
 struct Held {
     client: kube::Client,
+    /// Where the server is.
+    address: String,
     /// When the files were looked at last.
     looked: Timestamp,
     /// From when on another credential is wanted.
@@ -61,9 +63,15 @@ impl Connection {
         let now = clock();
         let (files, read) = look(access).await?;
         let never = if access.plugin().is_some() { Timestamp(i64::MIN) } else { Timestamp(i64::MAX) };
-        let held = Held { client: read.client(None)?, looked: now, due: never, until: never };
+        let address = read.address();
+        let held = Held { client: read.client(None)?, address, looked: now, due: never, until: never };
         let renewal = Renewal { files, ..Renewal::default() };
         Ok(Self { access: access.clone(), clock, held: Mutex::new(held), renewal: tokio::sync::Mutex::new(renewal) })
+    }
+
+    /// Returns where the server is.
+    pub(super) fn address(&self) -> String {
+        locked(&self.held).address.clone()
     }
 
     /// Returns the client for a request that begins now; refuses where nothing is there to sign in with.
@@ -183,9 +191,12 @@ impl Connection {
     /// Makes a client of what the files say now.
     async fn make(&self, renewal: &mut Renewal) -> Result<(), Refusal> {
         let (files, read) = look(&self.access).await?;
+        let address = read.address();
         let client = read.client(renewal.credential.as_ref())?;
         renewal.files = files;
-        locked(&self.held).client = client;
+        let mut held = locked(&self.held);
+        (held.client, held.address) = (client, address);
+        drop(held);
         Ok(())
     }
 }

@@ -154,7 +154,7 @@ impl Inner {
                 was_silent
             }
             Some(refusal) => {
-                let why = refusal.message.clone();
+                let why = format!("{} (at {})", refusal.message, self.connection.address());
                 match &mut *known {
                     // What keeps it away now may be another thing than what did at first.
                     Reachability::Unreachable { since: _, why: last } => *last = why,

@@ -49,7 +49,10 @@ pub(super) async fn a_cluster_that_answers_again_is_brought_what_it_missed<C: Gr
         world.until("the repository is clean", async || world.file("main", &path).await.is_none()).await;
     }
     for plain in [&plain, &cut, &lost, &calm] {
-        plain.stands_for("TargetUnreachable", &[]).await;
+        let at = format!("(at {})", proxy.url().trim_end_matches('/'));
+        plain
+            .stands_for("TargetUnreachable", &["has not answered since 20", &at, "it is asked again every few seconds"])
+            .await;
     }
     let state = world.state(plain.name).await.unwrap();
     assert_eq!(state.health, "unknown", "{}", state.health_reason);

@@ -19,7 +19,9 @@ pub(super) async fn an_object_waits_for_what_it_depends_on_and_goes_before_it<C:
     plain.push(&[("web.yaml", &web), ("db.yaml", &nowhere(&db)), ("other.yaml", &other)]).await;
     let told = async || {
         let state = world.state(plain.name).await;
-        state.is_some_and(|state| state.reason == "WaveNotHealthy" && state.health_reason.contains("Deployment/db"))
+        state.is_some_and(|state| {
+            state.reason == "WaveNotHealthy" && state.health_reason.contains("wait for Deployment/db (")
+        })
     };
     world.until("one waits for the other", told).await;
     plain.until("what nothing holds is there", &plain.path("v1", "configmaps", "other"), Value::is_object).await;

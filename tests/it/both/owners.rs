@@ -209,5 +209,12 @@ pub(super) async fn a_field_is_taken_from_people_and_programs_and_not_from_tools
         };
         assert_eq!((of.effect, &live["data"]), (effect, &data), "{holder}: {of:?}");
         assert!(of.message.contains(holder), "{holder}: {}", of.message);
+        if tool.is_none() {
+            let said = [
+                format!("takes data.more over from {holder} (theirs → git), which took it at 20"),
+                format!("; to leave it: wild drift ignore holders ConfigMap/held-{holder} data.more"),
+            ];
+            assert!(said.iter().all(|text| of.message.contains(text)), "{holder}: {}", of.message);
+        }
     }
 }

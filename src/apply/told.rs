@@ -1,0 +1,91 @@
+//! What is told of fields that are taken over: from whom, what they were and since when, and how they would be left.
+//!
+//! One read for an object whose fields somebody else holds. Of a Secret no value is read. Not here: whether they are taken (`settle.rs`).
+
+use serde_json::Value;
+
+use crate::model::{Object, value_at};
+use crate::plan::{Action, marks};
+use crate::target::{FieldConflict, Target};
+
+/// Fields that are named in a sentence.
+const MAX_NAMED: usize = 3;
+/// Characters of a value in a sentence.
+const MAX_VALUE: usize = 40;
+
+/// Returns the sentence about the fields of an object that are taken over. What cannot be read is left out of it.
+pub(super) async fn taken(action: &Action, ours: &Object, fields: &[FieldConflict], target: &dyn Target) -> String {
+    let is_secret = action.object.group.is_empty() && action.object.kind == "Secret";
+    let (id, api_version) = (&action.object, action.api_version.as_str());
+    let read = if is_secret { target.metadata(id, api_version).await } else { target.get(id, api_version).await };
+    let theirs = read.ok().flatten();
+    let told = |field: &FieldConflict| {
+        let path = field.field.trim_start_matches('.');
+        let value = |object: &Object| value_at(object, path).filter(|_| !is_secret).map(|value| short(&value));
+        let values = match (theirs.as_ref().and_then(value), value(ours)) {
+            (Some(theirs), Some(ours)) => format!(" ({theirs} → {ours})"),
+            _ => String::new(),
+        };
+        let since = theirs.as_ref().and_then(|object| since(object, &field.manager));
+        let since = since.map(|time| format!(", which took it at {time}")).unwrap_or_default();
+        format!("{path} over from {}{values}{since}", field.manager)
+    };
+    let named: Vec<String> = fields.iter().take(MAX_NAMED).map(told).collect();
+    let more = fields.len().saturating_sub(named.len());
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let left = fields.first().zip(ours.label(marks::APP)).map(|(field, app)| {
+        let path = field.field.trim_start_matches('.');
+        format!("; to leave it: wild drift ignore {app} {} {path}", action.object.short())
+    });
+    format!("takes {}{more}{}", named.join(", "), left.unwrap_or_default())
+}
+
+/// Returns when a manager changed an object last, as the server wrote it.
+fn since(object: &Object, manager: &str) -> Option<String> {
+    let entries = object.at(&["metadata", "managedFields"])?.as_array()?;
+    let of = |entry: &&Value| entry.get("manager").and_then(Value::as_str) == Some(manager);
+    let times = entries.iter().filter(of).filter_map(|entry| entry.get("time")?.as_str());
+    times.max().map(str::to_owned)
+}
+
+fn short(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut shown: String = text.chars().take(MAX_VALUE).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tests::action;
+    use super::*;
+    use crate::plan::Force;
+    use crate::target::scripted::Scripted;
+
+    #[tokio::test]
+    async fn fields_are_told_with_both_values_the_time_and_how_to_leave_them() {
+        let action = action(Force::No);
+        let ours = json!({"metadata": {"name": "a", "labels": {"rewild.dev/app": "blog"}}, "spec": {"replicas": 2}});
+        let entry = |time: &str| json!({"manager": "tuner", "time": time, "fieldsV1": {}});
+        let live = json!({"spec": {"replicas": 5}, "metadata": {"managedFields": [entry("2026-11-21T11:00:00Z"), entry("2026-11-21T10:00:00Z")]}});
+        let objects = [(action.object.clone(), Ok(Object::from_value(live).unwrap()))].into();
+        let target = Scripted { objects, ..Scripted::default() };
+        let field = |path: &str| FieldConflict { field: path.into(), manager: "tuner".into() };
+        let ours = Object::from_value(ours).unwrap();
+        let end = "; to leave it: wild drift ignore blog Deployment/a spec.replicas";
+        assert_eq!(
+            taken(&action, &ours, &[field(".spec.replicas")], &target).await,
+            format!("takes spec.replicas over from tuner (5 → 2), which took it at 2026-11-21T11:00:00Z{end}")
+        );
+        let many = [".spec.replicas", ".a", ".b", ".c", ".d"].map(field);
+        let told = taken(&action, &ours, &many, &Scripted::default()).await;
+        assert_eq!(
+            told,
+            format!("takes spec.replicas over from tuner, a over from tuner, b over from tuner and 2 more{end}")
+        );
+    }
+}
