@@ -66,7 +66,7 @@ mod tests {
     use crate::model::{Cancellation, Effect, OperationId, Outcome, Suspension};
     use crate::plan::Presence;
     use crate::plan::tests::check;
-    use crate::plan::tests::world::{World, config};
+    use crate::plan::tests::world::{World, config, custom};
 
     fn cancelled() -> World {
         let world = World::deployed(&[config("files", "1"), config("gone", "1")]).loses("ConfigMap/gone");
@@ -139,10 +139,10 @@ mod tests {
         let deployed = || World::deployed(&[config("files", "1")]);
         assert_eq!(left(&deployed().drops("ConfigMap/files").wants(&config("files", "2"))), (false, true));
         let goes = |presence, world: World| left(&world.with(|it| it.presence = presence));
-        // The namespace goes when it is empty.
-        assert_eq!(goes(Presence::RemovedWithData, deployed()), (true, true));
-        let last = deployed().loses("ConfigMap/files").with(|it| it.neighbours = [("blog".into(), Vec::new())].into());
-        assert_eq!(goes(Presence::RemovedWithData, last), (false, true));
+        // What serves a custom resource goes after it.
+        let served = World::deployed(&[config("files", "1"), custom("Widget", "one")]);
+        assert_eq!(goes(Presence::RemovedWithData, served), (true, true));
+        assert_eq!(goes(Presence::RemovedWithData, deployed()), (false, true));
         assert_eq!(goes(Presence::RemovedKeepingData, deployed()), (false, true));
         // It goes from one cluster and is on its way to another.
         let agreed = crate::plan::plan(&deployed().with(|it| it.presence = Presence::Moves).snapshot).digest;
