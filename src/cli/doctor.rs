@@ -101,6 +101,8 @@ fn of_instance(instance: &Value) -> Vec<Value> {
         let what = format!("the cluster {} does not answer since {}", text(cluster, "name"), text(cluster, "since"));
         found.push(finding(what, text(cluster, "why"), "wild cluster list", Vec::new()));
     }
+    let strays = list(instance, "strayClusters").iter();
+    found.extend(strays.map(|it| finding(text(it, "what"), text(it, "because"), text(it, "remedy"), Vec::new())));
     let trouble = instance.get("remote").map(|remote| text(remote, "trouble")).unwrap_or_default();
     if !trouble.is_empty() {
         found.push(finding("the remote is not followed", trouble, "wild status", Vec::new()));
@@ -203,13 +205,15 @@ mod tests {
     #[test]
     fn what_holds_the_whole_instance_comes_first() {
         let silent = json!({"cluster": {"reachable": false, "since": "T", "why": "refused"},
-            "clusters": [{"first": true}, {"name": "edge", "reachable": false, "since": "U"}, {"name": "attic", "reachable": null}, {"name": "lab", "reachable": true}], "remote": {"trouble": "it went back"}});
+            "clusters": [{"first": true}, {"name": "edge", "reachable": false, "since": "U"}, {"name": "attic", "reachable": null}, {"name": "lab", "reachable": true}],
+            "strayClusters": [{"what": "use clusters.hme of daemon.yaml", "because": "B", "remedy": "R"}], "remote": {"trouble": "it went back"}});
         let whats: Vec<String> = of_instance(&silent).iter().map(|it| text(it, "what").to_owned()).collect();
         assert_eq!(
             whats,
             [
                 "the cluster does not answer since T",
                 "the cluster edge does not answer since U",
+                "use clusters.hme of daemon.yaml",
                 "the remote is not followed"
             ]
         );

@@ -14,7 +14,7 @@ mod queue;
 mod waits;
 mod worker;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ use worker::Shared;
 
 /// How long a stop may take before what still runs is cut off; the record shows what was done.
 const STOP_DEADLINE: Duration = Duration::from_secs(8);
+/// Clusters that are named in a sentence.
+const MAX_NAMED: usize = 10;
 
 /// What a daemon is started with beside its settings.
 pub struct Start {
@@ -117,6 +119,10 @@ impl Daemon {
             tasks.push(tokio::spawn(worker::run(shared.clone(), stop.clone())));
             handles.insert(entry.name.clone(), Handle { shared });
         }
+        for stray in stray_clusters(&settings, &handles) {
+            let RefusalText { what, because, remedy, .. } = stray;
+            tracing::warn!(because, remedy, "{what}: it has no effect");
+        }
         let started = clock();
         let tasks = tokio::sync::Mutex::new(tasks);
         Ok(Self { inner: Arc::new(Inner { settings, handles, metrics, started, store, stop, tasks }) })
@@ -135,6 +141,11 @@ impl Daemon {
     /// Returns the settings.
     pub fn settings(&self) -> &DaemonSettings {
         &self.inner.settings
+    }
+
+    /// Returns what its settings say of clusters that no instance has at present, each with what helps.
+    pub fn stray_clusters(&self) -> Vec<RefusalText> {
+        stray_clusters(&self.inner.settings, &self.inner.handles)
     }
 
     /// Returns when it was started.
@@ -213,6 +224,31 @@ impl Handle {
     pub fn is_ready(&self) -> Result<(), String> {
         self.shared.is_ready()
     }
+}
+
+fn stray_clusters(settings: &DaemonSettings, handles: &BTreeMap<InstanceName, Handle>) -> Vec<RefusalText> {
+    let mut known = BTreeSet::new();
+    for (instance, handle) in handles {
+        let targets = handle.instance().targets();
+        let contexts = targets.all().map(|(name, _)| targets.context(name)).filter(|context| !context.is_empty());
+        known.extend(contexts.map(|context| format!("{instance}/{context}")));
+        known.insert(instance.to_string());
+    }
+    let named: Vec<&str> = known.iter().map(String::as_str).take(MAX_NAMED).collect();
+    let more = known.len().saturating_sub(named.len());
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let because = format!("no instance has a cluster of that name; there are {}{more}", named.join(", "));
+    let stray = |(name, near): (&str, Option<&str>)| RefusalText {
+        code: 2,
+        what: format!("use clusters.{name} of daemon.yaml"),
+        because: because.clone(),
+        remedy: match near {
+            Some(near) => format!("write clusters.{near} in daemon.yaml and start wild daemon anew"),
+            None => "wild cluster list".to_owned(),
+        },
+        diagnostics: Vec::new(),
+    };
+    settings.stray_clusters(&known).into_iter().map(stray).collect()
 }
 
 fn opening(

@@ -63,6 +63,7 @@ pub(super) async fn show(State(daemon): Host, Path(name): Path<String>) -> Answe
         fields.insert("clusters".to_owned(), clusters(shown).await?);
         fields.insert("statuses".to_owned(), value(&statuses)?);
         fields.insert("remote".to_owned(), remote(shown).await?);
+        fields.insert("strayClusters".to_owned(), value(&daemon.stray_clusters())?);
         fields.insert("ready".to_owned(), json!(handle.is_ready().err()));
         fields.insert("stateDir".to_owned(), json!(daemon.settings().state_dir.display().to_string()));
     }

@@ -3,7 +3,7 @@
 //! All keys are optional; an unknown key or a bad value stops the start with file and line. Not here: the settings of an instance,
 //! which are committed with it (`model::Settings`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::Error;
 use super::file::read;
+use crate::base::nearest::nearest;
 use crate::base::parse_duration;
 use crate::model::{Diagnostic, InstanceName, Subdirectory};
 use crate::yaml;
@@ -271,6 +272,12 @@ impl DaemonSettings {
         named.collect()
     }
 
+    /// Returns the names below `clusters` that are none of these, each with the one of them that was probably meant.
+    pub fn stray_clusters<'a>(&'a self, known: &'a BTreeSet<String>) -> Vec<(&'a str, Option<&'a str>)> {
+        let strays = self.clusters.keys().filter(|name| !known.contains(*name));
+        strays.map(|name| (name.as_str(), nearest(name, known.iter().map(String::as_str)))).collect()
+    }
+
     /// Returns the times between looks.
     pub fn intervals(&self, file: &str) -> Result<Intervals, Vec<Diagnostic>> {
         let parse = |key: &str, text: &str| {
@@ -305,6 +312,14 @@ mod tests {
         };
         assert_eq!(commands("home"), ["=/bin/one", "edge=/bin/two"]);
         assert!(commands("lab").is_empty());
+    }
+
+    #[test]
+    fn what_fits_no_cluster_is_found_with_the_nearest() {
+        let text = "clusters: {home: {inCluster: true}, home/egde: {inCluster: true}, attic: {inCluster: true}}\n";
+        let settings = DaemonSettings::parse("daemon.yaml", text).unwrap();
+        let known = ["home", "home/edge"].map(str::to_owned).into();
+        assert_eq!(settings.stray_clusters(&known), [("attic", None), ("home/egde", Some("home/edge"))]);
     }
 
     #[test]

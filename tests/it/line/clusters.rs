@@ -163,6 +163,20 @@ async fn of_many_clusters_a_silent_one_delays_no_other() {
 }
 
 /// Asks the daemon for what it knows of the instance.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_daemon_is_told_of_a_cluster_that_nobody_has_is_told() {
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    let home = world.cluster.url().to_owned();
+    let text = kubeconfig(&[("home", &home), ("edge", &home)]);
+    world.restart_signed("clusters: {home: {}, home/edge: {}, home/egde: {}}\n", Access::Text(text)).await;
+    let told = get(&world, "").await["strayClusters"].clone();
+    assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
+    assert_eq!(told[0]["what"], "use clusters.home/egde of daemon.yaml");
+    assert_eq!(told[0]["because"], "no instance has a cluster of that name; there are home, home/edge, home/home");
+    assert_eq!(told[0]["remedy"], "write clusters.home/edge in daemon.yaml and start wild daemon anew");
+    world.stop().await;
+}
+
 async fn get(world: &World, path: &str) -> Value {
     let path = format!("/api/v1/instances/home{path}");
     let request = DirectRequest { method: "GET", path: &path, body: None, actor: "alice" };
