@@ -21,7 +21,7 @@ use crate::base::Timestamp;
 use crate::broadcast::Bus;
 use crate::git::{InstanceTree, Remote, Repository, Writers};
 use crate::model::{
-    AppName, Author, ClusterName, CommitId, InstanceId, InstanceName, ObjectId, Operation, RefusalText, Request,
+    AppName, Author, ClusterName, CommitId, InstanceId, InstanceName, Operation, RefusalText, Request,
     SETTINGS_VERSION, Settings, Subdirectory,
 };
 use crate::plan::{Fights, Underway};

@@ -141,7 +141,7 @@ async fn an_operation_that_was_to_end_is_cancelled_when_its_process_dies() {
     store.mark_operation(&running.id, &RefusalText { code: 2, ..refusal.clone() }).await.unwrap();
     assert_eq!(store.operation(&instance(), &running.id).await.unwrap().unwrap().refusal, Some(refusal));
     // The word that came when all was sent is void.
-    store.update_operation(&Operation { state: OperationState::Succeeded, ..ended }).await.unwrap();
+    store.update_operation(&instance(), &Operation { state: OperationState::Succeeded, ..ended }).await.unwrap();
     assert_eq!(store.operation(&instance(), &running.id).await.unwrap().unwrap().refusal, None);
 }
 

@@ -113,9 +113,12 @@ pub struct DeleteRequest {
     pub dependents: Dependents,
 }
 
+/// Says why a live object stays; nothing where it may go.
+type Judge = dyn Fn(&Object) -> Option<String> + Send + Sync;
+
 /// Looks at an object just before it is deleted.
 #[derive(Clone, Default)]
-pub struct Stays(Option<Arc<dyn Fn(&Object) -> Option<String> + Send + Sync>>);
+pub struct Stays(Option<Arc<Judge>>);
 
 impl Stays {
     /// Returns one that asks this of the object, given by its metadata: the answer says why it stays.
