@@ -62,7 +62,8 @@ fn apply(snapshot: &Snapshot, action: &Action, payload: &Object) -> Vec<&'static
     let terminating = matches!(snapshot.namespace_state, NamespaceState::Terminating { .. });
     rule(!terminating, "the namespace is being deleted");
     let is_held = is_wanted(snapshot, &action.object) || is_of_farewell(snapshot, &action.object);
-    rule(is_held, "no revision holds it");
+    let is_earlier = snapshot.before.get(&action.object).is_some_and(|before| before.hash == action.hash);
+    rule(is_held || is_earlier, "no revision holds it");
     found
 }
 

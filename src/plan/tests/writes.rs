@@ -266,7 +266,7 @@ fn waiting() -> World {
 
 #[test]
 fn what_was_applied_is_put_back_while_what_is_new_waits() {
-    let requirement = "! RequirementNotReady: it requires db → db, which is degraded (try: wild app status db)";
+    let requirement = "! RequirementNotReady: it requires db, which is degraded (try: wild app status db)";
     let back = ["+ ConfigMap files puts back what differs", "* ConfigMap/files is gone"];
     check(&waiting(), &[back[0], back[1], requirement, "= 3 unchanged"]);
     let action = plan(&waiting().snapshot).actions.remove(0);
