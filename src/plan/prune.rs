@@ -4,7 +4,7 @@
 //! is no candidate. Not here: a whole app that goes
 //! (`remove`), how many may go at once (`budget`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::action::{Blocked, WakeOn};
 use super::snapshot::{Claim, Desired, Freshness, Live, Presence, Snapshot};
@@ -57,8 +57,18 @@ pub(super) struct Victim {
 
 /// Returns the fate of each object that the revision no longer holds, in order of identity.
 pub(super) fn prune(snapshot: &Snapshot, wanted: &BTreeSet<ObjectId>) -> Vec<(ObjectId, Fate)> {
-    let candidates = snapshot.inventory.records().filter(|record| !wanted.contains(&record.id));
-    candidates.map(|record| (record.id.clone(), fate_of_pruned(snapshot, record))).collect()
+    let (kept, candidates): (Vec<_>, Vec<_>) =
+        snapshot.inventory.records().partition(|record| wanted.contains(&record.id));
+    let applied = kept.into_iter().filter(|record| record.state == RecordState::Applied && !record.uid.is_empty());
+    let kept: BTreeMap<&str, &ObjectId> = applied.map(|record| (record.uid.as_str(), &record.id)).collect();
+    let fate = |record: &Record| match (fate_of_pruned(snapshot, record), kept.get(record.uid.as_str())) {
+        // One object under two API groups: it would go under both names.
+        (Fate::Delete(victim), Some(same)) => {
+            Fate::Forget(format!("{} is left alone: it is {} by another name", victim.id.short(), same.short()))
+        }
+        (fate, _) => fate,
+    };
+    candidates.into_iter().map(|record| (record.id.clone(), fate(record))).collect()
 }
 
 fn fate_of_pruned(snapshot: &Snapshot, record: &Record) -> Fate {
