@@ -23,6 +23,13 @@ const FIRST_WAIT: Duration = Duration::from_secs(5 * 60);
 /// Longest wait between two attempts, and the quiet after which a fight is over.
 const QUIET: Duration = Duration::from_secs(60 * 60);
 
+/// Corrections of one field within the next time that are told to a person, though none of them followed quickly on another.
+const SLOW_COUNT: usize = 10;
+/// How long such corrections are counted.
+const SLOW_SPAN: Duration = Duration::from_secs(24 * 60 * 60);
+/// An attempt that lasted longer than this was no part of a fight.
+const UNDONE: Duration = Duration::from_secs(60);
+
 /// What is remembered of corrections, by object and field. A field without a name stands for the object as a whole.
 pub type Fights = BTreeMap<(ObjectId, String), Fight>;
 
@@ -35,6 +42,29 @@ pub struct Fight {
     last: Timestamp,
     tries: u32,
     held_until: Option<Timestamp>,
+    /// When it was put back lately, oldest first, as often as is counted.
+    times: Vec<Timestamp>,
+}
+
+/// Returns what a person is told about fields that are put back again and again over hours; they are put back all the same.
+pub(super) fn slow(snapshot: &Snapshot, wanted: &Wanted, items: &[DriftItem]) -> Vec<String> {
+    let is_slow = |path: &String| {
+        let fight = snapshot.fights.get(&(wanted.id.clone(), path.clone())).filter(|it| it.hash == wanted.hash);
+        fight.is_some_and(|fight| {
+            fight.times.len() == SLOW_COUNT
+                && fight.times.first().is_some_and(|first| snapshot.now.since(*first) < SLOW_SPAN)
+        })
+    };
+    let note = |item: &DriftItem| {
+        let paths: Vec<String> = fields(item).into_iter().filter(is_slow).collect();
+        let who = if item.manager.is_empty() { "somebody" } else { &item.manager };
+        (!paths.is_empty()).then(|| {
+            let what = format!("{} {}", wanted.id.short(), paths.join(", "));
+            format!("{who} changed {} {SLOW_COUNT} times within a day, and each time it was put back", what.trim_end())
+        })
+    };
+    let corrected = items.iter().filter(|item| item.object == wanted.id && item.verdict == Verdict::Revert);
+    corrected.filter_map(note).collect()
 }
 
 /// The fields of an object that are left as they are, each until when.
@@ -114,15 +144,15 @@ fn said(wanted: &Wanted, path: &str) -> String {
 /// Returns what is to be remembered after a plan was carried out.
 pub fn fights_after(snapshot: &Snapshot, plan: &Plan) -> Fights {
     let mut fights = snapshot.fights.clone();
-    fights.retain(|_, fight| snapshot.now.since(fight.last) < QUIET);
+    fights.retain(|_, fight| snapshot.now.since(fight.last) < SLOW_SPAN);
     for action in &plan.actions {
         let corrections = plan.drift.iter().filter(|item| {
             item.object == action.object && item.verdict == Verdict::Revert && item.kind != DriftKind::Bookkeeping
         });
-        for path in corrections.flat_map(fields) {
+        for (path, since) in corrections.flat_map(|item| fields(item).into_iter().map(|path| (path, &item.since))) {
             let key = (action.object.clone(), path);
             let before = fights.get(&key).filter(|fight| fight.hash == action.hash);
-            let next = corrected(before, &action.hash, snapshot.now);
+            let next = corrected(before, &action.hash, snapshot.now, Timestamp::parse(since).ok());
             fights.insert(key, next);
         }
     }
@@ -134,11 +164,18 @@ fn fields(item: &DriftItem) -> Vec<String> {
     if item.paths.is_empty() { vec![String::new()] } else { item.paths.clone() }
 }
 
-fn corrected(before: Option<&Fight>, hash: &str, now: Timestamp) -> Fight {
+/// Returns what is remembered after one more correction of what somebody changed at a time, if that is known.
+fn corrected(before: Option<&Fight>, hash: &str, now: Timestamp, changed: Option<Timestamp>) -> Fight {
+    let mut times = before.map(|fight| fight.times.clone()).unwrap_or_default();
+    times.push(now);
+    times.drain(..times.len().saturating_sub(SLOW_COUNT));
+    let has_lasted = |fight: &&Fight| changed.is_some_and(|changed| changed.since(fight.last) > UNDONE);
+    let is_over = |fight: &&Fight| now.since(fight.last) >= QUIET || (fight.tries > 0 && has_lasted(fight));
+    let before = before.filter(|fight| !is_over(fight));
     let faded =
         before.map_or(0.0, |fight| fight.score * (-now.since(fight.last).as_secs_f64() / FADE.as_secs_f64()).exp());
     let (score, tries) = (faded + 1.0, before.map_or(0, |fight| fight.tries));
-    let fight = Fight { hash: hash.to_owned(), score, last: now, tries, held_until: None };
+    let fight = Fight { hash: hash.to_owned(), score, last: now, tries, held_until: None, times };
     if tries == 0 && score < FIGHTING {
         return fight;
     }
@@ -162,7 +199,7 @@ mod tests {
         let mut fight = None;
         let mut held = Vec::new();
         for time in times {
-            let next = corrected(fight.as_ref(), "h", at(*time));
+            let next = corrected(fight.as_ref(), "h", at(*time), None);
             held.push(next.held_until.map(|until| until.since(at(*time)).as_secs()));
             fight = Some(next);
         }
@@ -177,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_fight_is_tried_again_after_ever_longer_waits_up_to_an_hour() {
-        let times = [0, 1, 2, 3, 4, 305, 905, 2_105, 4_505, 8_105];
+        let times = [0, 1, 2, 3, 4, 305, 905, 2_105, 4_505, 8_104];
         let waits: Vec<u64> = held(&times).into_iter().flatten().collect();
         assert_eq!(waits, [300, 600, 1_200, 2_400, 3_600, 3_600]);
     }
@@ -216,6 +253,37 @@ mod tests {
     }
 
     #[test]
+    fn an_attempt_that_lasts_ends_a_fight() {
+        let mut fight = None;
+        for second in 0..5 {
+            fight = Some(corrected(fight.as_ref(), "h", at(second), None));
+        }
+        let again = |changed| corrected(fight.as_ref(), "h", at(400), Some(at(changed))).held_until;
+        assert!(again(30).is_some(), "it was undone at once");
+        assert_eq!(again(390), None);
+    }
+
+    #[test]
+    fn a_slow_fight_is_told_and_gone_on_with() {
+        let mut world = edited();
+        for round in 0..11 {
+            let planned = plan(&world.snapshot);
+            assert_eq!(planned.actions.len(), 1);
+            let notes = if round < 10 {
+                vec![]
+            } else {
+                vec!["rogue changed Deployment/web spec.replicas 10 times within a day, and each time it was put back"]
+            };
+            assert_eq!(planned.notes, notes, "{round}");
+            let fights = fights_after(&world.snapshot, &planned);
+            world = world.with(|snapshot| {
+                snapshot.fights = fights;
+                snapshot.now = snapshot.now.plus(2 * QUIET);
+            });
+        }
+    }
+
+    #[test]
     fn another_field_of_the_object_is_put_back_all_the_same() {
         let web = deployment("web", "web:1");
         let image: &[&str] = &["f:spec", "f:template", "f:spec", "f:containers", "k:{\"name\":\"web\"}", "f:image"];
@@ -242,7 +310,7 @@ mod tests {
         let other = fought().drops("Deployment/web").wants(&deployment("web", "web:2"));
         assert_eq!(plan(&other.snapshot).actions.len(), 1);
         assert_eq!(plan(&fought().with(|snapshot| snapshot.now = at(304)).snapshot).actions.len(), 1);
-        let quiet = fought().with(|snapshot| snapshot.now = at(4_000));
+        let quiet = fought().with(|snapshot| snapshot.now = at(90_000));
         assert_eq!(
             fights_after(&quiet.snapshot, &Plan::nothing(quiet.snapshot.app.clone(), quiet.snapshot.commit.clone()))
                 .len(),

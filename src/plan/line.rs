@@ -12,7 +12,7 @@ use super::snapshot::{Desired, Presence, Snapshot};
 use super::wanted::{self, Wanted};
 use super::write::{Brings, Decision, Write};
 use super::{
-    budget, cancel, copies, depends, earlier, grant, hold, hook, kind, namespace, order, overdue, prune, reach,
+    budget, cancel, copies, depends, earlier, fight, grant, hold, hook, kind, namespace, order, overdue, prune, reach,
     recovery, remove, requirement, secret, source, stuck, suspend, volume, waves, wellness, write, yields,
 };
 use crate::base::Timestamp;
@@ -271,6 +271,7 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan, spent: &mut V
             Decision::Recover(record) => plan.recovered.push(record),
             Decision::Write(mut write) => {
                 hold_fought(write.fought.take(), plan);
+                plan.notes.extend(fight::slow(snapshot, wanted, &plan.drift));
                 writes.push((wanted.clone(), write));
             }
             Decision::Report => {}
