@@ -51,10 +51,6 @@ pub(super) fn of_object(snapshot: &Snapshot, id: &ObjectId) -> Health {
         (Some(live), Some(record)) if live.uid == record.uid && live.generation < record.generation => {
             Health::progressing("its newest version was not seen yet")
         }
-        // What somebody else made under its name proves nothing of what we wrote; the next pass judges it as drift.
-        (Some(live), Some(record)) if !record.uid.is_empty() && live.uid != record.uid => {
-            Health::new(HealthState::Missing, "another object stands in its place")
-        }
         (Some(live), _) => of_live(snapshot, id, live),
         (None, Some(record)) => of_absent(record),
         (None, None) => Health::new(HealthState::Missing, "it was not applied yet"),
@@ -63,6 +59,11 @@ pub(super) fn of_object(snapshot: &Snapshot, id: &ObjectId) -> Health {
 
 /// Returns the health of an object that is there, by what it says of itself and for how long.
 pub fn of_live(snapshot: &Snapshot, id: &ObjectId, live: &Live) -> Health {
+    let is_another = |record: &Record| !record.uid.is_empty() && record.uid != live.uid;
+    if snapshot.inventory.get(id).is_some_and(is_another) {
+        // What somebody else made under its name proves nothing of what we wrote; whether it stays is a matter of drift.
+        return Health::new(HealthState::Missing, "another object stands in its place");
+    }
     overdue::judge(snapshot, id, said(snapshot, id, live))
 }
 
