@@ -5,7 +5,10 @@
 
 use rewild::base::Timestamp;
 use rewild::model::{InstanceId, ObjectId};
-use rewild::target::{Access, ApplyRequest, Cluster, Mode, Ownership, Patience, Reachability, RefusalKind, Target};
+use rewild::target::{
+    Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Mode, Ownership, Patience, Reachability,
+    RefusalKind, Target,
+};
 use serde_json::json;
 
 use crate::proxy::{Fault, Proxy, To};
@@ -41,6 +44,25 @@ impl Behind {
             is_partial: false,
         }
     }
+}
+
+/// F34, F36: an answer that is lost, and a server that is busy or fails once, end no deletion.
+pub(crate) async fn a_deletion_is_asked_for_again<C: Ground>(ground: &C) {
+    let behind = behind(ground, "deletion", Patience::default()).await;
+    let Behind { proxy, cluster, id } = &behind;
+    let faults =
+        [Fault::Reset, Fault::LoseAnswer, Fault::Refuse(500, ""), Fault::Refuse(503, "1"), Fault::Refuse(429, "1")];
+    for fault in faults {
+        let uid = cluster.apply(&behind.request()).await.unwrap().observed.uid;
+        proxy.spoil(To::Writes, fault, 1);
+        let (api_version, labels, dependents) = ("v1".to_owned(), Vec::new(), Dependents::Collected);
+        let request = DeleteRequest { id: id.clone(), api_version, uid, labels, dependents };
+        assert_eq!(cluster.delete(&request).await, Ok(Deletion::Gone), "{fault:?}");
+        assert_eq!((cluster.reachability(), proxy.hits()), (Reachability::Reachable, 1), "{fault:?}");
+        assert!(cluster.get(id, "v1").await.unwrap().is_none(), "{fault:?}");
+    }
+    let limit = cluster.counted().write_limit;
+    assert!(limit <= 4, "as many writes as before are sent at once: {limit}");
 }
 
 /// F24, F37: a write that fails or takes too long is no sign that the server is away; that nothing else is answered either is one.

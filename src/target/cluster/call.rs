@@ -164,7 +164,8 @@ impl Inner {
         let request = request.map_err(|error| broken(&format!("the request cannot be built: {error}")))?;
         let answer = client.send(request).await.map_err(|error| {
             self.counts.request(&method, 0);
-            Refusal::new(RefusalKind::Unreachable, format!("{attempt}: {}", crate::base::chain(&error)))
+            let kind = if was_sent(&error) { RefusalKind::Timeout } else { RefusalKind::Unreachable };
+            Refusal::new(kind, format!("{attempt}: {}", crate::base::chain(&error)))
         })?;
         let code = answer.status().as_u16();
         self.counts.request(&method, code);
@@ -220,6 +221,15 @@ impl Inner {
             Err(refusal) => Err(refusal),
         }
     }
+}
+
+/// Returns whether a request without an answer may have been carried out: a connection was there.
+fn was_sent(error: &kube::Error) -> bool {
+    let first: &(dyn std::error::Error + 'static) = error;
+    let mut causes = std::iter::successors(Some(first), |error| error.source());
+    causes
+        .find_map(|cause| cause.downcast_ref::<hyper_util::client::legacy::Error>())
+        .is_some_and(|it| !it.is_connect())
 }
 
 /// Returns whether answers about an object may be quoted: not those about a Secret.

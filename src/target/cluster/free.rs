@@ -107,7 +107,7 @@ impl Inner {
             quoting: Quoting::Allowed,
             deadline: WRITE_DEADLINE,
         };
-        Ok(self.call(call).await?.1)
+        Ok(self.insist(call).await?.1)
     }
 }
 

@@ -109,7 +109,7 @@ impl Inner {
             quoting: Quoting::Allowed,
             deadline: WRITE_DEADLINE,
         };
-        self.call(call).await.map(|_| ())
+        self.insist(call).await.map(|_| ())
     }
 
     fn jobs_name(&self) -> String {

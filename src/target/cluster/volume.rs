@@ -41,7 +41,7 @@ impl Inner {
         let _place = self.writes.place().await;
         let request = (Method::PATCH, format!("{path}?fieldManager={RELEASED}"));
         let body = (&body, "application/merge-patch+json");
-        self.call(Call::write((format!("change volume {name}"), &id), request, body)).await.map(|_| ())
+        self.insist(Call::write((format!("change volume {name}"), &id), request, body)).await.map(|_| ())
     }
 
     /// Makes a claim again. One that is there on the same volume is that claim.
@@ -60,7 +60,7 @@ impl Inner {
         let _place = self.writes.place().await;
         let request = (Method::POST, format!("{path}?fieldManager={RELEASED}"));
         let call = Call::write((format!("bring {id} back"), &id), request, (&body, "application/json"));
-        self.call(call).await.map(|_| ())
+        self.insist(call).await.map(|_| ())
     }
 }
 

@@ -19,8 +19,18 @@ use crate::target::{
 const DELETE_ROUNDS: usize = 3;
 
 impl Inner {
-    /// Sends a write again while that can help, and takes in how busy the server is. For writes that are one if they are sent twice.
-    async fn insist(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
+    /// Sends a write again while that can help, and takes in how busy the server is. For writes that are one if they are sent twice, or of
+    /// which the second is refused.
+    pub(super) async fn insist(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
+        self.send_while(call, |_| true).await
+    }
+
+    /// The same for a write that would be misunderstood if it came twice: it is sent again where the server was too busy to begin with it.
+    async fn insist_once(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
+        self.send_while(call, |refusal| refusal.kind == RefusalKind::Busy).await
+    }
+
+    async fn send_while(&self, call: Call<'_>, may_come_again: fn(&Refusal) -> bool) -> Result<(u16, Value), Refusal> {
         let mut tries = 0;
         loop {
             let sent = Instant::now();
@@ -35,7 +45,9 @@ impl Inner {
                 }
                 Err(refusal) => refusal,
             };
-            let Some(pause) = refusal.pause(tries) else { return Err(self.judged(refusal).await) };
+            let Some(pause) = refusal.pause(tries).filter(|_| may_come_again(&refusal)) else {
+                return Err(self.judged(refusal).await);
+            };
             tokio::time::sleep(pause).await;
             tries += 1;
         }
@@ -108,7 +120,7 @@ impl Inner {
         let _place = self.writes.place().await;
         let request = (Method::POST, format!("{path}?dryRun=All&fieldManager={MANAGER}&fieldValidation=Strict"));
         let call = Call::write((format!("try a new {id}"), id), request, (&body, "application/json"));
-        self.call(Call { user, ..call }).await.map(|_| ())
+        self.insist(Call { user, ..call }).await.map(|_| ())
     }
 
     /// Sends a JSON patch under our name; not again where its answer is lost, because its steps are about one version.
@@ -118,7 +130,7 @@ impl Inner {
         let _place = self.writes.place().await;
         let request = (Method::PATCH, format!("{path}?fieldManager={MANAGER}"));
         let call = Call::write((format!("change {id}"), id), request, (steps, "application/json-patch+json"));
-        self.call(Call { form: Form::Metadata, user, ..call }).await.map(|_| ())
+        self.insist_once(Call { form: Form::Metadata, user, ..call }).await.map(|_| ())
     }
 
     /// Deletes an object that is still the one we mean and nobody else's: read, compare uid, labels and owner, delete with uid and version as
@@ -137,7 +149,7 @@ impl Inner {
                 form: Form::Metadata,
                 ..Call::get(format!("read {id} before its deletion"), path.clone(), GET_DEADLINE)
             };
-            let live = match self.call(read).await {
+            let live = match self.insist(read).await {
                 Ok((_, value)) => Object::from_value(value).unwrap_or_default(),
                 Err(gone) if gone.kind == RefusalKind::NotFound => return Ok(Deletion::Gone),
                 Err(other) => return Err(other),
@@ -165,7 +177,7 @@ impl Inner {
                 "preconditions": {"uid": uid, "resourceVersion": text(&live, "resourceVersion")},
             });
             let answer = self
-                .call(Call {
+                .insist(Call {
                     attempt: format!("delete {id}"),
                     method: Method::DELETE,
                     path: path.clone(),
@@ -238,7 +250,7 @@ impl Inner {
         let request = (Method::PATCH, format!("{path}?fieldManager=wild-released"));
         let body = (&body, "application/merge-patch+json");
         let call = Call::write((format!("release {id}"), id), request, body);
-        self.call(Call { user, ..call }).await?;
+        self.insist(Call { user, ..call }).await?;
         self.cache().forget(id);
         Ok(())
     }

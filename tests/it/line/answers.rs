@@ -10,3 +10,10 @@ async fn a_slow_write_says_nothing_of_the_server() {
     answers::a_slow_write_says_nothing_of_the_server(&sandbox).await;
     sandbox.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_is_asked_for_again() {
+    let sandbox = Sandbox::start(Settings::default()).await.unwrap();
+    answers::a_deletion_is_asked_for_again(&sandbox).await;
+    sandbox.stop().await;
+}
