@@ -3,16 +3,21 @@
 //! Each check has a cluster of its own behind a proxy. Also read by `tests/live/answers.rs`, where they meet a real API server. Not here:
 //! how a revision ends all the same (`weather.rs`).
 
+use std::time::Duration;
+
 use rewild::base::Timestamp;
 use rewild::model::{InstanceId, ObjectId};
 use rewild::target::{
-    Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Mode, Ownership, Patience, Reachability,
-    RefusalKind, Target,
+    Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Patience, Reachability,
+    RefusalKind, Target, TargetEvent,
 };
 use serde_json::json;
 
 use crate::proxy::{Fault, Proxy, To};
 use crate::world::{Ground, HASTY, kubeconfig_of};
+
+/// Within this a way to the server that swallows everything must be noticed.
+const NOTICED: Duration = Duration::from_secs(30);
 
 /// A cluster behind a proxy, and an object of it that only one check knows.
 pub(crate) struct Behind {
@@ -44,6 +49,23 @@ impl Behind {
             is_partial: false,
         }
     }
+}
+
+/// F25: that nothing comes any more is noticed although nobody wants anything of the server.
+pub(crate) async fn a_server_from_which_nothing_comes_is_asked<C: Ground>(ground: &C) {
+    let watchful = Patience { quiet: Duration::from_secs(1), ..HASTY };
+    let behind = behind(ground, "quiet", watchful).await;
+    let Behind { proxy, cluster, .. } = &behind;
+    cluster.watch("behind", &[config_maps()].into()).await.unwrap();
+    assert_eq!(cluster.reachability(), Reachability::Reachable);
+    proxy.spoil(To::All, Fault::Hold, usize::MAX);
+    let noticed = async { while !cluster.events().await.contains(&TargetEvent::Reachability) {} };
+    tokio::time::timeout(NOTICED, noticed).await.unwrap();
+    assert!(cluster.reachability().is_silent());
+}
+
+fn config_maps() -> Kind {
+    Kind { group: String::new(), version: "v1".to_owned(), kind: "ConfigMap".to_owned() }
 }
 
 /// F34, F36: an answer that is lost, and a server that is busy or fails once, end no deletion.

@@ -19,6 +19,7 @@ use checks::{Behind, behind};
 async fn a_server_is_silent_where_its_store_stands_still_and_not_where_a_write_is_slow() {
     let Some(plane) = ControlPlane::start(Shape::Api) else { return };
     let plane = Plane(Arc::new(plane));
+    checks::a_server_from_which_nothing_comes_is_asked(&plane).await;
     checks::a_deletion_is_asked_for_again(&plane).await;
     checks::a_slow_write_says_nothing_of_the_server(&plane).await;
     let behind = behind(&plane, "store", HASTY).await;

@@ -5,6 +5,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::patience::Patience;
@@ -13,6 +16,14 @@ use crate::target::{Refusal, RefusalKind};
 
 /// How long making a connection may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+/// How long what was sent may stay without a sign that it arrived, until its connection counts as lost.
+const ARRIVE_DEADLINE: Duration = Duration::from_secs(20);
+/// After how long a connection on which nothing comes is asked whether its other end is there; watches are such for a minute.
+const ALIVE_AFTER: Duration = Duration::from_secs(10);
+/// Time between two such questions.
+const ALIVE_EVERY: Duration = Duration::from_secs(5);
+/// After how many without an answer the connection counts as lost.
+const ALIVE_TRIES: u32 = 3;
 
 /// Files of the service account of a pod, which are replaced while it runs.
 const ACCOUNT_FILES: [&str; 2] =
@@ -128,14 +139,37 @@ impl Read {
     /// Makes the client, with this to sign in with if it is not what the files say.
     pub(super) fn client(self, credential: Option<&Credential>) -> Result<kube::Client, Refusal> {
         let mut config = self.config;
-        config.default_retry = false;
-        config.connect_timeout = Some(CONNECT_DEADLINE);
-        config.proxy_url = None;
         if let Some(credential) = credential {
             config.auth_info = credential.auth_info();
         }
-        kube::Client::try_from(config).map_err(|error| settings("set up the client", &error))
+        client_of(&config).map_err(|error| settings("set up the client", &error))
     }
+}
+
+/// Makes a client without retries and proxies, whose connections notice that nobody is at their other end any more.
+fn client_of(config: &kube::Config) -> Result<kube::Client, kube::Error> {
+    let connector = config.rustls_https_connector_with_connector(connector())?;
+    let client = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
+    let builder = ClientBuilder::new(client, config.default_namespace.clone());
+    let builder = builder.with_layer(&config.extra_headers_layer()?);
+    let base = config.base_uri_layer();
+    Ok(match config.auth_layer()? {
+        Some(auth) => builder.with_layer(&auth).with_layer(&base).build(),
+        None => builder.with_layer(&base).build(),
+    })
+}
+
+/// Returns what makes connections. A way that swallows everything is noticed within half a minute, whether anything is sent or not.
+fn connector() -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(CONNECT_DEADLINE));
+    connector.set_tcp_user_timeout(Some(ARRIVE_DEADLINE));
+    connector.set_keepalive(Some(ALIVE_AFTER));
+    connector.set_keepalive_interval(Some(ALIVE_EVERY));
+    connector.set_keepalive_retries(Some(ALIVE_TRIES));
+    connector
 }
 
 /// Reads the files of a connection and refuses what would run a program or skip the check of the server's certificate.
@@ -176,4 +210,38 @@ fn named_files(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
 
 fn settings(attempt: &str, error: &dyn std::error::Error) -> Refusal {
     Refusal::new(RefusalKind::Settings, format!("{attempt}: {}", crate::base::chain(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// Returns what the kernel waits for on a connection to a port of this machine, in its table: what sort of timer and how long yet, in
+    /// hundredths of a second.
+    fn timer(port: u16) -> Option<(String, u64)> {
+        let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+        let rows = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
+        let row = rows.filter(|row| row[2].ends_with(&format!(":{port:04X}")) && row[3] == "01").next_back()?;
+        let (sort, left) = row[5].split_once(':')?;
+        Some((sort.to_owned(), u64::from_str_radix(left, 16).ok()?))
+    }
+
+    #[tokio::test]
+    async fn a_connection_on_which_nothing_comes_is_asked_soon_whether_anybody_is_there() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let config = kube::Config::new(format!("http://127.0.0.1:{port}").parse().unwrap());
+        let client = client_of(&config).unwrap();
+        let asked = tokio::spawn(async move { client.send(http::Request::new(Body::empty())).await.unwrap() });
+        let (mut stream, _) = listener.accept().await.unwrap();
+        assert!(stream.read(&mut [0; 64]).await.unwrap() > 0);
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{").await.unwrap();
+        let answer = asked.await.unwrap();
+        assert_eq!(answer.status(), 200);
+        let (sort, left) = timer(port).unwrap();
+        assert_eq!(sort, "02", "no timer that asks");
+        assert!(left <= ALIVE_AFTER.as_secs() * 100, "{left}");
+    }
 }

@@ -21,6 +21,8 @@ pub(super) const WRITE_DEADLINE: Duration = Duration::from_secs(35);
 pub(super) const DELETE_DEADLINE: Duration = Duration::from_secs(30);
 /// How long asking for the kinds of a group may take.
 pub(super) const DISCOVERY_DEADLINE: Duration = Duration::from_secs(15);
+/// Watches that are quiet at the same time ask for one answer in so long.
+const DOUBT_PAUSE: Duration = Duration::from_secs(1);
 /// Largest answer that is read, in bytes: an object is at most 1.5 MiB, a page of 500 metadata a little more.
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// Accept header for answers that hold metadata only.
@@ -202,6 +204,20 @@ impl Inner {
             Ok(_) | Err(_) => Ok(()),
         };
         self.note(answer.as_ref().err());
+        answer
+    }
+
+    /// Asks whether a server answers from which nothing came for a while; refuses if it does not.
+    pub(super) async fn doubt(&self) -> Result<(), Refusal> {
+        let mut doubted = self.doubted.lock().await;
+        if doubted.is_some_and(|at| at.elapsed() < DOUBT_PAUSE) {
+            return match self.silence() {
+                Some(why) => Err(Refusal::new(RefusalKind::Unreachable, why)),
+                None => Ok(()),
+            };
+        }
+        let answer = self.probe().await.or_else(|why| if why.is_unreachable() { Err(why) } else { Ok(()) });
+        *doubted = Some(Instant::now());
         answer
     }
 

@@ -86,6 +86,8 @@ struct Inner {
     /// The Jobs that have run, once they were read.
     jobs: tokio::sync::Mutex<Option<BTreeMap<String, String>>>,
     reachability: Mutex<Reachability>,
+    /// When a quiet watch let the server be asked whether it answers.
+    doubted: tokio::sync::Mutex<Option<std::time::Instant>>,
     clock: fn() -> Timestamp,
     stop: CancellationToken,
 }
@@ -124,6 +126,7 @@ impl Cluster {
             sources: Mutex::default(),
             jobs: tokio::sync::Mutex::default(),
             reachability: Mutex::new(Reachability::Unasked),
+            doubted: tokio::sync::Mutex::default(),
             clock,
             stop: CancellationToken::new(),
         };

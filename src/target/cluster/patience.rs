@@ -10,6 +10,8 @@ const STREAM: Duration = Duration::from_secs(290);
 const IDLE_DEADLINE: Duration = Duration::from_secs(150);
 /// How long without event or bookmark until a watch counts as stale. The server sends a bookmark each minute.
 pub(super) const FRESH_LIMIT: Duration = Duration::from_secs(180);
+/// How long nothing may arrive on a watch until the server is asked whether it answers: a little longer than bookmarks take.
+const QUIET: Duration = Duration::from_secs(70);
 /// After how long a kind is listed anew: the longest that an event which never came stays unseen.
 const RELIST: Duration = Duration::from_secs(60 * 60);
 /// After how long the watch of a kind is closed that no app has or wants objects of any more.
@@ -22,6 +24,8 @@ pub struct Patience {
     pub haste: u32,
     /// How long a watch is kept before the server closes it.
     pub stream: Duration,
+    /// How long nothing may arrive on a watch until the server is asked whether it answers.
+    pub quiet: Duration,
     /// How long nothing may arrive on a watch until it counts as dead.
     pub idle: Duration,
     /// How long nothing may arrive on a watch until what it told last is doubted.
@@ -34,7 +38,15 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { haste: 1, stream: STREAM, idle: IDLE_DEADLINE, fresh: FRESH_LIMIT, relist: RELIST, unused: UNUSED }
+        Self {
+            haste: 1,
+            stream: STREAM,
+            quiet: QUIET,
+            idle: IDLE_DEADLINE,
+            fresh: FRESH_LIMIT,
+            relist: RELIST,
+            unused: UNUSED,
+        }
     }
 }
 

@@ -266,7 +266,7 @@ impl Stream {
             self.list(inner, &path).await?;
         }
         let mut lines = Box::pin(self.connect(inner, &path).await?);
-        while let Some(line) = next_line(&mut lines, &self.kind, inner.patience.idle).await? {
+        while let Some(line) = next_line(&mut lines, &self.kind, inner).await? {
             if line.is_empty() {
                 continue;
             }
@@ -451,24 +451,36 @@ fn version_of(object: &Object) -> Option<String> {
     object.at(&["metadata", "resourceVersion"]).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Reads one line, or nothing at the end of the stream. The length of a line and the wait for it are bounded.
+/// Reads one line, or nothing at the end of the stream. The length of a line and the wait for it are bounded; a server that is quiet for long
+/// is asked whether it answers, because one that stands still keeps its connections.
 async fn next_line(
     lines: &mut (impl AsyncBufRead + Unpin),
     kind: &Kind,
-    idle: Duration,
+    inner: &Inner,
 ) -> Result<Option<String>, Refusal> {
+    let patience::Patience { quiet, idle, .. } = inner.patience;
     let attempt = |what: &str| Refusal::new(RefusalKind::Timeout, format!("watch {}: {what}", kind.kind));
     let mut line = Vec::new();
     let mut limited = futures::AsyncReadExt::take(lines, MAX_FRAME_BYTES as u64);
-    let read = tokio::time::timeout(idle, limited.read_until(b'\n', &mut line)).await;
+    let begun = Instant::now();
+    let read = {
+        let mut read = limited.read_until(b'\n', &mut line);
+        loop {
+            let left = idle.saturating_sub(begun.elapsed());
+            match tokio::time::timeout(quiet.min(left), &mut read).await {
+                Ok(read) => break read,
+                Err(_) if left <= quiet => return Err(attempt("nothing arrived, not even a bookmark")),
+                Err(_) => inner.doubt().await?,
+            }
+        }
+    };
     match read {
-        Err(_) => Err(attempt("nothing arrived, not even a bookmark")),
-        Ok(Err(error)) => Err(attempt(&error.to_string())),
-        Ok(Ok(0)) => Ok(None),
-        Ok(Ok(_)) if line.last() != Some(&b'\n') && line.len() >= MAX_FRAME_BYTES => {
+        Err(error) => Err(attempt(&error.to_string())),
+        Ok(0) => Ok(None),
+        Ok(_) if line.last() != Some(&b'\n') && line.len() >= MAX_FRAME_BYTES => {
             Err(attempt("a frame is larger than 4 MiB"))
         }
-        Ok(Ok(_)) => String::from_utf8(line)
+        Ok(_) => String::from_utf8(line)
             .map(|text| Some(text.trim_end().to_owned()))
             .map_err(|_| attempt("a frame is not UTF-8")),
     }

@@ -17,3 +17,10 @@ async fn a_deletion_is_asked_for_again() {
     answers::a_deletion_is_asked_for_again(&sandbox).await;
     sandbox.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_from_which_nothing_comes_is_asked() {
+    let sandbox = Sandbox::start(Settings::default()).await.unwrap();
+    answers::a_server_from_which_nothing_comes_is_asked(&sandbox).await;
+    sandbox.stop().await;
+}
