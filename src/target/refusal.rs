@@ -58,6 +58,8 @@ pub enum RefusalKind {
     NotFound,
     /// The server does not know the kind.
     UnknownKind,
+    /// The version from which was asked is too old (410).
+    Expired,
     /// The server is busy (429, 503).
     Busy,
     /// The server failed (5xx), or answers others while it did not carry this one out.
@@ -110,6 +112,7 @@ impl Refusal {
             | RefusalKind::Unserved
             | RefusalKind::OldEntries
             | RefusalKind::NotFound
+            | RefusalKind::Expired
             | RefusalKind::Busy
             | RefusalKind::Server
             | RefusalKind::Timeout
@@ -185,6 +188,7 @@ fn kind_of(code: u16, message: &str, causes: &[&Value]) -> RefusalKind {
             RefusalKind::UidMismatch
         }
         409 => RefusalKind::Changed,
+        410 => RefusalKind::Expired,
         422 if cause_field("metadata.uid") => RefusalKind::UidMismatch,
         422 if causes.iter().any(|cause| is_immutable(cause)) => RefusalKind::Immutable(fields(causes)),
         400 | 413 | 422 => RefusalKind::Invalid(fields(causes)),
@@ -298,6 +302,11 @@ mod tests {
         // What is stored is of a version that is gone: nobody can read it.
         let stored = "request to convert CR from an invalid group/version: example.org/v1alpha1";
         check(500, &json!({"message": stored}), &RefusalKind::Server);
+    }
+
+    #[test]
+    fn a_version_that_is_too_old_is_not_wrong() {
+        check(410, &json!({"reason": "Expired", "message": "too old resource version"}), &RefusalKind::Expired);
     }
 
     #[test]

@@ -9,13 +9,15 @@ use rewild::base::Timestamp;
 use rewild::model::{InstanceId, ObjectId};
 use rewild::target::{
     Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Patience, Reachability,
-    RefusalKind, Target, TargetEvent,
+    RefusalKind, Target, TargetEvent, WatchState,
 };
 use serde_json::json;
 
-use crate::proxy::{Fault, Proxy, To};
+use crate::proxy::{Fault, Frames, Proxy, To};
 use crate::world::{Ground, HASTY, kubeconfig_of};
 
+/// The instance of every check.
+const INSTANCE: &str = "k3f7q2m5xd";
 /// Within this a way to the server that swallows everything must be noticed.
 const NOTICED: Duration = Duration::from_secs(30);
 
@@ -31,24 +33,40 @@ pub(crate) async fn behind<C: Ground>(ground: &C, name: &str, patience: Patience
     let _ = rustls::crypto::ring::default_provider().install_default();
     let proxy = Proxy::start_with(&ground.url(), ground.client()).await;
     let access = Access::Hurried(kubeconfig_of(proxy.url()), patience);
-    let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
+    let instance = InstanceId::parse(INSTANCE).unwrap();
     let cluster = Cluster::connect(&access, &instance, "wild-system", || Timestamp(0)).await.unwrap();
     Behind { proxy, cluster, id: ObjectId::new("", "ConfigMap", "default", name) }
 }
 
 impl Behind {
     pub(crate) fn request(&self) -> ApplyRequest {
-        let metadata = json!({"name": self.id.name, "namespace": self.id.namespace});
-        ApplyRequest {
-            id: self.id.clone(),
-            api_version: "v1".to_owned(),
-            body: json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}),
-            ownership: Ownership::Respect,
-            mode: Mode::Write,
-            hash: String::new(),
-            is_partial: false,
-        }
+        request(&self.id)
     }
+}
+
+fn request(id: &ObjectId) -> ApplyRequest {
+    let labels = json!({"rewild.dev/instance": INSTANCE, "rewild.dev/app": "behind"});
+    let metadata = json!({"name": id.name, "namespace": id.namespace, "labels": labels});
+    ApplyRequest {
+        id: id.clone(),
+        api_version: "v1".to_owned(),
+        body: json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}),
+        ownership: Ownership::Respect,
+        mode: Mode::Write,
+        hash: String::new(),
+        is_partial: false,
+    }
+}
+
+/// Waits until a condition holds.
+async fn until(what: &str, condition: impl Fn() -> bool) {
+    let mut tick = tokio::time::interval(Duration::from_millis(20));
+    let met = async {
+        while !condition() {
+            tick.tick().await;
+        }
+    };
+    assert!(tokio::time::timeout(NOTICED, met).await.is_ok(), "{what}: not within {NOTICED:?}");
 }
 
 /// F25: that nothing comes any more is noticed although nobody wants anything of the server.
@@ -62,6 +80,41 @@ pub(crate) async fn a_server_from_which_nothing_comes_is_asked<C: Ground>(ground
     let noticed = async { while !cluster.events().await.contains(&TargetEvent::Reachability) {} };
     tokio::time::timeout(NOTICED, noticed).await.unwrap();
     assert!(cluster.reachability().is_silent());
+}
+
+/// F28: a version that a server has forgotten is not asked for again by a watch.
+pub(crate) async fn a_watch_begins_anew_after_its_version_is_forgotten<C: Ground>(ground: &C) {
+    let brief = Patience { stream: Duration::from_secs(1), ..HASTY };
+    let behind = behind(ground, "forgotten", brief).await;
+    let Behind { proxy, cluster, id } = &behind;
+    cluster.apply(&behind.request()).await.unwrap();
+    cluster.watch("behind", &[config_maps()].into()).await.unwrap();
+    proxy.bend(Frames::Straight);
+    proxy.spoil(To::Watches, Fault::Refuse(410, ""), 1);
+    until("the version is forgotten", || proxy.hits() == 1).await;
+    until("the kind is listed anew", || proxy.listed_anew()).await;
+    assert!(cluster.live(id).is_some());
+}
+
+/// F28: a list that grows too old before its last page is in comes once more, and then without pages.
+pub(crate) async fn a_list_that_grows_too_old_comes_without_pages<C: Ground>(ground: &C) {
+    let behind = behind(ground, "pages", Patience { page: 1, ..HASTY }).await;
+    let Behind { proxy, cluster, id } = &behind;
+    let ids = [id.clone(), ObjectId::new("", "ConfigMap", "default", "more-pages")];
+    for id in &ids {
+        cluster.apply(&request(id)).await.unwrap();
+    }
+    let kinds = [config_maps()].into();
+    // A watch that cannot begin with its list has one before it.
+    proxy.spoil(To::Lists, Fault::Refuse(400, ""), 1);
+    let aged = async {
+        until("the watch does not begin with its list", || proxy.hits() == 1).await;
+        proxy.spoil(To::Pages, Fault::Refuse(410, ""), 2);
+    };
+    let (opened, ()) = futures::join!(cluster.watch("behind", &kinds), aged);
+    opened.unwrap();
+    assert_eq!((proxy.hits(), cluster.watch_state("", "ConfigMap")), (2, WatchState::Fresh));
+    assert!(ids.iter().all(|id| cluster.live(id).is_some()));
 }
 
 fn config_maps() -> Kind {

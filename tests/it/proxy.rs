@@ -45,6 +45,10 @@ pub(crate) enum Fault {
 pub(crate) enum To {
     Writes,
     Watches,
+    /// Watches that begin with a list.
+    Lists,
+    /// Pages of lists after the first.
+    Pages,
     /// Changes of what has a path that ends so.
     WritesOf(&'static str),
     /// Everything about the kinds of an API group.
@@ -195,6 +199,8 @@ impl Shared {
             To::Writes => request.method() != Method::GET,
             To::WritesOf(path) => request.method() != Method::GET && request.uri().path().ends_with(path),
             To::Watches => is_watch(request),
+            To::Lists => asks(request, "sendInitialEvents"),
+            To::Pages => asks(request, "continue="),
             To::Group(group) => request.uri().path().starts_with(&format!("/apis/{group}/")),
             To::Calls => !is_watch(request),
             To::All => true,
@@ -217,7 +223,11 @@ impl Shared {
 }
 
 fn is_watch(request: &Request) -> bool {
-    request.uri().query().is_some_and(|query| query.contains("watch=1"))
+    asks(request, "watch=1")
+}
+
+fn asks(request: &Request, what: &str) -> bool {
+    request.uri().query().is_some_and(|query| query.contains(what))
 }
 
 async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {

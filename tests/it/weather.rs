@@ -92,6 +92,7 @@ const RESTLESS: Patience = Patience {
     stream: Duration::from_secs(2),
     idle: Duration::from_secs(4),
     fresh: Duration::from_secs(180),
+    page: 500,
     quiet: Duration::from_secs(70),
     relist: Duration::from_secs(3),
     unused: Duration::from_millis(100),

@@ -28,6 +28,7 @@ pub(crate) const HASTY: Patience = Patience {
     stream: Duration::from_secs(290),
     idle: Duration::from_secs(150),
     fresh: Duration::from_secs(180),
+    page: 500,
     quiet: Duration::from_secs(70),
     relist: Duration::from_secs(3_600),
     unused: Duration::from_secs(60),

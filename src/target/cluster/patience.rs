@@ -14,6 +14,8 @@ pub(super) const FRESH_LIMIT: Duration = Duration::from_secs(180);
 const QUIET: Duration = Duration::from_secs(70);
 /// After how long a kind is listed anew: the longest that an event which never came stays unseen.
 const RELIST: Duration = Duration::from_secs(60 * 60);
+/// Objects of one page of a list.
+const PAGE_SIZE: usize = 500;
 /// After how long the watch of a kind is closed that no app has or wants objects of any more.
 const UNUSED: Duration = Duration::from_secs(60);
 
@@ -30,6 +32,8 @@ pub struct Patience {
     pub idle: Duration,
     /// How long nothing may arrive on a watch until what it told last is doubted.
     pub fresh: Duration,
+    /// Objects of one page of a list.
+    pub page: usize,
     /// After how long a kind is listed anew, one fifth more or less.
     pub relist: Duration,
     /// After how long the watch of a kind is closed that no app needs any more.
@@ -44,6 +48,7 @@ impl Default for Patience {
             quiet: QUIET,
             idle: IDLE_DEADLINE,
             fresh: FRESH_LIMIT,
+            page: PAGE_SIZE,
             relist: RELIST,
             unused: UNUSED,
         }

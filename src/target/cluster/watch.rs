@@ -26,8 +26,6 @@ use crate::target::{Quoting, Refusal, RefusalKind};
 const OPEN_DEADLINE: Duration = Duration::from_secs(15);
 /// How long one page of a list may take.
 const LIST_DEADLINE: Duration = Duration::from_secs(30);
-/// Objects of one page of a list.
-const PAGE_SIZE: usize = 500;
 /// Pages of one list; ends a server that always gives a further one.
 const MAX_PAGES: usize = 1_000;
 /// Least time between two openings of one watch whose streams end early; doubled each time up to the next constant.
@@ -234,7 +232,9 @@ impl Stream {
                     tracing::warn!(kind = self.kind.kind, error = %refusal, "a kind cannot be watched");
                 }
             }
-            RefusalKind::Invalid(_) if self.version.is_none() => self.list_first = true,
+            // Asked from that version again the server would say the same for ever.
+            RefusalKind::Expired if self.version.is_some() => self.version = None,
+            RefusalKind::Invalid(_) | RefusalKind::Expired if self.version.is_none() => self.list_first = true,
             _ => {
                 inner.note(Some(&refusal));
                 tracing::debug!(kind = self.kind.kind, error = %refusal, "a watch ended");
@@ -410,11 +410,23 @@ impl Stream {
         inner.news.notify_one();
     }
 
-    /// Lists in pages, for servers that cannot begin a watch with its list.
+    /// Lists, for servers that cannot begin a watch with its list. A list that grows too old before its last page is in begins anew once,
+    /// and then comes without pages.
     async fn list(&mut self, inner: &Inner, path: &str) -> Result<(), Refusal> {
+        let paged = format!("limit={}&", inner.patience.page);
+        for limit in [&paged, &paged] {
+            match self.pages(inner, path, limit).await {
+                Err(refusal) if refusal.kind == RefusalKind::Expired => self.listed.clear(),
+                listed => return listed,
+            }
+        }
+        self.pages(inner, path, "").await
+    }
+
+    async fn pages(&mut self, inner: &Inner, path: &str, limit: &str) -> Result<(), Refusal> {
         let mut next = String::new();
         for _ in 0..MAX_PAGES {
-            let page = format!("{path}?limit={PAGE_SIZE}&{}{next}", self.selector(inner));
+            let page = format!("{path}?{limit}{}{next}", self.selector(inner));
             let form = match self.form(inner) {
                 Form::Full => Form::Full,
                 Form::Metadata | Form::MetadataList => Form::MetadataList,

@@ -24,3 +24,17 @@ async fn a_server_from_which_nothing_comes_is_asked() {
     answers::a_server_from_which_nothing_comes_is_asked(&sandbox).await;
     sandbox.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_begins_anew_after_its_version_is_forgotten() {
+    let sandbox = Sandbox::start(Settings::default()).await.unwrap();
+    answers::a_watch_begins_anew_after_its_version_is_forgotten(&sandbox).await;
+    sandbox.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_grows_too_old_comes_without_pages() {
+    let sandbox = Sandbox::start(Settings::default()).await.unwrap();
+    answers::a_list_that_grows_too_old_comes_without_pages(&sandbox).await;
+    sandbox.stop().await;
+}
