@@ -9,6 +9,8 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use tower::BoxError;
+use tower::util::MapErrLayer;
 
 use super::patience::Patience;
 use super::plugin::{Credential, Plugin};
@@ -151,7 +153,8 @@ fn client_of(config: &kube::Config) -> Result<kube::Client, kube::Error> {
     let connector = config.rustls_https_connector_with_connector(connector())?;
     let client = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
     let builder = ClientBuilder::new(client, config.default_namespace.clone());
-    let builder = builder.with_layer(&config.extra_headers_layer()?);
+    let boxed: fn(hyper_util::client::legacy::Error) -> BoxError = BoxError::from;
+    let builder = builder.with_layer(&MapErrLayer::new(boxed)).with_layer(&config.extra_headers_layer()?);
     let base = config.base_uri_layer();
     Ok(match config.auth_layer()? {
         Some(auth) => builder.with_layer(&auth).with_layer(&base).build(),
