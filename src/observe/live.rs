@@ -148,15 +148,23 @@ fn is_left(snapshot: &Snapshot, id: &ObjectId) -> bool {
     goes && *id == namespace::id(&snapshot.namespace) && snapshot.inventory.get(id).is_none()
 }
 
-/// Asks about wanted Jobs that are neither there nor remembered whether they have run: one that is gone after its run is as wanted.
+/// Asks about Jobs that are not there how they ended: the watch may have seen it, and it may be noted. One that is gone after its run is as
+/// wanted.
 async fn fill_done(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
-    let Desired::Objects(objects) = &snapshot.desired else { return Ok(()) };
     let is_open = |id: &ObjectId| {
         let known = snapshot.live.contains_key(id) || snapshot.existing.contains_key(id);
-        id.kind == "Job" && id.group == "batch" && !known && snapshot.inventory.get(id).is_none()
+        let record = snapshot.inventory.get(id);
+        let may_have_run = record.is_none_or(|record| record.state == RecordState::Applied && !record.uid.is_empty());
+        id.kind == "Job" && id.group == "batch" && !known && may_have_run
     };
-    let open: Vec<ObjectId> = objects.iter().map(|desired| desired.object.id()).filter(is_open).collect();
+    let open: Vec<ObjectId> = ids(snapshot).into_iter().map(|(id, _)| id).filter(is_open).collect();
     for id in open {
+        let of_ours =
+            |(uid, health)| snapshot.inventory.get(&id).is_some_and(|record| record.uid == uid).then_some(health);
+        if let Some(health) = target.ended(&id).and_then(of_ours) {
+            snapshot.ended.insert(id, health);
+            continue;
+        }
         match seen(target.job_done(&id).await)? {
             Seen::Answer(Some(hash)) => _ = snapshot.done.insert(id, hash),
             Seen::Answer(None) => {}

@@ -137,6 +137,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         audited: Default::default(),
         contact: Default::default(),
         done: Default::default(),
+        ended: Default::default(),
         unseen: Default::default(),
         freshness: Default::default(),
         shippers: Default::default(),

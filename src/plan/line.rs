@@ -78,12 +78,8 @@ fn keep(snapshot: &Snapshot, plan: &mut Plan) {
     delete(snapshot, victims, is_complete, plan);
     let spent = spent.into_iter().map(|victim| (victim, order::delete(), "its run is over".to_owned())).collect();
     plan.actions.extend(order::farewells(plan.actions.len(), spent));
-    plan.jobs.extend(wanted.iter().chain(&rescues).filter(|wanted| wellness::has_run(snapshot, wanted)).map(
-        |wanted| {
-            let hash = wanted.hash.clone();
-            (wanted.id.clone(), Some(hash))
-        },
-    ));
+    let ended = |wanted: &Wanted| Some((wanted.id.clone(), Some(wellness::end(snapshot, wanted)?)));
+    plan.jobs.extend(wanted.iter().chain(&rescues).filter_map(ended));
     if plan.health.state != HealthState::Healthy {
         plan.wake_on.push(WakeOn::Health);
     }

@@ -56,8 +56,10 @@ pub struct Snapshot {
     pub audited: BTreeMap<ObjectId, Vec<String>>,
     /// Objects that wait for consent to be taken over, with the paths that this would change. One that is not named was not tried.
     pub contact: BTreeMap<ObjectId, Vec<String>>,
-    /// Wanted Jobs that are neither there nor remembered, with the hash with which they have run.
+    /// Jobs that are not there, with what was noted of them: the hash with which they have run, or that they failed.
     pub done: BTreeMap<ObjectId, String>,
+    /// Jobs that are not there any more, with how the incarnation that we wrote ended, as far as the watch saw it.
+    pub ended: BTreeMap<ObjectId, Health>,
     /// Objects that the target did not let us look at, with what it said. Nothing is known about them.
     pub unseen: BTreeMap<ObjectId, String>,
     /// Whether the watch of a kind, as (group, kind), can be trusted.

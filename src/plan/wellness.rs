@@ -52,7 +52,7 @@ pub(super) fn of_object(snapshot: &Snapshot, id: &ObjectId) -> Health {
             Health::progressing("its newest version was not seen yet")
         }
         (Some(live), _) => of_live(snapshot, id, live),
-        (None, Some(record)) => of_absent(record),
+        (None, Some(record)) => of_absent(snapshot, record),
         (None, None) => Health::new(HealthState::Missing, "it was not applied yet"),
     }
 }
@@ -78,18 +78,50 @@ pub(super) fn said(snapshot: &Snapshot, id: &ObjectId, live: &Live) -> Health {
     live.health.clone().unwrap_or_else(Health::healthy)
 }
 
-/// Returns whether a Job has run as it is wanted, to its end.
-pub(super) fn has_run(snapshot: &Snapshot, wanted: &Wanted) -> bool {
-    let is_applied = |record: &Record| record.state == RecordState::Applied && record.hash == wanted.hash;
-    wanted.is_job()
-        && snapshot.inventory.get(&wanted.id).is_some_and(is_applied)
-        && of_wanted_object(snapshot, wanted).state == HealthState::Healthy
+/// Returns what is noted in the target of a Job that ended as it is wanted: the hash it has run with, or that this incarnation failed.
+pub(super) fn end(snapshot: &Snapshot, wanted: &Wanted) -> Option<String> {
+    let record = snapshot.inventory.get(&wanted.id).filter(|_| wanted.is_job())?;
+    if record.state != RecordState::Applied || record.hash != wanted.hash {
+        return None;
+    }
+    if of_wanted_object(snapshot, wanted).state == HealthState::Healthy {
+        return Some(wanted.hash.clone());
+    }
+    // What only takes too long has not ended, so the Job itself has to say it.
+    let said =
+        snapshot.live.get(&wanted.id).filter(|live| live.uid == record.uid).and_then(|live| live.health.as_ref());
+    let said = said.or(snapshot.ended.get(&wanted.id))?;
+    (said.state == HealthState::Degraded).then(|| failure(record))
 }
 
-/// Judges an object that we wrote and that is not there: a job may be gone after its run.
-fn of_absent(record: &Record) -> Health {
-    if kind::is_job(&record.id) && record.state == RecordState::Applied {
-        return Health::new(HealthState::Healthy, "gone after its run");
+/// Returns whether a Job that is gone is not made again: it has run, or it failed and no person asks for another run.
+pub(super) fn is_over(snapshot: &Snapshot, record: &Record) -> bool {
+    match of_absent(snapshot, record).state {
+        HealthState::Healthy => true,
+        HealthState::Degraded => !snapshot.ask.correct,
+        _ => false,
     }
-    Health::new(HealthState::Missing, "it is not there")
+}
+
+/// Returns how it is noted that this incarnation of a Job failed.
+fn failure(record: &Record) -> String {
+    format!("failed {} {}", record.uid, record.hash)
+}
+
+/// Judges an object that we wrote and that is not there: of a Job that is gone it counts how it ended, if anybody saw that.
+fn of_absent(snapshot: &Snapshot, record: &Record) -> Health {
+    if !kind::is_job(&record.id) || record.state != RecordState::Applied {
+        return Health::new(HealthState::Missing, "it is not there");
+    }
+    let noted = snapshot.done.get(&record.id);
+    match snapshot.ended.get(&record.id).map(|health| (health.state, health)) {
+        Some((HealthState::Healthy, _)) => Health::new(HealthState::Healthy, "gone after its run"),
+        Some((_, health)) => health.clone(),
+        // A record without an incarnation only keeps in mind that it has run.
+        None if record.uid.is_empty() || noted == Some(&record.hash) => {
+            Health::new(HealthState::Healthy, "gone after its run")
+        }
+        None if noted == Some(&failure(record)) => Health::degraded("it failed, and its Job is gone"),
+        None => Health::new(HealthState::Missing, "it is gone, and nobody saw it end"),
+    }
 }

@@ -15,6 +15,7 @@ use super::kind;
 use super::recreate::{self, Recreate};
 use super::snapshot::{Freshness, Live, Snapshot};
 use super::wanted::Wanted;
+use super::wellness;
 use super::yields;
 use crate::base::Timestamp;
 use crate::model::{ConflictPolicy, Record, RecordState};
@@ -142,7 +143,7 @@ fn applied(snapshot: &Snapshot, wanted: &Wanted, record: &Record, live: Option<&
         let force = if takes { Force::Yes } else { Force::No };
         return (news(snapshot, wanted, uid, force), Vec::new());
     }
-    if live.is_none() && wanted.is_job() {
+    if live.is_none() && wanted.is_job() && wellness::is_over(snapshot, record) {
         // A job runs once: gone after its run is as wanted.
         return (Decision::Leave, Vec::new());
     }

@@ -438,14 +438,16 @@ pub trait Target: Send + Sync {
     fn source<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<SourceSecret>>;
     /// Makes sure that our ApplySet parent names these kinds and namespaces; writes only to grow it.
     fn grow_apply_set<'a>(&'a self, kinds: &'a BTreeSet<Kind>, namespaces: &'a BTreeSet<String>) -> Answer<'a, ()>;
-    /// Returns the hash with which a Job has run, if that was noted.
+    /// Returns what was noted of a Job, if anything was.
     fn job_done<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<String>>;
-    /// Notes Jobs that have run, with their hashes, and forgets those without one; writes only what is not noted so.
+    /// Notes how Jobs ended, and forgets those without a note; writes only what is not noted so.
     fn note_jobs<'a>(&'a self, jobs: &'a [(ObjectId, Option<String>)]) -> Answer<'a, ()>;
     /// Tells something in the cluster. Whatever becomes of that says nothing of the target.
     fn tell<'a>(&'a self, note: &'a Note) -> Answer<'a, ()>;
     /// Returns what the watch knows of an object.
     fn live(&self, id: &ObjectId) -> Option<LiveObject>;
+    /// Returns the incarnation of a Job that ended, and how it did, if the watch saw that. Also of one that is gone, for a while.
+    fn ended(&self, id: &ObjectId) -> Option<(String, Health)>;
     /// Returns how many objects with the mark of an app the watches show.
     fn count(&self, app: &str) -> usize;
     /// Returns the objects with the mark of an app that the watches show, each with the `apiVersion` that its kind is watched in.

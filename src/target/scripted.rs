@@ -40,6 +40,8 @@ pub(crate) struct Scripted {
     pub(crate) inside: Vec<Object>,
     /// How many objects of any kind there are.
     pub(crate) tally: usize,
+    /// How Jobs ended that are gone, with their incarnations.
+    pub(crate) ended: BTreeMap<ObjectId, (String, crate::health::Health)>,
     /// The pods of any namespace.
     pub(crate) pods: Vec<Object>,
     /// What pods are listed one time after the other, before those.
@@ -166,6 +168,10 @@ impl Target for Scripted {
 
     fn live(&self, id: &ObjectId) -> Option<LiveObject> {
         self.live.get(id).cloned()
+    }
+
+    fn ended(&self, id: &ObjectId) -> Option<(String, crate::health::Health)> {
+        self.ended.get(id).cloned()
     }
 
     fn count(&self, app: &str) -> usize {

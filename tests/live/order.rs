@@ -176,6 +176,47 @@ async fn jobs(plane: &Plane) {
     plain.world.stop().await;
 }
 
+/// A hook whose Job failed and is gone at once holds its app back, and a Job that is gone before its end runs again.
+async fn failed_jobs(plane: &Plane) {
+    let mut plain = Plain::start(plane, "k3f7q2mttt", "failedjobs").await;
+    let version = async |plain: &Plain| plain.live("api/v1", "configmaps", "config").await["data"]["version"].clone();
+    let migrate = async |plain: &Plain| plain.live("apis/batch/v1", "jobs", "migrate").await;
+    let path = "/apis/batch/v1/namespaces/failedjobs/jobs/migrate";
+    let stuck = |annotations: &str| {
+        job(annotations, "1").replace("restartPolicy", "nodeSelector: {no: node}\n      restartPolicy")
+    };
+    plain.push(&[("job.yaml", &stuck("")), ("config.yaml", &config("config", "", "1"))]).await;
+    plain.world.until("it runs", async || !migrate(&plain).await.is_null()).await;
+    let killed = migrate(&plain).await["metadata"]["uid"].clone();
+    plain.world.try_delete(path).await;
+    let again = async || {
+        let uid = migrate(&plain).await["metadata"]["uid"].clone();
+        uid.is_string() && uid != killed
+    };
+    plain.world.until("it runs again", again).await;
+    plain.push(&[("config.yaml", &config("config", "", "1"))]).await;
+    plain.healthy().await;
+    plain.world.until("it is gone", async || migrate(&plain).await.is_null()).await;
+    let fails = stuck("rewild.dev/hook: pre-deploy")
+        .replace("spec:\n  template", "spec:\n  activeDeadlineSeconds: 1\n  ttlSecondsAfterFinished: 0\n  template");
+    plain.push(&[("job.yaml", &fails), ("config.yaml", &config("config", "", "2"))]).await;
+    plain.stands_for("HookFailed").await;
+    plain.world.until("its Job is gone", async || migrate(&plain).await.is_null()).await;
+    plain.world.look_again(plain.name).await;
+    plain.stands_for("HookFailed").await;
+    // That it failed is noted where another process finds it.
+    plain.world.restart().await;
+    plain.world.look_again(plain.name).await;
+    plain.stands_for("HookFailed").await;
+    assert!(migrate(&plain).await.is_null(), "it ran again");
+    assert_eq!(version(&plain).await, json!("1"), "the new version went out");
+    let works = job("rewild.dev/hook: pre-deploy", "1");
+    plain.push(&[("job.yaml", &works), ("config.yaml", &config("config", "", "3"))]).await;
+    plain.world.until("the next one is applied", async || version(&plain).await == json!("3")).await;
+    plain.healthy().await;
+    plain.world.stop().await;
+}
+
 /// Hooks of the end of an app: one before the first object goes, one when all are gone, both run by the real controller.
 async fn last_hooks(plane: &Plane) {
     let plain = Plain::start(plane, "k3f7q2mfff", "lasthooks").await;
@@ -247,6 +288,7 @@ async fn real_controllers_are_waited_for_left_alone_and_followed() {
         autoscaler(&plane),
         recreation(&plane),
         jobs(&plane),
+        failed_jobs(&plane),
         last_hooks(&plane),
         refusals(&plane)
     );

@@ -164,15 +164,20 @@ fn a_hook_that_still_runs_for_an_earlier_state_ends_first() {
 fn a_job_that_has_run_is_noted_and_does_not_run_again_when_all_memory_is_lost() {
     let jobs = |world: &World| -> Vec<String> {
         let noted = plan(&world.snapshot).jobs.into_iter();
-        noted.map(|(id, hash)| format!("{} {}", id.short(), if hash.is_some() { "done" } else { "goes" })).collect()
+        let word = |note: Option<String>| match note {
+            Some(note) if note.starts_with("failed ") => "failed",
+            Some(_) => "done",
+            None => "goes",
+        };
+        noted.map(|(id, note)| format!("{} {}", id.short(), word(note))).collect()
     };
     let world = World::deployed(&[job("check"), config("files", "1")]);
     let done = world.clone().health("Job/check", Health::healthy());
     assert_eq!(jobs(&done), ["Job/check done"]);
     assert_eq!(jobs(&world.clone().health("Job/check", Health::progressing("it runs"))), Vec::<String>::new());
-    assert_eq!(jobs(&world.clone().loses("Job/check")), ["Job/check done"]);
-    assert_eq!(jobs(&done.drops("Job/check")), ["Job/check goes"]);
-    let (id, hash) = plan(&world.clone().loses("Job/check").snapshot).jobs.remove(0);
+    assert_eq!(jobs(&done.clone().loses("Job/check")), ["Job/check done"]);
+    assert_eq!(jobs(&done.clone().drops("Job/check")), ["Job/check goes"]);
+    let (id, hash) = plan(&done.loses("Job/check").snapshot).jobs.remove(0);
     let lost = world.loses("Job/check").forgets("Job/check");
     check(&lost, &["+ Job check new in ccccccc", "= 2 unchanged"]);
     let known = lost.with(|snapshot| _ = snapshot.done.insert(id, hash.unwrap()));
@@ -197,6 +202,40 @@ fn a_job_that_has_run_runs_again_when_a_person_asks() {
     let hook = with(job("check"), "hook", "pre-deploy");
     let failed = World::deployed(&[hook, config("files", "1")]).health("Job/check", Health::degraded("no"));
     check(&again(&failed), &["~ Job check it runs again, as a person asked", "= 2 unchanged"]);
+}
+
+#[test]
+fn a_job_that_is_gone_has_run_only_if_somebody_saw_it_end_well() {
+    let world = World::deployed(&[job("check"), config("files", "1")]);
+    let note = |world: &World| plan(&world.snapshot).jobs.first().and_then(|(_, note)| note.clone());
+    let state = |world: &World| plan(&world.snapshot).health.state;
+    let killed = world.clone().health("Job/check", Health::progressing("0 of 1 completions")).loses("Job/check");
+    check(&killed, &["+ Job check puts back what differs", "* Job/check is gone", "= 2 unchanged"]);
+    assert_eq!((note(&killed), state(&killed)), (None, HealthState::Missing));
+    let failed = world.health("Job/check", Health::degraded("no pod succeeded")).loses("Job/check");
+    assert!(plan(&failed.snapshot).actions.is_empty());
+    assert_eq!(state(&failed), HealthState::Degraded);
+    let noted = note(&failed).unwrap();
+    assert!(noted.starts_with("failed "), "{noted}");
+    // The process that saw it is gone, and the note is left.
+    let id = job("check").id();
+    let later = failed.clone().with(|snapshot| snapshot.ended.clear());
+    assert_eq!(plan(&later.snapshot).actions.len(), 1);
+    let later = later.with(|snapshot| _ = snapshot.done.insert(id, noted));
+    assert!(plan(&later.snapshot).actions.is_empty());
+    assert_eq!(state(&later), HealthState::Degraded);
+    // A person who deploys it wants another run.
+    assert_eq!(plan(&failed.with(|snapshot| snapshot.ask.correct = true).snapshot).actions.len(), 1);
+}
+
+#[test]
+fn a_failed_hook_holds_its_app_back_when_its_job_is_gone() {
+    let hook = with(job("check"), "hook", "pre-deploy");
+    let world = World::deployed(&[config("files", "1")]).wants(&hook);
+    let gone = runs(world, &hook, Health::degraded("no pod succeeded")).loses("Job/check");
+    let plan = plan(&gone.drops("ConfigMap/files").wants(&config("files", "1")).snapshot);
+    assert_eq!(plan.blocked[0].reason, "HookFailed");
+    assert!(plan.actions.is_empty());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::base::Timestamp;
-use crate::health::Health;
+use crate::health::{Health, HealthState};
 use crate::model::{
     AdoptPolicy, AppName, CommitId, ConflictPolicy, DeletionBudget, DriftPolicy, Editors, ExtraPolicy, Grants,
     InstanceBudget, InstanceId, Inventory, Object, ObjectId, OwnEntry, Prune, Record, RecoverySettings,
@@ -166,6 +166,7 @@ impl World {
                 existing: BTreeMap::new(),
                 audited: Default::default(),
                 contact: Default::default(),
+                ended: Default::default(),
                 done: BTreeMap::new(),
                 unseen: BTreeMap::new(),
                 freshness: BTreeMap::new(),
@@ -314,7 +315,11 @@ impl World {
 
     /// Deletes an object behind our back.
     pub(in crate::plan) fn loses(mut self, short: &str) -> Self {
-        self.snapshot.live.remove(&id(short)).unwrap();
+        let live = self.snapshot.live.remove(&id(short)).unwrap();
+        let end = |health: &Health| matches!(health.state, HealthState::Healthy | HealthState::Degraded);
+        if let Some(health) = live.health.filter(|health| short.starts_with("Job/") && end(health)) {
+            self.snapshot.ended.insert(id(short), health);
+        }
         self
     }
 

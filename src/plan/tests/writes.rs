@@ -493,7 +493,7 @@ fn an_app_that_is_not_healthy_is_woken_by_health() {
 
 #[test]
 fn a_job_that_is_gone_after_its_run_is_not_made_again() {
-    let world = World::deployed(&[job("setup")]).loses("Job/setup");
+    let world = World::deployed(&[job("setup")]).health("Job/setup", Health::healthy()).loses("Job/setup");
     check(&world, &["= 2 unchanged"]);
     check_health(&world, "healthy");
 }

@@ -3,14 +3,14 @@
 //! An event that shows an object as we left it is an echo. While a write is in flight, and until the event of its answer arrives, older
 //! events of the object are parked, because they were overtaken. Not here: requests (`call`), the stream (`watch`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::patience::Patience;
 use super::source::Followed;
 use crate::base::Timestamp;
-use crate::health::{self, HealthState};
+use crate::health::{self, Health, HealthState};
 use crate::model::{Editors, HealthRule, Leaving, Object, ObjectId, OwnEntry, Prune, additions};
 use crate::target::{Kind, LiveObject, TargetEvent, WatchState, Written};
 
@@ -18,6 +18,9 @@ use crate::target::{Kind, LiveObject, TargetEvent, WatchState, Written};
 const ECHO_LIMIT: Duration = Duration::from_secs(10);
 /// Versions of one object that are remembered while a write is in flight.
 const SEEN_CAPACITY: usize = 64;
+
+/// Jobs of which it is remembered how they ended. It is noted in the cluster in the pass after that, so few have to be.
+const ENDED_CAPACITY: usize = 256;
 
 /// Everything that the watches of one cluster know.
 #[derive(Default)]
@@ -37,6 +40,8 @@ pub(super) struct Cache {
     seen: BTreeMap<String, u64>,
     /// By app, how many objects with its mark are there.
     counts: BTreeMap<String, usize>,
+    /// How Jobs ended, by incarnation, the newest last: a Job may be gone before anybody looks.
+    ended: VecDeque<(ObjectId, String, Health)>,
     /// Secrets that apps have copies of.
     pub(super) followed: Followed,
     /// News that nobody has fetched yet; bounded by four per app.
@@ -353,6 +358,28 @@ impl Cache {
         self.kinds.get(&(id.group.clone(), id.kind.clone()))?.objects.get(id).cloned()
     }
 
+    /// Returns how a Job ended that was seen last in this incarnation.
+    pub(super) fn ended(&self, id: &ObjectId) -> Option<(String, Health)> {
+        let ended = self.ended.iter().rev().find(|(known, ..)| known == id)?;
+        Some((ended.1.clone(), ended.2.clone()))
+    }
+
+    /// Notes how a Job ended. One that goes says no more of that, and one that runs again has not.
+    fn note_end(&mut self, id: &ObjectId, live: &LiveObject) {
+        let has_ended = |health: &&Health| matches!(health.state, HealthState::Healthy | HealthState::Degraded);
+        let health = live.health.as_ref().filter(has_ended);
+        if health.is_none() && live.terminating {
+            return;
+        }
+        self.ended.retain(|(known, ..)| known != id);
+        if let Some(health) = health {
+            if self.ended.len() >= ENDED_CAPACITY {
+                self.ended.pop_front();
+            }
+            self.ended.push_back((id.clone(), live.uid.clone(), health.clone()));
+        }
+    }
+
     /// Returns how many objects with the mark of an app there are.
     pub(super) fn count(&self, app: &str) -> usize {
         self.counts.get(app).copied().unwrap_or(0)
@@ -403,6 +430,9 @@ impl Cache {
             let managed = live.managed.clone().filter(|_| !is_as_left || !added(&live, &self.editors).is_empty());
             LiveObject { managed, ..live }
         });
+        if let Some(live) = live.as_ref().filter(|_| id.kind == "Job" && id.group == "batch") {
+            self.note_end(id, live);
+        }
         let Some(watched) = self.kinds.get_mut(&(id.group.clone(), id.kind.clone())) else { return };
         let app = live.as_ref().map(|live| live.app.clone());
         let before = match live {

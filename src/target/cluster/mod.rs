@@ -40,6 +40,7 @@ use super::{
     Written,
 };
 use crate::base::Timestamp;
+use crate::health::Health;
 use crate::model::{Editors, HealthRule, InstanceId, Object, ObjectId, OwnEntry};
 pub use access::Access;
 use cache::Cache;
@@ -305,6 +306,10 @@ impl Target for Cluster {
 
     fn live(&self, id: &ObjectId) -> Option<LiveObject> {
         self.inner.cache().live(id)
+    }
+
+    fn ended(&self, id: &ObjectId) -> Option<(String, Health)> {
+        self.inner.cache().ended(id)
     }
 
     fn count(&self, app: &str) -> usize {

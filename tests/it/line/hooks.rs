@@ -41,6 +41,13 @@ async fn remove(world: &World) {
     world.push("no plain\n\nWild-Delete: plain\nWild-Delete-Data: delete", &gone).await;
 }
 
+/// Deletes a Job and its pods, as a person does.
+async fn delete(world: &World, path: &str) {
+    let delete = reqwest::Client::new().delete(format!("{}{path}", world.cluster.url()));
+    let delete = delete.header("Content-Type", "application/json").body(r#"{"propagationPolicy": "Background"}"#);
+    assert!(delete.send().await.unwrap().status().is_success());
+}
+
 async fn has(world: &World, job: &str) -> bool {
     world.get(&format!("/apis/batch/v1/namespaces/plain/jobs/{job}")).await.is_some()
 }
@@ -126,4 +133,37 @@ async fn a_hook_that_failed_shows_what_it_said_last() {
     let asked = Request::Deploy { app: app("plain"), approve: None, recreate: Vec::new(), adopt: false };
     let message = world.ask(asked).await.message;
     assert!(message.contains(&format!("Job/check said last:\n| {said}")), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_that_failed_or_was_killed_has_not_run_when_its_job_is_gone() {
+    const JOB: &str = "/apis/batch/v1/namespaces/plain/jobs/check";
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    // The pod of the hook is made and never ends, so that its Job ends as the test says.
+    world.cluster.stop_controller(Controller::Pod);
+    push(&world, "1", &[("check", "pre-deploy")]).await;
+    world.until("the hook runs", async || has(&world, "check").await).await;
+    let uid = async || world.get(JOB).await.unwrap_or_default()["metadata"]["uid"].clone();
+    let killed = uid().await;
+    delete(&world, JOB).await;
+    world
+        .until("it runs again", async || {
+            let now = uid().await;
+            now.is_string() && now != killed
+        })
+        .await;
+    let failed = json!({"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "it failed"});
+    world.patch(&format!("{JOB}/status"), json!({"status": {"conditions": [failed]}})).await;
+    let is_told = async |world: &World| world.state("plain").await.is_some_and(|state| state.reason == "HookFailed");
+    world.until("it is told", async || is_told(&world).await).await;
+    delete(&world, JOB).await;
+    world.until("its Job is gone", async || !has(&world, "check").await).await;
+    for restarts in [false, true] {
+        if restarts {
+            world.restart().await;
+        }
+        world.look_again("plain").await;
+        assert!(is_told(&world).await, "{:?}", world.state("plain").await);
+        assert!(!has(&world, "check").await && world.get(CONFIG).await.is_none());
+    }
 }

@@ -74,6 +74,8 @@ pub(super) struct State {
     order: Order,
     /// Digest of all that was done, in its order.
     history: u64,
+    /// The incarnations of Jobs that have run, whether they are there or not.
+    ended: BTreeMap<ObjectId, String>,
     /// Jobs of which it is noted that they have run.
     noted: BTreeMap<ObjectId, String>,
     /// How often each Job ran, by what it runs.
@@ -466,6 +468,8 @@ impl State {
                 if before.is_none() {
                     *self.runs.entry(format!("{id} {}", body["spec"])).or_default() += 1;
                 }
+                let uid = object["metadata"]["uid"].as_str().unwrap().to_owned();
+                self.ended.insert(id.clone(), uid);
                 object["status"] = json!({"succeeded": 1, "conditions": [{"type": "Complete", "status": "True"}]});
             }
             if id.kind == "Namespace" {
@@ -677,6 +681,10 @@ impl Target for Cluster {
 
     fn grow_apply_set<'a>(&'a self, _kinds: &'a BTreeSet<Kind>, _namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
         Box::pin(self.step(|_| Ok(())))
+    }
+
+    fn ended(&self, id: &ObjectId) -> Option<(String, health::Health)> {
+        self.state().ended.get(id).map(|uid| (uid.clone(), health::Health::healthy()))
     }
 
     fn job_done<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<String>> {
