@@ -61,8 +61,9 @@ pub struct Instance {
     pub(super) realms: Realms,
     /// When this process opened it: a request from before may be done in part.
     pub(super) opened: Timestamp,
-    /// Held while a plan with deletions is made, so that two do not count on the same budget.
-    pub(super) deletions: tokio::sync::Mutex<()>,
+    /// What was deleted in the newest revision, once it was read. Held while a plan with deletions is made, so that two do not count on the same
+    /// budget.
+    pub(super) deletions: tokio::sync::Mutex<Option<super::budget::Ledger>>,
     /// The newest overview that was read.
     pub(super) overview: tokio::sync::Mutex<Option<Arc<Overview>>>,
     /// What turns states of apps into statuses, one at a time.

@@ -35,7 +35,7 @@ async fn left<C: Ground>(world: &World<C>, name: &str) -> usize {
     items.iter().filter(|item| item["metadata"]["name"].as_str().unwrap().starts_with("part-")).count()
 }
 
-/// §8.3. Nothing else may be pushed meanwhile: the limit is that of one revision.
+/// §8.3. What is pushed meanwhile lets nothing more go.
 pub(super) async fn a_revision_that_takes_a_little_from_every_app_waits_for_a_person_where_all_is_too_much<
     C: Ground,
 >(
@@ -74,9 +74,17 @@ pub(super) async fn a_revision_that_takes_a_little_from_every_app_waits_for_a_pe
         state.needs_you.contains("the limit for all apps in one revision is 20, of which others take 20"),
         "{state:?}"
     );
-    // Another look does not let it go.
+    // Neither another look nor a later revision lets it go.
     world.look_again(&name).await;
     assert_eq!(left(world, &name).await, PARTS);
+    for number in 1..=2 {
+        let more = format!("one more {number}\n");
+        world.push("something else", &[("notes.txt", Some(&more))]).await;
+        world.look_again(&name).await;
+        let state = held(&name).await.expect("it waits").1;
+        assert!(state.needs_you.contains("of which others take 20"), "{state:?}");
+        assert_eq!(left(world, &name).await, PARTS);
+    }
     // A person agrees to what an operation was held back for.
     says(world, &format!("wild operation approve --app {name}"), &["none is held back"]).await;
     says(world, &format!("wild app deploy {name}"), &["would be deleted", &format!("try: {}", state.hint)]).await;
