@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::volumes;
 use crate::base::Timestamp;
 use crate::health::{self, Health, HealthState};
 use crate::model::{
@@ -416,49 +415,9 @@ fn managed(object: &Object) -> Option<Value> {
     object.at(&["metadata", "managedFields"]).cloned()
 }
 
-/// Lists what lives beside the app's own objects in each of its namespaces that may go.
-pub(super) async fn fill_neighbours(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
-    let goes = |id: &ObjectId| {
-        let is_there = snapshot.live.get(id).is_some_and(|live| !live.terminating);
-        *id == namespace::id(&id.name) && is_there && volumes::may_go(snapshot, id)
-    };
-    let ids = snapshot.inventory.records().map(|record| &record.id).filter(|id| goes(id));
-    let names: Vec<String> = ids.map(|id| id.name.clone()).collect();
-    for name in names {
-        let contents = match target.contents(&name).await {
-            // That passes, and then it is seen whether anything is in it; who may not look never will.
-            Err(refusal) if refusal.kind == RefusalKind::Unserved => {
-                snapshot.unseen.insert(namespace::id(&name), refusal.message);
-                continue;
-            }
-            answer => seen(answer)?,
-        };
-        let Seen::Answer(contents) = contents else { continue };
-        let neighbours = contents.into_iter().filter(|object| !is_own_or_system(snapshot, object));
-        let neighbours = neighbours.map(|object| object.id().short()).collect();
-        snapshot.neighbours.insert(name, neighbours);
-    }
-    Ok(())
-}
-
-/// Returns whether an object goes with the app: ours, owned by another object, or made by the system in every namespace.
-fn is_own_or_system(snapshot: &Snapshot, object: &Object) -> bool {
-    let ours = object.label("rewild.dev/instance") == Some(snapshot.instance.as_str())
-        && object.label("rewild.dev/app") == Some(snapshot.app.as_str());
-    let owned =
-        object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).is_some_and(|owners| !owners.is_empty());
-    let system = matches!(
-        (object.kind(), object.name()),
-        ("ServiceAccount", "default")
-            | ("ConfigMap", "kube-root-ca.crt")
-            | ("Event" | "Endpoints" | "EndpointSlice" | "Lease", _)
-    );
-    ours || owned || system
-}
-
 fn text(object: &Object, key: &str) -> String {
     object.at(&["metadata", key]).and_then(Value::as_str).unwrap_or("").to_owned()
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

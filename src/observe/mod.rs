@@ -9,6 +9,7 @@ mod contact;
 mod desired;
 mod explain;
 mod live;
+mod neighbours;
 mod realms;
 mod said;
 mod underway;
@@ -300,7 +301,7 @@ async fn look(snapshot: &mut Snapshot, held: &[HeldVolume], target: &dyn Target)
     // One watch that does not open on a target that answers is doubt about one kind, which plan knows how to treat.
     live::fill(snapshot, target).await?;
     underway::fill(snapshot, target).await?;
-    live::fill_neighbours(snapshot, target).await?;
+    neighbours::fill(snapshot, target).await?;
     volumes::fill(snapshot, held, target).await
 }
 

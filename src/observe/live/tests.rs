@@ -37,7 +37,7 @@ fn record(uid: &str) -> Record {
     Record { api_version: "apps/v1".into(), uid: uid.into(), ..Record::sample(web()) }
 }
 
-async fn snapshot(target: &Scripted, inventory: Inventory) -> Snapshot {
+pub(in crate::observe) async fn snapshot(target: &Scripted, inventory: Inventory) -> Snapshot {
     snapshot_of(Presence::Kept, target, inventory).await
 }
 

@@ -111,6 +111,27 @@ pub(super) async fn the_namespace_of_a_deleted_app_goes_when_a_person_agrees<C: 
     assert_eq!((proxy.deletions(path), proxy.deletions(&object)), (1, 1), "it was deleted twice");
 }
 
+/// §8.4: what something outside of the namespace owns is not the app's, and the namespace stays with it.
+pub(super) async fn a_namespace_with_what_others_own_stays<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "lodging" };
+    let first = plain.push(&[("config.yaml", &config("config", "1"))]).await;
+    plain.done(&first).await;
+    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "lodger"}, "provisioner": "example.org/none"});
+    world.make("/apis/storage.k8s.io/v1/storageclasses", class).await;
+    let owner = plain.uid("/apis/storage.k8s.io/v1/storageclasses/lodger").await;
+    let owners = json!([{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "name": "lodger", "uid": owner}]);
+    let theirs =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "ownerReferences": owners}});
+    world.make("/api/v1/namespaces/lodging/configmaps", theirs).await;
+    world.ask(Request::Delete { app: app(plain.name), data: DataFate::DeleteNow }).await;
+    world.until("the app is gone", async || world.state(plain.name).await.is_none()).await;
+    assert!(plain.config("config").await.is_null());
+    assert!(plain.config("theirs").await["metadata"]["deletionTimestamp"].is_null());
+    let namespace = world.get("/api/v1/namespaces/lodging").await.expect("it holds what others own");
+    assert!(namespace["metadata"]["deletionTimestamp"].is_null(), "{namespace}");
+    assert!(plain.config("theirs").await.is_object());
+}
+
 /// Agrees to what is told, once everything that is left is on its way.
 async fn agree<C: Ground>(plain: &Plain<'_, C>) {
     until_told(plain, "letting go of it is plan").await;

@@ -100,6 +100,7 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
             ended::a_namespace_that_a_person_holds_is_freed_and_one_that_a_program_holds_is_not(world).boxed_local(),
         ),
         ("left", ended::what_a_namespace_still_holds_goes_if_a_person_holds_it_or_agrees(world).boxed_local()),
+        ("lodging", ended::a_namespace_with_what_others_own_stays(world).boxed_local()),
         ("at once", again::an_app_that_is_deleted_and_added_at_once_is_a_new_one(world).boxed_local()),
         ("several", again::what_several_people_ask_of_one_app_at_once_is_all_done(world).boxed_local()),
         ("depends", depends::an_object_waits_for_what_it_depends_on_and_goes_before_it(world).boxed_local()),
