@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::action::{Blocked, DriftItem, DriftKind, Plan, Verdict};
+use super::action::{Blocked, DriftItem, Plan, Verdict};
 use super::drift::Difference;
 use super::snapshot::Snapshot;
 use super::wanted::Wanted;
@@ -146,9 +146,9 @@ pub fn fights_after(snapshot: &Snapshot, plan: &Plan) -> Fights {
     let mut fights = snapshot.fights.clone();
     fights.retain(|_, fight| snapshot.now.since(fight.last) < SLOW_SPAN);
     for action in &plan.actions {
-        let corrections = plan.drift.iter().filter(|item| {
-            item.object == action.object && item.verdict == Verdict::Revert && item.kind != DriftKind::Bookkeeping
-        });
+        // Our own marks count as well: who takes them off again and again would have us write for ever.
+        let corrections =
+            plan.drift.iter().filter(|item| item.object == action.object && item.verdict == Verdict::Revert);
         for (path, since) in corrections.flat_map(|item| fields(item).into_iter().map(|path| (path, &item.since))) {
             let key = (action.object.clone(), path);
             let before = fights.get(&key).filter(|fight| fight.hash == action.hash);
@@ -230,7 +230,10 @@ mod tests {
 
     /// Plans and corrects until the object is left as it is; a second passes between two rounds.
     fn fought() -> World {
-        let mut world = edited();
+        fought_over(edited())
+    }
+
+    fn fought_over(mut world: World) -> World {
         for _ in 0..5 {
             let fights = fights_after(&world.snapshot, &plan(&world.snapshot));
             world = world.with(|snapshot| {
@@ -245,7 +248,7 @@ mod tests {
     fn in_a_fight_the_object_is_left_as_it_is_and_a_person_is_told_by_whom() {
         let expected = [
             "* Deployment/web changed spec.replicas by rogue (Update) at 2026-11-21T11:00:00Z, left as it is",
-            "! Fighting: rogue keeps changing Deployment/web spec.replicas (git says 1), last at 2026-11-21T11:00:00Z; it is put back again at 2026-11-21T12:05:04Z (try: wild drift ignore blog Deployment/web spec.replicas)",
+            "! Fighting: rogue keeps changing Deployment/web spec.replicas (git says 2), last at 2026-11-21T11:00:00Z; it is put back again at 2026-11-21T12:05:04Z (try: wild drift ignore blog Deployment/web spec.replicas)",
             "= 1 unchanged",
         ];
         check(&fought(), &expected);
@@ -302,6 +305,25 @@ mod tests {
         // What is put back counts for that field alone.
         let scores: Vec<f64> = fights_after(&both.snapshot, &plan).into_values().map(|fight| fight.score).collect();
         assert!(scores.len() == 2 && scores.contains(&1.0), "{scores:?}");
+    }
+
+    #[test]
+    fn who_takes_our_marks_off_again_and_again_fights_as_well() {
+        let web = deployment("web", "web:1");
+        let stripped = World::deployed(std::slice::from_ref(&web)).edits(
+            &web,
+            Some(("rogue", "Update", "")),
+            &[&["f:metadata", "f:labels", "f:rewild.dev/app"]],
+        );
+        assert_eq!(plan(&stripped.snapshot).actions.len(), 1);
+        let plan = plan(&fought_over(stripped).snapshot);
+        assert_eq!(plan.actions, []);
+        assert_eq!(plan.blocked[0].reason, "Fighting");
+        assert!(
+            plan.blocked[0].message.starts_with("rogue keeps changing Deployment/web metadata.labels"),
+            "{:?}",
+            plan.blocked
+        );
     }
 
     #[test]

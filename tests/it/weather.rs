@@ -363,6 +363,30 @@ pub(crate) async fn check_unused<C: Ground>(mut plain: Plain<'_, C>) {
     plain.world.stop().await;
 }
 
+/// F38: checks that who takes our marks off again and again does not have us write for ever.
+async fn check_fight_over_marks<C: Ground>(plain: &Plain<'_, C>) {
+    let (world, path) = (&plain.world, plain.config_path());
+    let is_marked = async || !plain.live().await[0]["metadata"]["annotations"]["rewild.dev/path"].is_null();
+    let (rounds, quiet) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+    world.until("our mark is put back", async || is_marked().await).await;
+    world
+        .until("our mark is left off", async || {
+            if is_marked().await {
+                rounds.set(rounds.get() + 1);
+                quiet.set(0);
+                world.patch(&path, json!({"metadata": {"annotations": {"rewild.dev/path": null}}})).await;
+            }
+            world.look_again(plain.name).await;
+            quiet.set(quiet.get() + 1);
+            quiet.get() > 3 && !is_marked().await
+        })
+        .await;
+    assert!(rounds.get() <= ROUNDS + 1, "it was put back {} times", rounds.get());
+    let version = plain.live().await[0]["metadata"]["resourceVersion"].clone();
+    world.look_again(plain.name).await;
+    assert_eq!(plain.live().await[0]["metadata"]["resourceVersion"], version);
+}
+
 /// F38: checks that a fight is seen within five rounds, told, and not gone on with.
 pub(crate) async fn check_fight<C: Ground>(mut plain: Plain<'_, C>) {
     plain.world.restart_slow().await;
@@ -401,5 +425,6 @@ pub(crate) async fn check_fight<C: Ground>(mut plain: Plain<'_, C>) {
     // Another field of another object is corrected all the same.
     world.patch(&plain.config_path(), json!({"data": {"version": "by hand"}})).await;
     world.until("the other object is put back", async || plain.live().await[0]["data"]["version"] == json!("1")).await;
+    check_fight_over_marks(&plain).await;
     plain.world.stop().await;
 }
