@@ -246,7 +246,7 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan, spent: &mut V
     for wanted in wanted {
         plan.notes.extend(wanted.note.clone());
         note_yielded(snapshot, wanted, plan);
-        let refused = wanted.refused.clone().or_else(|| grant::missing(snapshot, &wanted.id));
+        let refused = wanted.refused.clone().or_else(|| grant::missing(snapshot, wanted));
         if let Some(blocked) = refused {
             block(plan, (blocked, WakeOn::Revision));
             continue;

@@ -497,3 +497,44 @@ fn a_job_that_is_gone_after_its_run_is_not_made_again() {
     check(&world, &["= 2 unchanged"]);
     check_health(&world, "healthy");
 }
+
+#[test]
+fn rights_beyond_those_that_an_app_brings_need_a_grant() {
+    let object = |kind: &str, name: &str, more: serde_json::Value| {
+        let mut object = serde_json::json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+            "metadata": {"name": name, "namespace": "blog"}});
+        object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        crate::model::Object::from_value(object).unwrap()
+    };
+    let bind = |kind: &str, name: &str| {
+        let role = serde_json::json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
+        object("RoleBinding", "b", serde_json::json!({"roleRef": role}))
+    };
+    let role = |groups: &[&str], resources: &[&str], verbs: &[&str]| {
+        let rules = serde_json::json!([{"apiGroups": groups, "resources": resources, "verbs": verbs}]);
+        object("Role", "r", serde_json::json!({"rules": rules}))
+    };
+    let says = |object: &crate::model::Object| -> String {
+        let plan = plan(&World::deployed(&[]).wants(object).snapshot);
+        plan.blocked.first().map(|blocked| format!("{} {}", blocked.reason, blocked.message)).unwrap_or_default()
+    };
+    assert_eq!(says(&bind("Role", "r")), "");
+    let admin = bind("ClusterRole", "cluster-admin");
+    let text = "GrantMissing RoleBinding/b gives the rights of ClusterRole/cluster-admin, which blog does not bring";
+    assert_eq!(says(&admin), text);
+    let granted = World::deployed(&[]).wants(&admin);
+    let granted = granted.with(|snapshot| snapshot.policy.grants.kinds = vec!["RoleBinding".into()]);
+    assert_eq!(plan(&granted.snapshot).blocked, []);
+    assert_eq!(says(&role(&[""], &["configmaps"], &["*"])), "");
+    assert_eq!(says(&role(&["rbac.authorization.k8s.io"], &["roles"], &["get", "list"])), "");
+    for (groups, resources, verbs, word) in [
+        (["*"], ["*"], ["*"], "do everything to roles"),
+        (["rbac.authorization.k8s.io"], ["rolebindings"], ["*"], "do everything to roles"),
+        (["rbac.authorization.k8s.io"], ["roles"], ["bind"], "bind"),
+        (["rbac.authorization.k8s.io"], ["roles"], ["escalate"], "escalate"),
+        ([""], ["serviceaccounts"], ["impersonate"], "impersonate"),
+    ] {
+        let text = format!("GrantMissing Role/r lets who has it {word}, which gives other rights than its own");
+        assert_eq!(says(&role(&groups, &resources, &verbs)), text);
+    }
+}

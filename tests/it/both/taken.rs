@@ -108,6 +108,10 @@ pub(super) async fn what_is_refused_before_any_request_is_told<C: Ground>(world:
         .await;
     plain.stands_for("GrantMissing", &["ClusterRole/refused-bad lies outside namespaces"]).await;
     assert!(world.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/refused-bad").await.is_none());
+    let binding = "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: bad}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}\nsubjects: [{kind: ServiceAccount, name: default, namespace: refused}]\n";
+    push(binding).await;
+    plain.stands_for("GrantMissing", &["RoleBinding/bad gives the rights of ClusterRole/cluster-admin"]).await;
+    assert!(plain.live("rbac.authorization.k8s.io/v1", "rolebindings", "bad").await.is_null());
     assert!(plain.config("bad").await.is_null());
     let web = format!("{}status: {{replicas: 7}}\n", workload("Deployment", "web", ("web", "1"), ""));
     let last = push(&web).await;
