@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::answer::{Answered, app_name, json as answer, value};
 use super::problem::Problem;
-use super::{Host, instance, live, plans};
+use super::{Host, instance, live, plans, seen};
+use crate::base::{Timestamp, chain};
 use crate::compile;
 use crate::daemon::{Handle, Outlook};
 use crate::git::Commit;
@@ -199,16 +200,49 @@ pub(super) async fn history(State(daemon): Host, Path((name, app)): Path<(String
     Ok(answer(&json!({"app": app, "commits": documents})))
 }
 
-/// `GET /apps/{app}/events`: what happened to the app, oldest first.
+/// `GET /apps/{app}/events`: what happened to the app, and what its cluster told of it, oldest first.
 pub(super) async fn events(State(daemon): Host, Path((name, app)): Path<(String, String)>) -> Answered {
     let handle = instance(&daemon, &name)?;
     let shown = handle.instance();
     let app = app_name(&app)?;
     let events = shown.store.events(&shown.id, Some(&app), EVENT_LIMIT).await?;
-    if events.is_empty() {
-        state(shown, &app).await?;
+    let state = match state(shown, &app).await {
+        // What happened to an app is told also when it is gone.
+        Err(_) if !events.is_empty() => None,
+        found => Some(found?),
+    };
+    let mut told = Vec::with_capacity(events.len());
+    for event in &events {
+        let mut document = value(event)?;
+        if let Some(fields) = document.as_object_mut() {
+            fields.insert("source".to_owned(), json!("wild"));
+        }
+        told.push((event.time, document));
     }
-    Ok(answer(&json!({"app": app, "events": value(&events)?})))
+    let mut unread = None;
+    match of_cluster(shown, &app, state.as_ref()).await {
+        Ok(more) => told.extend(more),
+        Err(why) => unread = Some(why),
+    }
+    told.sort_by_key(|(time, _)| *time);
+    let told: Vec<Value> = told.into_iter().map(|(_, event)| event).collect();
+    Ok(answer(&json!({"app": app, "events": told, "unread": unread})))
+}
+
+/// Returns what the cluster of an app told of it, or why that could not be read.
+async fn of_cluster(
+    instance: &Instance,
+    app: &AppName,
+    state: Option<&AppState>,
+) -> Result<Vec<(Timestamp, Value)>, String> {
+    let Some(state) = state else { return Ok(Vec::new()) };
+    let targets = instance.targets();
+    let Some(target) = targets.get(&state.cluster) else { return Ok(Vec::new()) };
+    if let Reachability::Unreachable { since, why } = target.reachability() {
+        return Err(format!("{} does not answer since {since}: {why}", state.cluster.in_short()));
+    }
+    let secrets = instance.secrets.read().map_err(|error| chain(&error))?;
+    seen::events(app, state, target.as_ref(), &secrets).await.map_err(|refusal| refusal.message)
 }
 
 /// `GET /updates/{app}`: the update that waits for decisions.

@@ -104,7 +104,7 @@ async fn pods_of(app: &AppName, namespace: &str, target: &dyn Target) -> Result<
 }
 
 /// Returns whether an object or one that owns it carries the mark of an app. Each owner is asked about once.
-async fn is_of(
+pub(super) async fn is_of(
     app: &AppName,
     pod: &Object,
     target: &dyn Target,

@@ -22,6 +22,7 @@ mod page;
 mod plans;
 mod problem;
 mod secrets;
+mod seen;
 mod serve;
 mod streams;
 mod tree;

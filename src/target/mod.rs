@@ -417,6 +417,8 @@ pub trait Target: Send + Sync {
     fn metadata<'a>(&'a self, id: &'a ObjectId, api_version: &'a str) -> Answer<'a, Option<Object>>;
     /// Reads the metadata of everything in a namespace, or refuses if anything could not be seen.
     fn contents<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>>;
+    /// Lists the Events in a namespace, of whatever.
+    fn told<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>>;
     /// Returns how many objects of a kind there are, in all namespaces.
     fn tally<'a>(&'a self, kind: &'a Kind) -> Answer<'a, usize>;
     /// Lists the pods of a namespace.

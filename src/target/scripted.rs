@@ -36,6 +36,8 @@ pub(crate) struct Scripted {
     pub(crate) read: Mutex<Vec<ObjectId>>,
     /// What the watches know.
     pub(crate) live: BTreeMap<ObjectId, LiveObject>,
+    /// The Events in any namespace.
+    pub(crate) told: Vec<Object>,
     /// What any namespace holds.
     pub(crate) inside: Vec<Object>,
     /// How many objects of any kind there are.
@@ -113,6 +115,10 @@ impl Target for Scripted {
 
     fn contents<'a>(&'a self, _namespace: &'a str) -> Answer<'a, Vec<Object>> {
         ready(Ok(self.inside.clone()))
+    }
+
+    fn told<'a>(&'a self, _namespace: &'a str) -> Answer<'a, Vec<Object>> {
+        ready(Ok(self.told.clone()))
     }
 
     fn tally<'a>(&'a self, _kind: &'a Kind) -> Answer<'a, usize> {

@@ -15,6 +15,9 @@ const HELP: &str = "Examples:
   wild app events quillblog
   wild app events quillblog -o json
 
+What the cluster tells of its objects, and of what controllers made of them, stands among our own events by time, as long as the cluster \
+keeps it, which is an hour by default. Values of secrets are hidden.
+
 Exit codes:
   0 shown   2 no such app";
 
@@ -34,6 +37,9 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Events) -> Result<
     if list(&answer, "events").is_empty() && session.is_for_people() {
         session.note("Nothing happened yet.");
         return Ok(ExitCode::Done);
+    }
+    if !text(&answer, "unread").is_empty() && session.is_for_people() {
+        session.note(&format!("What the cluster tells is not shown: {}", text(&answer, "unread")));
     }
     let (now, width) = (session.now(), session.environment.width());
     session.print(Document { kind: "EventList", value: answer, items: Some(("events", "event")) }, |answer| {

@@ -252,6 +252,11 @@ impl Target for Cluster {
         Box::pin(self.inner.contents(namespace))
     }
 
+    fn told<'a>(&'a self, namespace: &'a str) -> Answer<'a, Vec<Object>> {
+        self.inner.counts.read("events");
+        Box::pin(self.inner.told(namespace))
+    }
+
     fn tally<'a>(&'a self, kind: &'a Kind) -> Answer<'a, usize> {
         self.inner.counts.read("tally");
         Box::pin(self.inner.tally(kind))

@@ -9,13 +9,15 @@ use serde_json::{Value, json};
 use super::Inner;
 use super::call::{Call, Form, GET_DEADLINE};
 use crate::base::Timestamp;
-use crate::model::ObjectId;
+use crate::model::{Object, ObjectId};
 use crate::target::{Note, Quoting, Refusal, RefusalKind};
 
 /// Where Events about Namespaces lie.
 const PATH: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 /// What stands in the way of an Event is tried to be overcome so often.
 const ROUNDS: usize = 2;
+/// Events of a namespace that are listed.
+const EVENTS_LIMIT: usize = 500;
 
 impl Inner {
     /// Writes an Event or counts it up.
@@ -38,6 +40,14 @@ impl Inner {
             };
         }
         answer
+    }
+
+    /// Lists the Events in a namespace.
+    pub(super) async fn told(&self, namespace: &str) -> Result<Vec<Object>, Refusal> {
+        let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events?limit={EVENTS_LIMIT}");
+        let (_, list) = self.call(Call::get(format!("list Events in {namespace}"), path, GET_DEADLINE)).await?;
+        let items = list.get("items").and_then(Value::as_array).into_iter().flatten();
+        Ok(items.filter_map(|item| Object::from_value(item.clone())).collect())
     }
 
     async fn make_event(&self, note: &Note) -> Result<(), Refusal> {

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::{Plain, config, has_version, wild};
+use super::{Plain, config, has_version, says, wild};
 use crate::world::{Ground, World};
 
 /// In `data`.
@@ -82,6 +82,17 @@ async fn push<C: Ground>(plain: &Plain<'_, C>, files: &[(&'static str, String)])
     plain.push(&files).await
 }
 
+/// What the cluster tells of objects is shown with the values that it holds hidden.
+async fn told<C: Ground>(plain: &Plain<'_, C>) {
+    let event = json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "web.1"},
+        "eventTime": "2026-11-21T12:00:00.000000Z", "reportingController": "example.org/witness", "reportingInstance": "one",
+        "action": "Look", "reason": "Overheard", "type": "Warning", "note": format!("it says {ROTATED} aloud"),
+        "regarding": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "planted", "name": "web"}});
+    plain.world.make("/apis/events.k8s.io/v1/namespaces/planted/events", event).await;
+    let shown = ["Overheard", "Deployment/web: it says (hidden) aloud", "applied"];
+    says(plain.world, "wild app events planted", &shown).await;
+}
+
 /// §18, I9.
 pub(super) async fn no_value_of_a_secret_is_told_or_kept<C: Ground>(world: &World<C>) {
     let plain = Plain { world, name: "planted" };
@@ -99,6 +110,7 @@ pub(super) async fn no_value_of_a_secret_is_told_or_kept<C: Ground>(world: &Worl
     let own = plain.path("v1", "secrets", "planted-secrets");
     plain.until("the new value is applied", &own, |live| live["data"]["token"] == rotated).await;
     refused(&plain).await;
+    told(&plain).await;
     for line in COMMANDS {
         let told = wild(world, line, "").await;
         assert!(!told.is_empty(), "{line} says nothing");

@@ -24,8 +24,8 @@ pub(super) async fn what_nobody_owns_is_taken_over_with_consent_and_every_field_
     let before = world.get(&object).await.unwrap();
     let own = config("config", "3").replace("version:", "old: \"1\", version:");
     plain.push(&[("config.yaml", &own), ("web.yaml", &web)]).await;
-    let asks = ["ConfigMap/config is there already and nobody owns it; taking it over would change data.version"];
-    plain.stands_for("AdoptionNeedsConsent", &asks).await;
+    let told = ["ConfigMap/config is there already and nobody owns it; taking it over would change data.version"];
+    plain.stands_for("AdoptionNeedsConsent", &told).await;
     let live = world.get(&object).await.unwrap();
     assert_eq!(live["metadata"]["labels"], json!(null), "it was taken without a word");
     // A person says so for this once; the next object that nobody owns waits again.
@@ -38,7 +38,7 @@ pub(super) async fn what_nobody_owns_is_taken_over_with_consent_and_every_field_
     says(world, "wild app deploy taken --adopt --dry-run", &["takes over what nobody owns", "Nothing was changed."])
         .await;
     assert_eq!(world.get(&object).await.unwrap()["metadata"]["labels"], json!(null), "it was only tried");
-    says(world, "wild app deploy taken --adopt", &["adopted", "ConfigMap/config"]).await;
+    says(world, "wild app deploy taken --adopt", &["configured  ConfigMap/config (taken)"]).await;
     plain.healthy().await;
     let live = world.get(&object).await.unwrap();
     assert_eq!(live["spec"]["template"], before["spec"]["template"], "taking over restarts no pod");
