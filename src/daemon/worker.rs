@@ -569,21 +569,18 @@ impl Worker {
         match (app, result) {
             (Some(app), result) => {
                 self.queue.ended(now, &app, failed, jitter());
-                match result {
+                match &result {
                     Ok(passed) => {
                         let is_gone = !passed.lost && passed.failed.is_none();
                         if passed.state.is_some() || is_gone {
                             self.shared.metrics.saw(&name, app.as_str(), passed.state.as_ref());
                         }
-                        self.time_drift(&app, took, &passed);
-                        self.follow(now, app.clone(), &reasons, &passed);
-                        self.note_outlook(now, &app, Some(&passed));
+                        self.time_drift(&app, took, passed);
+                        self.follow(now, app.clone(), &reasons, passed);
                     }
-                    Err(_) => {
-                        self.keep_waiting(now, &app);
-                        self.note_outlook(now, &app, None);
-                    }
+                    Err(_) => self.keep_waiting(now, &app),
                 }
+                self.note_outlook(now, &app, result.as_ref().ok());
             }
             // A directory that was just added is fetched at once.
             (None, Ok(passed)) if passed.made.is_some() => self.shared.fetch.notify_one(),
@@ -603,9 +600,8 @@ impl Worker {
 
     /// Notes what an app waits for now, for people who ask.
     fn note_outlook(&self, now: Duration, app: &AppName, passed: Option<&Passed>) {
-        let scheduled = self.timers.reconcile.map(|(at, _)| at);
-        let next = self.queue.due(app).into_iter().chain(scheduled).min();
-        let next = next.map(|at| self.shared.instance.now().plus(at.saturating_sub(now)));
+        let due = self.queue.due(app).into_iter().chain(self.timers.reconcile.map(|(at, _)| at)).min();
+        let next = due.map(|at| self.shared.instance.now().plus(at.saturating_sub(now)));
         self.shared.outlooks.note(app, passed, next);
     }
 

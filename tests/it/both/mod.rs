@@ -264,14 +264,18 @@ pub(crate) fn nowhere(workload: &str) -> String {
     workload.replace("      containers:", "      nodeSelector: {no: node}\n      containers:")
 }
 
-/// Runs a command line with something on standard input; returns all that it says.
+/// Runs a command line with something on standard input; returns all that it says. It has a stack of its own: it polls the whole line.
 pub(crate) async fn wild<C: Ground>(world: &World<C>, line: &str, given: &str) -> String {
-    let mut environment = Surroundings::bare(Path::new("/"));
-    environment.daemon = Some(world.daemon.clone());
+    let (daemon, runtime) = (world.daemon.clone(), tokio::runtime::Handle::current());
+    let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
     let mut out = Captured { given: given.to_owned(), ..Captured::default() };
-    let words = line.split(' ').map(OsString::from).collect();
-    cli::run(words, environment, &mut out).await;
-    format!("{}{}", out.data, out.notes)
+    let run = move || {
+        let mut environment = Surroundings::bare(Path::new("/"));
+        environment.daemon = Some(daemon);
+        runtime.block_on(cli::run(words, environment, &mut out));
+        format!("{}{}", out.data, out.notes)
+    };
+    tokio::task::spawn_blocking(run).await.unwrap()
 }
 
 /// Runs a command line and expects all of this in what it says.
