@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::both::{Plain, check_all, check_alone, config, is_told, prepare, workload};
 use crate::ground::{Plane, start};
 use crate::kinds::{
-    a_kind_of_others_that_goes_takes_its_objects_from_every_app, an_own_kind_that_goes_with_its_objects_is_brought_back,
+    a_kind_of_others_is_one_whatever_its_group_is_called, a_kind_of_others_that_goes_takes_its_objects_from_every_app,
+    an_object_of_another_group_goes_before_the_workloads, an_own_kind_that_goes_with_its_objects_is_brought_back,
 };
 use crate::parts::{ControlPlane, Shape};
 use crate::rights::{a_rule_that_is_missing_is_named, an_app_writes_as_an_account_of_its_own};
@@ -270,6 +271,8 @@ async fn the_engine_does_on_a_real_cluster_what_its_design_says() {
         an_app_writes_as_an_account_of_its_own(&plane),
         an_own_kind_that_goes_with_its_objects_is_brought_back(&world),
         a_kind_of_others_that_goes_takes_its_objects_from_every_app(&world),
+        a_kind_of_others_is_one_whatever_its_group_is_called(&world),
+        an_object_of_another_group_goes_before_the_workloads(&world),
     );
     check_all(&mut world).await;
     world.stop().await;

@@ -6,7 +6,7 @@
 use rewild::model::{DataFate, Request};
 use serde_json::{Value, json};
 
-use crate::both::{Plain, config, has_version};
+use crate::both::{Plain, config, has_version, is_told, workload};
 use crate::ground::Plane;
 use crate::world::{World, app};
 
@@ -73,4 +73,52 @@ pub(crate) async fn a_kind_of_others_that_goes_takes_its_objects_from_every_app(
     waits.until("who waited for it has its object back", &object(&waits), is_another).await;
     waits.healthy().await;
     assert!(world.get(&object(&drops)).await.is_none(), "what was let go of came back");
+}
+
+/// A kind of a group of Kubernetes' own name that a definition brings, as those of gateways and of snapshots do.
+pub(crate) async fn a_kind_of_others_is_one_whatever_its_group_is_called(world: &World<Plane>) {
+    let plain = Plain { world, name: "approved" };
+    let conditions =
+        json!({"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let mut definition = definition("vanes", "Vane");
+    definition["metadata"] = json!({"name": "vanes.approved.example.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, it is a test"}});
+    definition["spec"]["group"] = json!("approved.example.k8s.io");
+    let version = &mut definition["spec"]["versions"][0];
+    version["subresources"] = json!({"status": {}});
+    version["schema"]["openAPIV3Schema"]["properties"]["status"] =
+        json!({"type": "object", "properties": {"conditions": conditions}});
+    world.make(DEFINITIONS, definition).await;
+    let vane = "apiVersion: approved.example.k8s.io/v1\nkind: Vane\nmetadata: {name: one}\nspec: {size: 1}\n";
+    let first = plain.push(&[("vane.yaml", vane)]).await;
+    is_told(&plain, "Vane/one", "starting", "its controller has said nothing about it yet").await;
+    let status = plain.path("approved.example.k8s.io/v1", "vanes", "one/status");
+    let says =
+        |status: &str| json!({"status": {"conditions": [{"type": "Ready", "status": status, "message": "it turns"}]}});
+    world.patch_as("operator", &status, says("False")).await;
+    is_told(&plain, "Vane/one", "starting", "it turns").await;
+    world.patch_as("operator", &status, says("True")).await;
+    plain.done(&first).await;
+}
+
+/// An object with the kind's name of a built-in one goes before what serves its finalizer.
+pub(crate) async fn an_object_of_another_group_goes_before_the_workloads(world: &World<Plane>) {
+    let plain = Plain { world, name: "named" };
+    let mut definition = definition("services", "Service");
+    definition["metadata"]["name"] = json!("services.named.example.org");
+    definition["spec"]["group"] = json!("named.example.org");
+    world.make(DEFINITIONS, definition).await;
+    let service = "apiVersion: named.example.org/v1\nkind: Service\nmetadata: {name: one, finalizers: [example.org/hold]}\nspec: {size: 1}\n";
+    let operator = workload("Deployment", "operator", ("operator", "1"), "");
+    let first = plain.push(&[("service.yaml", service), ("operator.yaml", &operator)]).await;
+    plain.done(&first).await;
+    let path = plain.path("named.example.org/v1", "services", "one");
+    let deployment = plain.path("apps/v1", "deployments", "operator");
+    world.ask(Request::Delete { app: app(plain.name), data: DataFate::Delete }).await;
+    plain.until("it is being deleted", &path, |live| live["metadata"]["deletionTimestamp"].is_string()).await;
+    world.look_again(plain.name).await;
+    let live = world.get(&deployment).await.expect("what serves its finalizer went first");
+    assert!(live["metadata"]["deletionTimestamp"].is_null());
+    world.patch(&path, json!({"metadata": {"finalizers": null}})).await;
+    world.until("all is gone", async || world.state(plain.name).await.is_none()).await;
 }
