@@ -9,7 +9,7 @@ use rewild::base::Timestamp;
 use rewild::model::{InstanceId, ObjectId};
 use rewild::target::{
     Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Patience, Reachability,
-    RefusalKind, Target, TargetEvent, WatchState,
+    RefusalKind, Stays, Target, TargetEvent, WatchState,
 };
 use serde_json::json;
 
@@ -131,7 +131,7 @@ pub(crate) async fn a_deletion_is_asked_for_again<C: Ground>(ground: &C) {
         let uid = cluster.apply(&behind.request()).await.unwrap().observed.uid;
         proxy.spoil(To::Writes, fault, 1);
         let (api_version, labels, dependents) = ("v1".to_owned(), Vec::new(), Dependents::Collected);
-        let request = DeleteRequest { id: id.clone(), api_version, uid, labels, dependents };
+        let request = DeleteRequest { id: id.clone(), api_version, uid, labels, stays: Stays::default(), dependents };
         assert_eq!(cluster.delete(&request).await, Ok(Deletion::Gone), "{fault:?}");
         assert_eq!((cluster.reachability(), proxy.hits()), (Reachability::Reachable, 1), "{fault:?}");
         assert!(cluster.get(id, "v1").await.unwrap().is_none(), "{fault:?}");

@@ -225,8 +225,8 @@ mod tests {
     /// hundredths of a second.
     fn timer(port: u16) -> Option<(String, u64)> {
         let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
-        let rows = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
-        let row = rows.filter(|row| row[2].ends_with(&format!(":{port:04X}")) && row[3] == "01").next_back()?;
+        let mut rows = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
+        let row = rows.rfind(|row| row[2].ends_with(&format!(":{port:04X}")) && row[3] == "01")?;
         let (sort, left) = row[5].split_once(':')?;
         Some((sort.to_owned(), u64::from_str_radix(left, 16).ok()?))
     }

@@ -227,7 +227,8 @@ impl Cache {
         watched.last = Some(Instant::now());
         watched.unknown = false;
         watched.refused = false;
-        let is_news = watched.synced && !was_fresh;
+        // One that is hidden is listed again, which tells.
+        let is_news = watched.synced && !was_fresh && !watched.hidden;
         if is_news {
             self.tell_needing(&(group.to_owned(), kind.to_owned()));
         }

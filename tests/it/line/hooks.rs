@@ -41,11 +41,17 @@ async fn remove(world: &World) {
     world.push("no plain\n\nWild-Delete: plain\nWild-Delete-Data: delete", &gone).await;
 }
 
-/// Deletes a Job and its pods, as a person does.
+/// Deletes a Job and its pods, as it was read last.
 async fn delete(world: &World, path: &str) {
-    let delete = reqwest::Client::new().delete(format!("{}{path}", world.cluster.url()));
-    let delete = delete.header("Content-Type", "application/json").body(r#"{"propagationPolicy": "Background"}"#);
-    assert!(delete.send().await.unwrap().status().is_success());
+    let sent = async || {
+        let metadata = world.get(path).await.unwrap()["metadata"].clone();
+        let same = json!({"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]});
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background", "preconditions": same});
+        let delete = reqwest::Client::new().delete(format!("{}{path}", world.cluster.url()));
+        let delete = delete.header("Content-Type", "application/json").body(options.to_string());
+        delete.send().await.unwrap().status().is_success()
+    };
+    world.until("it is deleted", sent).await;
 }
 
 async fn has(world: &World, job: &str) -> bool {
