@@ -32,8 +32,6 @@ use crate::target::{
     RefusalKind, Stays, Target, VolumeChange, VolumeRequest, Written, with_values,
 };
 
-/// Reason of an outcome that failed because the target takes a field of the object from nobody.
-pub const REFUSED_FIELD: &str = "FieldRefused";
 /// Calls of one stage that are prepared side by side; the target has a limit of its own over all apps.
 const STAGE_WIDTH: usize = 16;
 /// How often an object that changes meanwhile is read again to take what editors hold as well.
@@ -217,12 +215,7 @@ async fn send<'a>(action: &'a Action, hands: Hands<'_>) -> (&'a Action, Outcome,
                 RefusalKind::Invalid(_) | RefusalKind::Immutable(_) => plan::with_place(action, &refusal.message),
                 _ => refusal.message.clone(),
             };
-            let names_fields = match &refusal.kind {
-                RefusalKind::Invalid(fields) | RefusalKind::Immutable(fields) => !fields.is_empty(),
-                _ => false,
-            };
-            let reason = if names_fields { REFUSED_FIELD.to_owned() } else { String::new() };
-            let failed = Outcome { message: short(&said), reason, ..failed(action, &refusal) };
+            let failed = Outcome { message: short(&said), ..failed(action, &refusal) };
             (action, failed, Some(refusal))
         }
     }

@@ -10,7 +10,6 @@ use super::Error;
 use super::audit::Turns;
 use super::cancel::Cancels;
 use super::claims::Wishes;
-use super::declined::Declined;
 use super::neighbours;
 use super::overview::{self, Overview};
 use super::realms::Realms;
@@ -22,8 +21,8 @@ use crate::base::Timestamp;
 use crate::broadcast::Bus;
 use crate::git::{InstanceTree, Remote, Repository, Writers};
 use crate::model::{
-    AppName, Author, ClusterName, InstanceId, InstanceName, Operation, RefusalText, Request, SETTINGS_VERSION,
-    Settings, Subdirectory,
+    AppName, Author, ClusterName, CommitId, InstanceId, InstanceName, Operation, RefusalText, Request,
+    SETTINGS_VERSION, Settings, Subdirectory,
 };
 use crate::plan::{Fights, Underway};
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
@@ -69,8 +68,8 @@ pub struct Instance {
     pub(super) overview: tokio::sync::Mutex<Option<Arc<Overview>>>,
     /// What turns states of apps into statuses, one at a time.
     pub(super) verdicts: Verdicts,
-    /// By app, what the target refused last. A restart forgets it, which costs one more try.
-    pub(super) refused: Mutex<BTreeMap<AppName, Declined>>,
+    /// By app, the commit of which the target refused an object last. A restart forgets it, which costs one more try.
+    pub(super) refused: Mutex<BTreeMap<AppName, CommitId>>,
     /// By app, the objects that were put back lately. A restart forgets them, which costs a few more corrections.
     pub(super) fights: Mutex<BTreeMap<AppName, Fights>>,
     /// By app, what is on its way. A restart forgets it and takes up when the cluster says it was changed last.

@@ -13,7 +13,6 @@ mod cascades;
 mod claims;
 mod commit;
 mod counts;
-mod declined;
 mod fault;
 mod files;
 mod inputs;
@@ -58,7 +57,6 @@ use cancel::Opened;
 pub use cancel::{Word, cancel};
 pub use commit::Committed;
 pub use counts::Counts;
-use declined::Declined;
 pub use instance::{Instance, Opening};
 pub use overview::{Overview, overview};
 use read::{Merge, Sight};
@@ -527,9 +525,6 @@ async fn deploy(
     if skips("plan") {
         plan.actions.clear();
     }
-    let declined = lock(&instance.refused).get(app).cloned();
-    let known = declined.as_ref().filter(|_| operation.is_none());
-    let known = known.map(|declined| declined.leave_out(read.why, &mut plan)).unwrap_or_default();
     record::settle(&instance.store, &instance.id, &snapshot, &plan).await?;
     apply::note_jobs(&mut plan, target.as_ref(), snapshot.now).await;
     let mut drift = observe::explain(&snapshot, &plan.drift, &ground.secrets, target.as_ref()).await;
@@ -546,8 +541,7 @@ async fn deploy(
     let (part, opened) = realms::carry_out(instance, after, (&mut plan, &mut applied), opened).await?;
     let opened = cancel::cut_short(instance, (&sight, &snapshot), opened, (&mut plan, &applied)).await?;
     drift.extend(part.drift);
-    applied.outcomes.extend(known);
-    let asks_again = note_refused(instance, &snapshot, (&plan, &applied));
+    let asks_again = note_refused(instance, &snapshot, &applied);
     fault::point("record");
     let (snapshot, realms) = (&snapshot, part.objects);
     let facts = state::Facts { snapshot, plan: &plan, applied: &applied, drift, committed, sight: &sight, realms };
@@ -657,16 +651,15 @@ fn note_underway(instance: &Instance, snapshot: &Snapshot) {
 }
 
 /// Notes whether the target refused an object of the commit; returns whether the app has a hook for that, which the next pass brings.
-fn note_refused(instance: &Instance, snapshot: &Snapshot, (plan, applied): (&Plan, &Applied)) -> bool {
+fn note_refused(instance: &Instance, snapshot: &Snapshot, applied: &Applied) -> bool {
     let is_refused = applied.failed().any(|outcome| outcome.error == Some(ErrorClass::User));
     let mut refused = lock(&instance.refused);
     if !is_refused {
         refused.remove(&snapshot.app);
         return false;
     }
-    let declined = Declined::of(&snapshot.commit, plan, applied, refused.get(&snapshot.app));
-    let before = refused.insert(snapshot.app.clone(), declined);
-    before.is_none_or(|before| before.commit != snapshot.commit) && plan::hook::has_rescue(snapshot)
+    let before = refused.insert(snapshot.app.clone(), snapshot.commit.clone());
+    before.as_ref() != Some(&snapshot.commit) && plan::hook::has_rescue(snapshot)
 }
 
 fn passed(plan: &Plan, applied: &Applied, committed: &Committed, state: Option<AppState>) -> Passed {
@@ -706,7 +699,7 @@ async fn look(
     // Not where it is used: a lock that is kept across an await would keep the pass from moving between threads.
     let fights = lock(&instance.fights).get(app).cloned().unwrap_or_default();
     let underway = lock(&instance.underway).get(app).cloned().unwrap_or_default();
-    let refused = lock(&instance.refused).get(app).is_some_and(|declined| declined.commit == sight.overview.head);
+    let refused = lock(&instance.refused).get(app) == Some(&sight.overview.head);
     let mut held = instance.store.held_volumes(&instance.id, app).await?;
     held.retain(|volume| volume.cluster == cluster);
     let mut observed = observe::observe(Observation {

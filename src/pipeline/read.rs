@@ -40,8 +40,6 @@ pub struct Read {
     pub(super) merge: Merge,
     /// What compiling would read, if nobody asked for it; remembered where it leads to nothing.
     pub(super) inputs: Option<Inputs>,
-    /// Why the pass began.
-    pub(super) why: Reason,
 }
 
 /// What may have to be compiled although nobody asked.
@@ -100,7 +98,6 @@ pub(super) async fn read(
         merge: Merge::Nothing,
         inputs: None,
         bent: None,
-        why,
     };
     let compiled = overview.files.contains(&compile::record_path(app));
     let compiles = why.compiles() && compiled;
@@ -455,15 +452,7 @@ pub(super) async fn whole(instance: &Instance) -> Result<Read, Error> {
     let head = overview.head.clone();
     let files = overview.pick(&["config.yaml", SETTINGS_PATH]);
     let sources = Sources { files, ..sources(head.clone()) };
-    Ok(Read {
-        head,
-        sources,
-        own: FileTree::new(),
-        merge: Merge::Nothing,
-        inputs: None,
-        bent: None,
-        why: Reason::Request,
-    })
+    Ok(Read { head, sources, own: FileTree::new(), merge: Merge::Nothing, inputs: None, bent: None })
 }
 
 /// Returns the name that stands for no app where a request is about the instance.
