@@ -1,7 +1,6 @@
 //! What people do to apps that are held back, stopped or only reported, and what an app does for itself around an update and a failure.
 
 use rewild::model::{DataFate, IgnoreRule, OperationState, Request, Suspension};
-use rewild::store::OperationFilter;
 use serde_json::{Value, json};
 
 use super::{Plain, config, has_version, nowhere, workload};
@@ -51,30 +50,6 @@ pub(super) async fn what_was_applied_is_put_back_while_a_revision_does_not_build
     world.try_delete(&path).await;
     plain.until("it is there again", &path, has_version("1")).await;
     let last = plain.push(&[("config.yaml", &config("config", "2"))]).await;
-    plain.done(&last).await;
-}
-
-/// §2.4: what a server said of a field is not asked again by the clock.
-pub(super) async fn what_cannot_be_as_git_has_it_is_not_sent_by_the_clock<C: Ground>(world: &World<C>) {
-    let plain = Plain { world, name: "unfit" };
-    let bad = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\ndata: {\"bad key\": x}\n";
-    let push = async |version: &str| plain.push(&[("bad.yaml", bad), ("fine.yaml", &config("fine", version))]).await;
-    push("1").await;
-    plain.stands_for("ApplyFailed", &["bad key"]).await;
-    let instance = world.handle.instance();
-    let filter = OperationFilter { app: Some(app(plain.name)), ..OperationFilter::default() };
-    let rows = async || instance.store.operations(&instance.id, &filter).await.unwrap().len();
-    let before = rows().await;
-    world.look_again(plain.name).await;
-    world.look_again(plain.name).await;
-    assert_eq!(rows().await, before, "it was sent again");
-    plain.stands_for("ApplyFailed", &["bad key"]).await;
-    // Another commit is another try, of which the rest is applied all the same.
-    push("2").await;
-    plain.until("the rest comes", &plain.path("v1", "configmaps", "fine"), has_version("2")).await;
-    plain.stands_for("ApplyFailed", &["bad key"]).await;
-    assert!(rows().await > before);
-    let last = plain.push(&[("fine.yaml", &config("fine", "3"))]).await;
     plain.done(&last).await;
 }
 

@@ -114,7 +114,6 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("health", health::an_app_is_as_well_as_its_objects(world).boxed_local()),
         ("waits", judged::what_was_applied_is_put_back_while_what_is_new_waits(world).boxed_local()),
         ("unbuilt", judged::what_was_applied_is_put_back_while_a_revision_does_not_build(world).boxed_local()),
-        ("unfit", judged::what_cannot_be_as_git_has_it_is_not_sent_by_the_clock(world).boxed_local()),
         ("suspended", judged::nothing_of_a_suspended_app_is_written(world).boxed_local()),
         ("answered", judged::drift_is_put_back_left_or_taken_over_as_a_person_says(world).boxed_local()),
         ("moments", judged::hooks_run_at_their_moments_and_at_no_other(world).boxed_local()),
