@@ -20,6 +20,8 @@ use crate::model::{AppName, AppState, ClusterName, Event, EventKind, InstanceId}
 use crate::store::Error;
 use crate::target::{Note, Reachability, Target};
 
+/// The reason of an app whose namespace does not end, which is that of its Event as well.
+const STUCK: &str = "NamespaceStuck";
 /// Shortest time between two rounds.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Shortest time between two writes of a series.
@@ -193,10 +195,7 @@ impl Series {
             EventKind::Failed => said("DeployFailed", true, &event.detail),
             EventKind::DriftDetected => said("DriftDetected", true, &format!("not as in git: {}", event.detail)),
             EventKind::DriftCorrected => said("DriftCorrected", false, "the cluster is as git says again"),
-            // One of which nothing is told yet that holds it may just be going.
-            EventKind::Blocked if state.reason == "NamespaceTerminating" && event.detail.contains(": ") => {
-                said("NamespaceStuck", true, &event.detail)
-            }
+            EventKind::Blocked if state.reason == STUCK => said(STUCK, true, &event.detail),
             EventKind::Healthy
             | EventKind::Unhealthy
             | EventKind::Blocked
@@ -274,7 +273,8 @@ mod tests {
         assert_eq!(failed, Some(("DeployFailed", "blog: held: no room".to_owned())));
         assert_eq!(said(EventKind::Unhealthy, "op_1", ""), None, "it was deployed well before");
         assert_eq!(said(EventKind::Blocked, "op_1", "Suspended"), None);
-        let stuck = said(EventKind::Blocked, "op_1", "NamespaceTerminating");
+        assert_eq!(said(EventKind::Blocked, "op_1", "NamespaceTerminating"), None, "it has its time to go");
+        let stuck = said(EventKind::Blocked, "op_1", "NamespaceStuck");
         assert_eq!(stuck.map(|(reason, _)| reason), Some("NamespaceStuck"));
     }
 

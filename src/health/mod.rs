@@ -16,6 +16,7 @@ use crate::model::{HealthRule, Object, ObjectId};
 use crate::schema;
 use condition::{condition, count, is_true, message};
 pub use custom::rule_of;
+pub use platform::ending;
 pub use pods::stuck_pod;
 
 /// Health of an object or app, worst first.

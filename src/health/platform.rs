@@ -6,7 +6,17 @@ use serde_json::Value;
 
 use super::condition::{condition, holds, is_true, message, text};
 use super::{Health, HealthState};
+use crate::base::limits::MAX_MESSAGE_CHARS;
 use crate::model::Object;
+
+/// By which conditions a cluster says what keeps the deletion of a namespace from its end; what hides objects first.
+const OF_ENDING: [&str; 5] = [
+    "NamespaceDeletionDiscoveryFailure",
+    "NamespaceDeletionGroupVersionParsingFailure",
+    "NamespaceDeletionContentFailure",
+    "NamespaceContentRemaining",
+    "NamespaceFinalizersRemaining",
+];
 
 /// Judges a Service: only one that asks for a load balancer can wait for something.
 pub(super) fn service(object: &Object) -> Health {
@@ -25,6 +35,13 @@ pub(super) fn namespace(object: &Object) -> Health {
         "Terminating" => Health::new(HealthState::Terminating, "it is being deleted"),
         _ => Health::progressing("it is not active yet"),
     }
+}
+
+/// Returns what the cluster itself says keeps the deletion of a namespace from its end, one clause for each condition; empty if it says nothing.
+pub fn ending(namespace: &Object) -> String {
+    let said: Vec<String> =
+        OF_ENDING.iter().filter_map(|kind| condition(namespace, kind)).filter(|it| is_true(it)).map(message).collect();
+    said.join("; ").chars().take(MAX_MESSAGE_CHARS).collect()
 }
 
 /// Judges a CustomResourceDefinition.

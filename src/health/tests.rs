@@ -364,3 +364,19 @@ fn an_app_is_as_well_as_its_worst_object() {
     check_app(&[("a", Suspended, "s"), ("b", Terminating, "t")], "terminating: Deployment/b: t");
     check_app(&[], "unknown: nothing was seen yet");
 }
+
+#[test]
+fn what_a_cluster_says_of_a_namespace_that_does_not_end_is_told_by_its_conditions() {
+    let ending = |conditions: serde_json::Value| {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "blog"},
+            "status": {"phase": "Terminating", "conditions": conditions}});
+        super::ending(&Object::from_value(namespace).unwrap())
+    };
+    let said = |kind: &str, status: &str, message: &str| json!({"type": kind, "status": status, "message": message});
+    assert_eq!(ending(json!([])), "");
+    assert_eq!(ending(json!([said("NamespaceContentRemaining", "False", "All content successfully removed")])), "");
+    let hidden = said("NamespaceDeletionDiscoveryFailure", "True", "a.example/v1: stale GroupVersion discovery.");
+    let held = said("NamespaceFinalizersRemaining", "True", "a.b/c in 1 resource instances");
+    let expected = "a.example/v1: stale GroupVersion discovery; a.b/c in 1 resource instances";
+    assert_eq!(ending(json!([held, hidden, said("Other", "True", "no matter")])), expected);
+}

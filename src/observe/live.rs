@@ -308,7 +308,7 @@ async fn ending(snapshot: &Snapshot, target: &dyn Target, object: &Object) -> Re
     let since = object.at(&["metadata", "deletionTimestamp"]).and_then(Value::as_str);
     let since = since.and_then(|time| Timestamp::parse(time).ok()).unwrap_or(snapshot.now);
     let mut ending = Ending {
-        why: health::assess(object, &snapshot.policy.health).reason,
+        why: health::ending(object),
         since,
         uid: text(object, "uid"),
         finalizers: Finalizer::all(object),
@@ -319,7 +319,10 @@ async fn ending(snapshot: &Snapshot, target: &dyn Target, object: &Object) -> Re
     }
     match seen(target.contents(&snapshot.namespace).await)? {
         Seen::Answer(objects) => ending.rest = Some(objects.iter().map(remnant).collect()),
-        Seen::Refused(why) => ending.why = format!("{}; what it holds could not be seen: {why}", ending.why),
+        Seen::Refused(why) => {
+            let said = if ending.why.is_empty() { String::new() } else { format!("{}; ", ending.why) };
+            ending.why = format!("{said}what it holds could not be seen: {why}");
+        }
     }
     Ok(ending)
 }

@@ -20,7 +20,7 @@ use crate::model::{
     PackageName,
 };
 use crate::package;
-use crate::plan::{self, Blocked, Nowhere, Plan, Presence, Snapshot, Verb, Verdict};
+use crate::plan::{self, Blocked, Nowhere, Plan, Presence, Snapshot, Verb, Verdict, recovery};
 
 /// Everything that the state of an app follows from.
 pub(super) struct Facts<'a> {
@@ -303,11 +303,12 @@ fn advise(state: &mut AppState, committed: &Committed) {
 
 fn lifecycle(state: &AppState, gone: bool) -> &'static str {
     match (gone, state.intent.as_str(), state.drift.is_empty(), state.health.as_str(), &state.applied) {
+        (true, "blocked", ..) if state.reason == recovery::STUCK => "stuck",
         (true, ..) => "deleting",
         (false, "added", ..) => "added",
         (false, _, false, ..) => "drifted",
         (false, "applied", true, "healthy" | "stopped", _) => "deployed",
-        (false, "blocked", ..) => "stuck",
+        (false, "blocked", ..) if state.reason != recovery::GOING => "stuck",
         (false, _, true, _, None) => "deploying",
         (false, _, true, _, Some(_)) => "updating",
     }

@@ -21,6 +21,10 @@ const SOON_LOOKS: u32 = 3;
 /// Time between later looks; it grows with the time that has gone by.
 const LATER: Duration = Duration::from_secs(60);
 const LATEST: Duration = Duration::from_secs(600);
+/// Reason of a stop by a namespace that has its time to go.
+pub const GOING: &str = "NamespaceTerminating";
+/// Reason of a stop by a namespace that had its time and is still there.
+pub const STUCK: &str = "NamespaceStuck";
 /// Contents that are named in a sentence.
 const MAX_NAMED: usize = 3;
 /// Characters of a digest, as for the deletions of a plan.
@@ -79,16 +83,25 @@ pub(super) fn terminating(snapshot: &Snapshot, plan: &Plan) -> Option<(Blocked, 
     } else {
         (String::new(), String::new())
     };
-    let parts = [held_by(ending), ending.why.clone(), plan_name].into_iter().filter(|part| !part.is_empty());
+    let (reason, next) = standing(snapshot, ending);
+    let parts = [held_by(ending), ending.why.clone(), plan_name, next].into_iter().filter(|part| !part.is_empty());
     let because = parts.collect::<Vec<_>>().join("; ");
-    let because = if because.is_empty() { String::new() } else { format!(": {because}") };
     let blocked = Blocked {
         object: Some(namespace::id(&snapshot.namespace)),
-        reason: "NamespaceTerminating".into(),
-        message: format!("namespace {} is being deleted{because}", snapshot.namespace),
+        reason: reason.into(),
+        message: format!("namespace {} is being deleted since {}: {because}", snapshot.namespace, ending.since),
         hint,
     };
     Some((blocked, WakeOn::NamespaceGone(snapshot.namespace.clone())))
+}
+
+/// Returns the reason of the stop and what follows by itself, in words that stay the same from one look to the next: each other text is an event.
+fn standing(snapshot: &Snapshot, ending: &Ending) -> (&'static str, String) {
+    let due = due(ending.since, &snapshot.policy.recovery);
+    if due > snapshot.now {
+        return (GOING, format!("what holds it is looked into at {due}"));
+    }
+    (STUCK, format!("it is looked at again within {} min", LATEST.as_secs() / 60))
 }
 
 fn is_of(action: &Action, steps: &[Step]) -> bool {
@@ -250,13 +263,15 @@ mod tests {
     }
 
     fn told(why: &str) -> String {
-        format!("! NamespaceTerminating: namespace blog is being deleted: {why}")
+        let since = "namespace blog is being deleted since 2026-11-21T11:00:00Z";
+        format!("! {STUCK}: {since}: {why}; it is looked at again within 10 min")
     }
 
     fn asks(world: &World, why: &str) -> String {
         let digest = plan(&world.snapshot).digest;
         let name = format!("letting go of it is plan {digest}");
-        told(&format!("{why}; content remains; {name} (try: wild app deploy blog --prune --plan {digest})"))
+        let stop = told(&format!("{why}; content remains; {name}"));
+        format!("{stop} (try: wild app deploy blog --prune --plan {digest})")
     }
 
     #[test]
@@ -264,6 +279,21 @@ mod tests {
         check(&wanted(ending(None)), &[&told("content remains")]);
         check(&wanted(ending(Some(Vec::new()))), &[FREED, &told("content remains")]);
         check(&wanted(left(&[])), &[&told("it still holds ConfigMap/left; content remains")]);
+    }
+
+    #[test]
+    fn one_that_has_its_time_to_go_is_not_stuck() {
+        let since = Timestamp::parse("2026-11-21T11:59:31Z").unwrap();
+        let at = |after: u64| {
+            let world = wanted(Ending { since, ..ending(None) });
+            let world = world.with(|snapshot| snapshot.policy.recovery.after = Duration::from_secs(after));
+            let blocked = plan(&world.snapshot).blocked.remove(0);
+            (blocked.reason.to_string(), blocked.message)
+        };
+        let begun = "namespace blog is being deleted since 2026-11-21T11:59:31Z: content remains";
+        let early = format!("{begun}; what holds it is looked into at 2026-11-21T12:00:01Z");
+        assert_eq!(at(30), (GOING.to_owned(), early));
+        assert_eq!(at(29), (STUCK.to_owned(), format!("{begun}; it is looked at again within 10 min")));
     }
 
     #[test]
@@ -341,7 +371,7 @@ mod tests {
         let now = gone(true).with(|snapshot| snapshot.policy.data_grace = Duration::ZERO);
         assert_eq!(objects(&now), ["ConfigMap/left", "PersistentVolumeClaim/data"]);
         let blocked = plan(&now.snapshot).blocked;
-        assert_eq!(blocked[0].reason, "NamespaceTerminating");
+        assert_eq!(blocked[0].reason, STUCK);
     }
 
     #[test]

@@ -280,7 +280,7 @@ pub enum NamespaceState {
 /// A namespace that is being deleted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ending {
-    /// What holds it, in one sentence.
+    /// What the cluster says holds it, in one sentence; possibly empty.
     pub why: String,
     /// Since when.
     pub since: Timestamp,

@@ -73,7 +73,7 @@ async fn nothing_is_taken_for_gone<C: Hiding>(world: &World<C>, before: &Value) 
     partly.stands_for("DiscoveryPartial", &[&object]).await;
     going.until("what can be seen goes", &going.path("v1", "configmaps", "config"), Value::is_null).await;
     going.stands_for("DiscoveryPartial", &["Namespace/going", "could not be seen what it holds", hidden.api]).await;
-    ended.stands_for("NamespaceTerminating", &["could not be seen", hidden.api]).await;
+    ended.stands_for("NamespaceStuck", &["could not be seen", hidden.api]).await;
     // Another look changes nothing of that.
     for name in ["partly", "going", "ended"] {
         world.look_again(name).await;

@@ -137,7 +137,7 @@ async fn a_namespace_is_not_freed_over_an_object_of_a_version_apart(world: &Worl
     let told = async || {
         world.look_again(plain.name).await;
         let state = world.state(plain.name).await;
-        state.is_some_and(|state| state.reason == "NamespaceTerminating" && state.needs_you.contains("Beta/one"))
+        state.is_some_and(|state| state.reason == "NamespaceStuck" && state.needs_you.contains("Beta/one"))
     };
     world.until("what is left in the namespace is told", told).await;
     assert_eq!(plain.uid(namespace).await, before, "it was freed with something in it");

@@ -137,7 +137,7 @@ impl Apps {
             let instance = labels(instance);
             self.objects.get_or_create(&instance).inc_by(number(*objects));
             self.fights.get_or_create(&instance).inc_by(i64::from(reason == "Fighting"));
-            self.stuck.get_or_create(&instance).inc_by(i64::from(reason == "NamespaceTerminating"));
+            self.stuck.get_or_create(&instance).inc_by(i64::from(reason == crate::plan::recovery::STUCK));
         }
     }
 }

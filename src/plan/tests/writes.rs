@@ -221,7 +221,9 @@ fn a_namespace_that_is_going_stops_everything() {
     let world = web().drops("ConfigMap/files").wants(&config("files", "2")).with(|snapshot| {
         snapshot.namespace_state = NamespaceState::Terminating(ending(None));
     });
-    check(&world, &["! NamespaceTerminating: namespace blog is being deleted: content remains"]);
+    let since = "namespace blog is being deleted since 2026-11-21T11:00:00Z";
+    let told = format!("! NamespaceStuck: {since}: content remains; it is looked at again within 10 min");
+    check(&world, &[&told]);
     assert_eq!(plan(&world.snapshot).wake_on, [WakeOn::NamespaceGone("blog".into())]);
 }
 

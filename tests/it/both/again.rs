@@ -77,7 +77,7 @@ pub(super) async fn an_app_whose_namespace_is_going_already_goes_with_it<C: Grou
     world.handle.ask(deleted, "alice").await.unwrap();
     let is_gone = async || world.file("main", "apps/goingtwice/config.yaml").await.is_none();
     world.until("the repository is clean", is_gone).await;
-    plain.stands_for("NamespaceTerminating", &[HELD]).await;
+    plain.stands_for("NamespaceStuck", &[HELD]).await;
     let held = world.get(path).await.unwrap();
     assert_eq!(held["metadata"]["deletionTimestamp"], begun, "{held}");
     world.patch_as("some-operator", path, json!({"metadata": {"finalizers": null}})).await;

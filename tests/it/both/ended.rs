@@ -21,7 +21,7 @@ async fn until_told<C: Ground>(plain: &Plain<'_, C>, says: &str) {
                 .world
                 .state(plain.name)
                 .await
-                .is_some_and(|state| state.reason == "NamespaceTerminating" && state.needs_you.contains(says))
+                .is_some_and(|state| state.reason == "NamespaceStuck" && state.needs_you.contains(says))
         })
         .await;
 }
@@ -77,6 +77,8 @@ pub(super) async fn what_a_namespace_still_holds_goes_if_a_person_holds_it_or_ag
         world.try_delete(&path).await;
         if manager != "kubectl-edit" {
             until_told(&plain, &format!("ConfigMap/config (finalizer {HELD}, placed by {manager})")).await;
+            // What the cluster itself says of it is told as well.
+            until_told(&plain, &format!("{HELD} in 1 resource instances")).await;
             let held = world.get(&path).await.unwrap();
             assert_eq!(
                 (&held["metadata"]["uid"], &held["spec"]["finalizers"]),
@@ -103,6 +105,9 @@ pub(super) async fn the_namespace_of_a_deleted_app_goes_when_a_person_agrees<C: 
     world.patch_as("some-operator", path, json!({"metadata": {"finalizers": [HELD]}})).await;
     world.ask(Request::Delete { app: app(plain.name), data: DataFate::DeleteNow }).await;
     until_told(&plain, &format!("finalizer {HELD}, placed by some-operator")).await;
+    let state = world.state(plain.name).await.unwrap();
+    let since = world.get(path).await.unwrap()["metadata"]["deletionTimestamp"].as_str().unwrap().to_owned();
+    assert_eq!((state.lifecycle.as_str(), state.needs_you.contains(&since)), ("stuck", true), "{state:?}");
     assert_eq!(world.get(path).await.unwrap()["metadata"]["finalizers"], json!([HELD]));
     agree(&plain).await;
     world.until("the namespace is gone", async || world.get(path).await.is_none()).await;

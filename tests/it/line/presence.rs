@@ -82,7 +82,7 @@ async fn until_told(world: &World, why: &str) {
             world
                 .state("stonedb")
                 .await
-                .is_some_and(|state| state.reason == "NamespaceTerminating" && state.needs_you.contains(why))
+                .is_some_and(|state| state.reason == "NamespaceStuck" && state.needs_you.contains(why))
         })
         .await;
 }
