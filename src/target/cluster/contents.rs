@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use futures::{StreamExt, stream};
 use serde_json::Value;
 
 use super::call::{Call, DISCOVERY_DEADLINE, Form};
@@ -18,33 +19,62 @@ const PAGE_SIZE: usize = 500;
 /// Kinds that show other objects again, so that they need not be counted twice.
 const VIEWS: [&str; 2] = ["events", "podmetrics"];
 
+/// Requests that are on their way side by side: what the first list says must still be new when the last one is in.
+const WIDTH: usize = 8;
+
+/// A kind that can be listed.
+struct Listable {
+    /// `apiVersion` to speak.
+    version: String,
+    plural: String,
+    kind: String,
+}
+
 impl Inner {
     /// Returns the metadata of all objects in a namespace, with `kind` set.
     pub(super) async fn contents(&self, namespace: &str) -> Result<Vec<Object>, Refusal> {
-        let (mut found, mut listed) = (Vec::new(), BTreeSet::new());
-        for version in self.group_versions().await? {
-            let path = if version.contains('/') { format!("/apis/{version}") } else { format!("/api/{version}") };
-            let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-            let ask = Call::get(format!("ask for the kinds of {version}"), path.clone(), DISCOVERY_DEADLINE);
-            let (_, list) = self.ask(ask).await.map_err(|refusal| of_group(group, refusal))?;
-            for (plural, kind) in listable(&list) {
-                if !listed.insert((group.to_owned(), plural.clone())) {
-                    continue;
-                }
-                let page = format!("{path}/namespaces/{namespace}/{plural}?limit={PAGE_SIZE}");
-                let call = Call {
-                    form: Form::MetadataList,
-                    ..Call::get(format!("list {kind} in {namespace}"), page, DISCOVERY_DEADLINE)
-                };
-                // A kind that was there a moment ago and cannot be listed is doubt, too: its objects may come back with it.
-                let (_, objects) = self.call(call).await.map_err(|refusal| of_group(group, refusal))?;
-                for item in objects.get("items").and_then(Value::as_array).into_iter().flatten() {
-                    let Some(mut object) = Object::from_value(item.clone()) else { continue };
-                    object.0.insert("kind".to_owned(), Value::from(kind.clone()));
-                    object.0.insert("apiVersion".to_owned(), Value::from(version.clone()));
-                    found.push(object);
-                }
-            }
+        let versions = self.group_versions().await?;
+        // Made before they are polled, here and below: a closure that is kept across an await would pin lifetimes.
+        let asks: Vec<_> = versions.iter().map(|version| self.listable(version)).collect();
+        let (mut kinds, mut known) = (Vec::new(), BTreeSet::new());
+        let mut answers = stream::iter(asks).buffered(WIDTH);
+        while let Some(answer) = answers.next().await {
+            let new = |it: &Listable| known.insert((group_of(&it.version).to_owned(), it.plural.clone()));
+            kinds.extend(answer?.into_iter().filter(new));
+        }
+        let asks: Vec<_> = kinds.iter().map(|kind| self.all_of(namespace, kind)).collect();
+        let mut found = Vec::new();
+        let mut answers = stream::iter(asks).buffered(WIDTH);
+        while let Some(answer) = answers.next().await {
+            found.extend(answer?);
+        }
+        Ok(found)
+    }
+
+    /// Returns the kinds of a version that live in namespaces and can be listed.
+    async fn listable(&self, version: &str) -> Result<Vec<Listable>, Refusal> {
+        let ask = Call::get(format!("ask for the kinds of {version}"), path_of(version), DISCOVERY_DEADLINE);
+        let (_, list) = self.ask(ask).await.map_err(|refusal| of_group(group_of(version), refusal))?;
+        let named = |(plural, kind)| Listable { version: version.to_owned(), plural, kind };
+        Ok(listable(&list).into_iter().map(named).collect())
+    }
+
+    /// Returns the metadata of the objects of a kind in a namespace.
+    async fn all_of(&self, namespace: &str, listable: &Listable) -> Result<Vec<Object>, Refusal> {
+        let Listable { version, plural, kind } = listable;
+        let page = format!("{}/namespaces/{namespace}/{plural}?limit={PAGE_SIZE}", path_of(version));
+        let call = Call {
+            form: Form::MetadataList,
+            ..Call::get(format!("list {kind} in {namespace}"), page, DISCOVERY_DEADLINE)
+        };
+        // A kind that was there a moment ago and cannot be listed is doubt, too: its objects may come back with it.
+        let (_, list) = self.call(call).await.map_err(|refusal| of_group(group_of(version), refusal))?;
+        let mut found = Vec::new();
+        for item in list.get("items").and_then(Value::as_array).into_iter().flatten() {
+            let Some(mut object) = Object::from_value(item.clone()) else { continue };
+            object.0.insert("kind".to_owned(), Value::from(kind.clone()));
+            object.0.insert("apiVersion".to_owned(), Value::from(version.clone()));
+            found.push(object);
         }
         Ok(found)
     }
@@ -74,6 +104,14 @@ impl Inner {
         }
         Ok(versions)
     }
+}
+
+fn group_of(version: &str) -> &str {
+    version.rsplit_once('/').map_or("", |(group, _)| group)
+}
+
+fn path_of(version: &str) -> String {
+    if version.contains('/') { format!("/apis/{version}") } else { format!("/api/{version}") }
 }
 
 fn listable(list: &Value) -> Vec<(String, String)> {

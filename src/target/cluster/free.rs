@@ -2,8 +2,11 @@
 //!
 //! Not here: whether that is due (`plan::recovery`), what lives in a namespace (`contents`).
 
+use std::time::Duration;
+
 use http::Method;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::Inner;
 use super::call::{Call, Form, WRITE_DEADLINE};
@@ -14,6 +17,10 @@ use crate::target::{DeleteRequest, Dependents, FreeRequest, Kind, Quoting, Refus
 const CLUSTERS_OWN: &str = "kubernetes";
 /// Looks at an object that changes each time before it is let go.
 const FREE_ROUNDS: usize = 5;
+/// How long what a namespace holds may take to be listed until that says nothing any more.
+const LISTING_AGE: Duration = Duration::from_secs(5);
+/// How long the last write to a namespace may take.
+const FINALIZE_DEADLINE: Duration = Duration::from_secs(15);
 
 impl Inner {
     /// Lets an object go. Its controllers write to it as well, so one that changed between the look and the write is looked at again.
@@ -66,12 +73,14 @@ impl Inner {
         if text("uid") != uid || text("deletionTimestamp").is_empty() {
             return Ok(());
         }
+        let begun = Instant::now();
         let rest = self.contents(namespace).await?;
         if let Some(first) = rest.first() {
             let message = format!("let {id} go: it holds {} again", first.id().short());
             return Err(Refusal::new(RefusalKind::Changed, message));
         }
         let path = self.object_path(&Kind::of(id, "v1"), "", namespace).await?;
+        still_true(id, begun.elapsed())?;
         let live = match without(live.at(&["metadata", "finalizers"]), finalizers) {
             None => live.to_value(),
             Some(kept) => {
@@ -86,6 +95,7 @@ impl Inner {
         let Some(mut object) = Object::from_value(live) else { return Ok(()) };
         object.0.insert("spec".to_owned(), json!({"finalizers": kept}));
         let body = object.to_value();
+        still_true(id, begun.elapsed())?;
         self.change(id, Method::PUT, format!("{path}/finalize"), (&body, "application/json")).await?;
         Ok(())
     }
@@ -97,6 +107,7 @@ impl Inner {
         path: String,
         body: (&Value, &'static str),
     ) -> Result<Value, Refusal> {
+        let deadline = if method == Method::PUT { FINALIZE_DEADLINE } else { WRITE_DEADLINE };
         let call = Call {
             attempt: format!("let {id} go"),
             method,
@@ -105,10 +116,20 @@ impl Inner {
             user: None,
             form: Form::Full,
             quoting: Quoting::Allowed,
-            deadline: WRITE_DEADLINE,
+            deadline,
         };
         Ok(self.insist(call).await?.1)
     }
+}
+
+/// Refuses to rest on a list that was begun too long ago.
+fn still_true(id: &ObjectId, age: Duration) -> Result<(), Refusal> {
+    if age <= LISTING_AGE {
+        return Ok(());
+    }
+    let limit = LISTING_AGE.as_secs();
+    let message = format!("let {id} go: listing what it holds took more than {limit} s, so it is listed anew");
+    Err(Refusal::new(RefusalKind::Changed, message))
 }
 
 /// Returns a list of finalizers without some of them; nothing if it holds none of these.
@@ -117,4 +138,17 @@ fn without(list: Option<&Value>, gone: &[String]) -> Option<Vec<Value>> {
     let kept: Vec<Value> =
         list.iter().filter(|name| !gone.iter().any(|gone| Some(gone.as_str()) == name.as_str())).cloned().collect();
     (kept.len() < list.len()).then_some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_took_too_long_proves_nothing() {
+        let id = ObjectId::new("", "Namespace", "", "blog");
+        assert_eq!(still_true(&id, LISTING_AGE).err(), None);
+        let late = still_true(&id, LISTING_AGE + Duration::from_millis(1)).err();
+        assert_eq!(late.map(|refusal| refusal.kind), Some(RefusalKind::Changed));
+    }
 }
