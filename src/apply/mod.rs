@@ -327,6 +327,11 @@ async fn write(action: &Action, request: ApplyRequest, hands: Hands<'_>) -> Resu
     if let Recreate::Now(propagation) = action.recreate
         && action.uid.is_some()
     {
+        // What the old one did and said is not given away for one that is not taken.
+        if let Err(refused) = target.try_create(&request).await {
+            let message = format!("{} was not deleted to run again: {}", action.object, refused.message);
+            return Err(Refusal { message, ..refused });
+        }
         let is_asked = action.reason == plan::RERUN;
         let note = if is_asked { plan::RERUN } else { "it runs once for each revision" }.to_owned();
         return make_anew(action, request, hands, (propagation, note)).await;
@@ -739,6 +744,12 @@ mod tests {
         assert_eq!((outcome.effect, outcome.message.as_str()), (Effect::Recreated, "it runs once for each revision"));
         assert_eq!(*target.deleted.lock().unwrap(), ["old"]);
         assert_eq!(*target.sent.lock().unwrap(), [Ownership::Respect]);
+        let refuses = Refusal::new(RefusalKind::Invalid(Vec::new()), "try a new Job/a: spec.template is missing");
+        let target = Scripted { tries: Some(refuses), ..Scripted::default() };
+        let outcome = sent(&action, &target, &Keeper::default()).await;
+        assert_eq!(outcome.effect, Effect::Failed);
+        assert!(outcome.message.contains("was not deleted to run again"), "{}", outcome.message);
+        assert_eq!(*target.deleted.lock().unwrap(), Vec::<String>::new());
     }
 
     #[tokio::test]

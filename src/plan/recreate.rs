@@ -16,6 +16,8 @@ use crate::schema::{self, ImmutablePath, Unsaid};
 
 /// Annotation by which an author allows or forbids that an object is made anew.
 const RECREATE: &str = "rewild.dev/recreate";
+/// Groups of the cluster itself whose classes hold nothing and interrupt nothing that was made by them; a class of another group may.
+const CLASS_GROUPS: [&str; 4] = ["networking.k8s.io", "node.k8s.io", "scheduling.k8s.io", "storage.k8s.io"];
 
 /// What follows when the server says that a field of an object cannot be changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +49,9 @@ pub(super) fn recreate(wanted: &Wanted, live: Option<&Live>, allowed: &[String])
         (_, _) if is_allowed => Recreate::Allowed(propagation),
         ("Job", _) if is_running(live) => Recreate::Ask("it runs now and would begin again"),
         ("Job" | "RoleBinding" | "ClusterRoleBinding" | "Secret" | "ConfigMap", _) => Recreate::Allowed(propagation),
-        (class, _) if class.ends_with("Class") => Recreate::Allowed(propagation),
+        (class, _) if class.ends_with("Class") && CLASS_GROUPS.contains(&wanted.id.group.as_str()) => {
+            Recreate::Allowed(propagation)
+        }
         ("StatefulSet", _) => Recreate::Ask("its pods keep running and are taken over"),
         ("Deployment" | "DaemonSet" | "ReplicaSet" | "Pod", _) => Recreate::Ask("its pods stop and start again"),
         ("Service", _) => Recreate::Ask("its address changes"),
@@ -180,7 +184,13 @@ mod tests {
         check(job("a"), "never", Some(Health::healthy()), "never");
         check(config("a", "1"), "", None, "allowed");
         check(kind("RoleBinding"), "", None, "allowed");
-        check(kind("StorageClass"), "", None, "allowed");
+        let class = |api: &str, name: &str| {
+            let mut object = kind(name);
+            object.0.insert("apiVersion".into(), api.into());
+            object
+        };
+        check(class("storage.k8s.io/v1", "StorageClass"), "", None, "allowed");
+        check(class("databases.example/v1", "ClusterClass"), "", None, "asked");
         check(deployment("a", "web:1"), "", None, "asked");
         check(deployment("a", "web:1"), "allow", None, "allowed");
         check(kind("StatefulSet"), "allow", None, "allowed, pods stay");

@@ -72,6 +72,11 @@ const TABLE: &[(&str, &str, &[ImmutablePath])] = &[
             &["spec", "dataSourceRef"],
         ],
     ),
+    (
+        "",
+        "PersistentVolume",
+        &[&["spec", "csi"], &["spec", "hostPath"], &["spec", "local"], &["spec", "nfs"], &["spec", "volumeMode"]],
+    ),
     ("rbac.authorization.k8s.io", "RoleBinding", ROLE_REF),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding", ROLE_REF),
     ("scheduling.k8s.io", "PriorityClass", &[&["value"]]),

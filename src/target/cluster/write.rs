@@ -116,6 +116,9 @@ impl Inner {
             metadata.shift_remove("uid");
             metadata.insert("generateName".to_owned(), Value::from(format!("{}-", id.name)));
         }
+        if id.group.is_empty() && id.kind == "Service" {
+            without_node_ports(&mut body);
+        }
         self.counts.dry_run("recreate");
         let _place = self.writes.place().await;
         let request = (Method::POST, format!("{path}?dryRun=All&fieldManager={MANAGER}&fieldValidation=Strict"));
@@ -279,4 +282,30 @@ fn written(code: u16, value: Value, hash: &str, id: &crate::model::ObjectId) -> 
         hash: hash.to_owned(),
     };
     Ok(Written { observed, created: code == 201, unchanged: false, object })
+}
+
+/// Takes the ports of nodes out of a Service that is only tried: the one that is still there has them.
+fn without_node_ports(service: &mut Value) {
+    let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    spec.shift_remove("healthCheckNodePort");
+    for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(port) = port.as_object_mut() {
+            port.shift_remove("nodePort");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::without_node_ports;
+
+    #[test]
+    fn a_service_is_tried_without_the_ports_that_the_old_one_still_has() {
+        let mut service = json!({"spec": {"type": "NodePort", "healthCheckNodePort": 30001,
+            "ports": [{"port": 80, "nodePort": 30000}, {"port": 81}]}});
+        without_node_ports(&mut service);
+        assert_eq!(service, json!({"spec": {"type": "NodePort", "ports": [{"port": 80}, {"port": 81}]}}));
+    }
 }
