@@ -4,6 +4,7 @@
 //! skipped. The values of Secrets are put in at the request edge, here. Not here: what to do (`plan`), remembering it (`record`), whose
 //! fields a conflict leaves to whom (`settle`).
 
+mod age;
 mod halt;
 mod realms;
 mod settle;
@@ -20,6 +21,7 @@ use futures::{StreamExt, stream};
 pub use realms::apply_realms;
 use settle::{made_meanwhile, renew, settle};
 
+pub use age::Age;
 pub use halt::Halt;
 
 use crate::base::Timestamp;
@@ -38,6 +40,9 @@ const STAGE_WIDTH: usize = 16;
 const OWNERSHIP_ROUNDS: usize = 3;
 /// How long until it is noted again which Jobs have run, where that failed.
 const NOTE_PAUSE: Duration = Duration::from_secs(10);
+
+/// Reason of an outcome that was left out because its plan is too old.
+const OUTDATED: &str = "PlanTooOld";
 
 /// What came of a plan, in the order of its actions.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -62,6 +67,11 @@ impl Applied {
         self.outcomes
             .iter()
             .all(|outcome| !matches!(outcome.effect, Effect::Failed | Effect::Skipped | Effect::Blocked))
+    }
+
+    /// Returns whether something was left out because the plan had become too old for it; a new one does it.
+    pub fn is_outdated(&self) -> bool {
+        self.outcomes.iter().any(|outcome| outcome.reason == OUTDATED)
     }
 
     /// Returns whether anything on the target was changed.
@@ -108,6 +118,8 @@ pub struct Hands<'a> {
     pub sink: &'a dyn Sink,
     /// Whether a person wants it to end here.
     pub halt: &'a Halt,
+    /// How old the look is on which the plan rests.
+    pub age: Age,
 }
 
 /// Carries out a plan.
@@ -225,8 +237,26 @@ fn failed(action: &Action, refusal: &Refusal) -> Outcome {
     Outcome { error: Some(refusal.class()), ..outcome(action, Effect::Failed, short(&refusal.message)) }
 }
 
+/// Returns whether an action ends something as soon as it is sent.
+fn is_destructive(action: &Action) -> bool {
+    match &action.verb {
+        Verb::Delete { .. } | Verb::Free { .. } | Verb::LetGo { .. } => true,
+        Verb::Apply { .. } => matches!(action.recreate, Recreate::Now(_)) && action.uid.is_some(),
+        Verb::Release | Verb::Hold { .. } | Verb::Return { .. } => false,
+    }
+}
+
+/// Leaves out what would end something, because what was seen of it is too long ago.
+fn outdated(action: &Action) -> Outcome {
+    let message = "nothing was deleted, because the look at the cluster was more than 30 s ago; it is looked at again";
+    Outcome { reason: OUTDATED.to_owned(), ..outcome(action, Effect::Skipped, message.to_owned()) }
+}
+
 async fn call(action: &Action, hands: Hands<'_>) -> Result<Outcome, Refusal> {
     let Hands { identity, target, secrets, .. } = hands;
+    if is_destructive(action) && hands.age.is_over() {
+        return Ok(outdated(action));
+    }
     match &action.verb {
         Verb::Apply { payload, force } => {
             let ownership = match force {
@@ -443,6 +473,9 @@ async fn replace(
             return Ok(held(action, "RecreateNeedsApproval", &message));
         }
     };
+    if hands.age.is_over() {
+        return Ok(outdated(action));
+    }
     if let Err(refused) = hands.target.try_create(&request).await {
         let message = format!("{}; it was not deleted to be made anew: {}", refusal.message, refused.message);
         return Err(Refusal { message, ..refused });
@@ -585,10 +618,37 @@ mod tests {
     }
 
     pub(super) async fn sent(action: &Action, target: &Scripted, sink: &Keeper) -> Outcome {
+        sent_at(action, target, sink, Age::begin()).await
+    }
+
+    async fn sent_at(action: &Action, target: &Scripted, sink: &Keeper, age: Age) -> Outcome {
         let (instance, app) = (InstanceId::parse("k3f7q2m5xd").unwrap(), AppName::parse("blog").unwrap());
         let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &app };
-        let hands = Hands { identity, target, secrets: &SecretPayloads::default(), sink, halt: &Halt::default() };
-        send(action, hands).await.1
+        let (secrets, halt) = (&SecretPayloads::default(), &Halt::default());
+        send(action, Hands { identity, target, secrets, sink, halt, age }).await.1
+    }
+
+    #[tokio::test]
+    async fn a_plan_that_is_too_old_deletes_nothing_and_applies_all_the_same() {
+        static MINUTES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        // Each reading is a whole minute after the one before.
+        let age = Age::by(|| Duration::from_secs(60 * MINUTES.fetch_add(1, std::sync::atomic::Ordering::SeqCst)));
+        let delete = Verb::Delete { propagation: Propagation::Background };
+        let now = Recreate::Now(Propagation::Background);
+        let allowed = Recreate::Allowed(Propagation::Background);
+        for (action, answers, effect) in [
+            (Action { verb: delete, ..action(Force::No) }, vec![], Effect::Skipped),
+            (Action { verb: Verb::Free { finalizers: Vec::new() }, ..action(Force::No) }, vec![], Effect::Skipped),
+            (Action { recreate: now, ..action(Force::No) }, vec![], Effect::Skipped),
+            (Action { recreate: allowed, ..action(Force::No) }, vec![immutable()], Effect::Skipped),
+            (action(Force::No), vec![accepted()], Effect::Configured),
+        ] {
+            let target = Scripted { applies: std::sync::Mutex::new(answers.into()), ..Scripted::default() };
+            let outcome = sent_at(&action, &target, &Keeper::default(), age).await;
+            assert_eq!((outcome.effect, target.deleted.lock().unwrap().len()), (effect, 0), "{action:?}");
+            let applied = Applied { outcomes: vec![outcome] };
+            assert_eq!(applied.is_outdated(), effect == Effect::Skipped);
+        }
     }
 
     #[tokio::test]
@@ -629,7 +689,7 @@ mod tests {
             let grows = Some(Refusal::new(kind, "put the parent: the server said no"));
             let (target, sink) = (Scripted { grows, ..Scripted::default() }, Keeper::default());
             let (secrets, halt) = (SecretPayloads::default(), Halt::default());
-            let hands = Hands { identity, target: &target, secrets: &secrets, sink: &sink, halt: &halt };
+            let hands = Hands { identity, target: &target, secrets: &secrets, sink: &sink, halt: &halt, age: Age::begin() };
             let applied = apply(&plan, hands).await;
             let [first, second] = applied.outcomes.as_slice() else { panic!("{applied:?}") };
             assert_eq!((first.effect, first.error, second.effect), (expected, Some(class), Effect::Skipped));
@@ -726,7 +786,7 @@ mod tests {
         let (keeper, halt, secrets) = (Keeper::default(), Halt::default(), SecretPayloads::default());
         let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
         let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &plan.app };
-        let hands = Hands { identity, target: &target, secrets: &secrets, sink: &keeper, halt: &halt };
+        let hands = Hands { identity, target: &target, secrets: &secrets, sink: &keeper, halt: &halt, age: Age::begin() };
         let applied = apply(&plan, hands).await;
         let effects = |effect| applied.outcomes.iter().filter(|outcome| outcome.effect == effect).count();
         let sent = target.sent.lock().unwrap().len();

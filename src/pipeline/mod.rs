@@ -516,6 +516,7 @@ async fn deploy(
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
     let ground = settled::Ground { secrets: instance.secrets.read()?, seen: target.seen(app.as_str()) };
     let due = audit::due(instance, app);
+    let age = apply::Age::begin();
     let Observed { mut snapshot, payloads } =
         look(instance, app, &sight, (stand, target.as_ref()), (ask, due.clone())).await?;
     note_underway(instance, &snapshot);
@@ -534,7 +535,7 @@ async fn deploy(
         let operation = operation.unwrap_or_else(|| instance.operation("reconcile", Some(app), None));
         let operation = Operation { commit: committed.made.clone(), ..operation };
         let hidden = (&payloads, ground.secrets.clone());
-        let done = write(instance, (&snapshot, &plan), target.as_ref(), hidden, operation).await?;
+        let done = write(instance, (&snapshot, &plan, age), target.as_ref(), hidden, operation).await?;
         (applied, opened, told) = (done.applied, Some(done.opened), done.told);
     }
     let after = realms::Ground { sight: &sight, snapshot: &snapshot, inventory: realms, made: &committed.made };
@@ -554,7 +555,7 @@ async fn deploy(
     let passed = passed(&plan, &applied, committed, state);
     let healed = passed.told.is_some() && passed.healed;
     state::tell(instance, Change { app, before, state: passed.state.as_ref(), ended: ended.as_ref(), healed }).await?;
-    let wake_at = if asks_again { Some(snapshot.now) } else { passed.wake_at };
+    let wake_at = if asks_again || applied.is_outdated() { Some(snapshot.now) } else { passed.wake_at };
     Ok(Passed { wake_at, audited, told: told.or(passed.told), ..passed })
 }
 
@@ -569,7 +570,7 @@ struct Written<'a> {
 /// Opens the operation and writes to the cluster.
 async fn write<'a>(
     instance: &'a Instance,
-    (snapshot, plan): (&'a Snapshot, &Plan),
+    (snapshot, plan, age): (&'a Snapshot, &Plan, apply::Age),
     target: &dyn Target,
     (payloads, secrets): (&SecretPayloads, Arc<Secrets>),
     operation: Operation,
@@ -585,7 +586,7 @@ async fn write<'a>(
         let acting = observe::acting(snapshot.policy.identity, &snapshot.namespace, target);
         let target = acting.as_deref().unwrap_or(target);
         let (identity, sink) = (snapshot.identity(), &fault::Faulty(&recording));
-        let hands = Hands { identity, target, secrets: payloads, sink, halt: underway.halt() };
+        let hands = Hands { identity, target, secrets: payloads, sink, halt: underway.halt(), age };
         applied = apply::apply(plan, hands).await;
     }
     lock(&instance.fights).insert(snapshot.app.clone(), plan::fights_after(snapshot, plan));

@@ -142,7 +142,7 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
     ("rand", &["settings"]),
     ("regex", &["template", "yaml", "kustomize"]),
     ("reqwest", &["forge", "broadcast", "target", "http", "cli"]),
-    ("rustix", &["git", "settings", "pipeline", "target", "http", "cli"]),
+    ("rustix", &["git", "settings", "apply", "pipeline", "target", "http", "cli"]),
     ("rustls", &["target", "main", "cli"]),
     ("secrecy", &["model"]),
     ("semver", &["package"]),

@@ -225,6 +225,7 @@ impl Home {
                 secrets: &payloads,
                 sink: &sink,
                 halt: &halt,
+                age: apply::Age::begin(),
             };
             let applied = apply::apply(&plan, hands).await;
             self.cluster.moment().await;
