@@ -689,7 +689,8 @@ mod tests {
             let grows = Some(Refusal::new(kind, "put the parent: the server said no"));
             let (target, sink) = (Scripted { grows, ..Scripted::default() }, Keeper::default());
             let (secrets, halt) = (SecretPayloads::default(), Halt::default());
-            let hands = Hands { identity, target: &target, secrets: &secrets, sink: &sink, halt: &halt, age: Age::begin() };
+            let hands =
+                Hands { identity, target: &target, secrets: &secrets, sink: &sink, halt: &halt, age: Age::begin() };
             let applied = apply(&plan, hands).await;
             let [first, second] = applied.outcomes.as_slice() else { panic!("{applied:?}") };
             assert_eq!((first.effect, first.error, second.effect), (expected, Some(class), Effect::Skipped));
@@ -786,7 +787,8 @@ mod tests {
         let (keeper, halt, secrets) = (Keeper::default(), Halt::default(), SecretPayloads::default());
         let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
         let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &plan.app };
-        let hands = Hands { identity, target: &target, secrets: &secrets, sink: &keeper, halt: &halt, age: Age::begin() };
+        let hands =
+            Hands { identity, target: &target, secrets: &secrets, sink: &keeper, halt: &halt, age: Age::begin() };
         let applied = apply(&plan, hands).await;
         let effects = |effect| applied.outcomes.iter().filter(|outcome| outcome.effect == effect).count();
         let sent = target.sent.lock().unwrap().len();
