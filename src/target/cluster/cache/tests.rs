@@ -1,0 +1,272 @@
+//! What the watches of one cluster know, event by event.
+//!
+//! Not here: the watches themselves (`watch.rs`).
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{BTreeSet, Cache, Kind, Sent, WatchState, decode};
+use crate::model::{Editors, HealthRule, Object, ObjectId, Observed, OwnEntry};
+use crate::target::{LiveObject, TargetEvent, Written};
+
+fn id() -> ObjectId {
+    ObjectId::new("", "ConfigMap", "blog", "a")
+}
+
+fn object(version: &str, field: &str) -> Object {
+    Object::from_value(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+        "name": "a", "namespace": "blog", "uid": "u", "resourceVersion": version, "labels": {"rewild.dev/app": "blog"},
+        "managedFields": [{"manager": "wild", "operation": "Apply", "apiVersion": "v1", "time": "t", "fieldsV1": {field: {}}}]}}))
+    .unwrap()
+}
+
+fn live(version: &str, field: &str) -> Option<LiveObject> {
+    Some(decode(&id(), &object(version, field), &[]))
+}
+
+fn written(version: &str, field: &str) -> Written {
+    let object = object(version, field);
+    let own = OwnEntry::of(object.at(&["metadata", "managedFields"]));
+    let observed = Observed {
+        uid: "u".into(),
+        resource_version: version.into(),
+        generation: 0,
+        fields: own.fields,
+        time: own.time,
+        hash: String::new(),
+    };
+    Written { observed, created: false, unchanged: false, object }
+}
+
+fn cache() -> Cache {
+    let mut cache = Cache::default();
+    cache.open(&kind("ConfigMap"));
+    cache
+}
+
+fn kind(kind: &str) -> Kind {
+    Kind { group: String::new(), version: "v1".into(), kind: kind.into() }
+}
+
+#[test]
+fn objects_with_the_mark_of_an_app_are_counted_and_named() {
+    let mut cache = cache();
+    assert_eq!(cache.count("blog"), 0);
+    cache.event(&id(), live("5", "f:data"));
+    cache.event(&id(), live("6", "f:data"));
+    assert_eq!((cache.count("blog"), cache.members("blog")), (1, vec![(id(), "v1".to_owned())]));
+    let moved = live("7", "f:data").map(|live| LiveObject { app: "other".into(), ..live });
+    cache.event(&id(), moved);
+    assert_eq!((cache.count("blog"), cache.count("other")), (0, 1));
+    cache.event(&id(), None);
+    assert_eq!((cache.count("other"), cache.members("other").len()), (0, 0));
+}
+
+fn drift() -> TargetEvent {
+    TargetEvent::Drift { app: "blog".into() }
+}
+
+#[test]
+fn the_echo_of_an_own_write_is_no_news() {
+    let mut cache = cache();
+    cache.begin_write(&id());
+    assert!(!cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole));
+    assert!(!cache.event(&id(), live("5", "f:data")));
+    assert!(cache.news.is_empty());
+}
+
+/// Returns an object of which another holds a field, and a controller its state.
+fn shared(version: &str, holder: &str) -> Object {
+    let mut object = object(version, "f:data").to_value();
+    let entry = |manager: &str, subresource: &str| json!({"manager": manager, "operation": "Update", "subresource": subresource, "time": version, "fieldsV1": {"f:a": {}}});
+    let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
+    entries.push(entry("controller", "status"));
+    if !holder.is_empty() {
+        entries.push(json!({"manager": holder, "operation": "Update", "fieldsV1": {"f:spec": {}}}));
+    }
+    Object::from_value(object).unwrap()
+}
+
+#[test]
+fn who_holds_what_a_write_left_out_is_kept_and_a_change_of_it_is_news() {
+    let event = |cache: &mut Cache, version: &str, holder: &str| {
+        cache.event(&id(), Some(decode(&id(), &shared(version, holder), &[])))
+    };
+    let holders = |cache: &Cache| {
+        let managed = cache.live(&id()).unwrap().managed;
+        managed.map(|managed| managed.as_array().unwrap().len())
+    };
+    // A write that was sent whole keeps nothing; one that was not, and the record of one, do.
+    for (sent, is_partial) in [(Sent::Whole, false), (Sent::Part, true)] {
+        let mut cache = cache();
+        cache.begin_write(&id());
+        let written = Written { object: shared("5", "tuner"), ..written("5", "f:data") };
+        cache.end_write(&id(), Some(&written), sent);
+        assert!(!event(&mut cache, "5", "tuner") && !event(&mut cache, "6", "tuner"), "{is_partial}");
+        assert_eq!(holders(&cache), is_partial.then_some(2));
+        assert_eq!(event(&mut cache, "7", ""), is_partial);
+    }
+    let mut cache = cache();
+    event(&mut cache, "5", "tuner");
+    cache.expect(&id(), "u", &OwnEntry { fields: String::new(), time: "t".into() });
+    assert_eq!(holders(&cache), None);
+    cache.learn(&id(), &shared("4", "tuner"));
+    assert_eq!(holders(&cache), None, "it is of another version");
+    cache.learn(&id(), &shared("5", "tuner"));
+    assert_eq!(holders(&cache), Some(2));
+    assert!(!event(&mut cache, "6", "tuner") && event(&mut cache, "7", "scaler"));
+}
+
+#[test]
+fn an_older_event_that_our_answer_overtook_is_no_news() {
+    let mut cache = cache();
+    cache.begin_write(&id());
+    cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole);
+    assert!(!cache.event(&id(), live("4", "f:other")));
+    assert!(!cache.event(&id(), live("5", "f:data")));
+    assert!(cache.news.is_empty());
+    assert!(cache.event(&id(), live("6", "f:other")));
+    assert_eq!(cache.news.pop_first(), Some(drift()));
+}
+
+#[test]
+fn an_edit_seen_before_the_answer_is_judged_after_it() {
+    let mut cache = cache();
+    cache.begin_write(&id());
+    assert!(!cache.event(&id(), live("5", "f:data")));
+    assert!(!cache.event(&id(), live("6", "f:other")));
+    assert!(cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole));
+    assert_eq!(cache.news.pop_first(), Some(drift()));
+}
+
+#[test]
+fn apps_that_need_a_kind_which_could_not_be_seen_are_told_when_it_can() {
+    let unknown: fn(&mut Cache) = |cache| cache.unknown("", "ConfigMap");
+    let refused: fn(&mut Cache) = |cache| _ = cache.refused("", "ConfigMap");
+    for hide in [unknown, refused] {
+        let mut cache = cache();
+        cache.need("blog", &[kind("ConfigMap")].into());
+        cache.need("shop", &[kind("Secret")].into());
+        cache.synced("", "ConfigMap", &[].into());
+        assert!(cache.news.is_empty(), "a first list says nothing that nobody asked for");
+        let seen = cache.seen("blog");
+        hide(&mut cache);
+        cache.heard("", "ConfigMap");
+        assert!(cache.news.is_empty());
+        cache.synced("", "ConfigMap", &[].into());
+        assert_eq!(cache.news.pop_first(), Some(TargetEvent::Health { app: "blog".into() }));
+        assert!(cache.news.is_empty() && cache.seen("blog") > seen);
+        cache.synced("", "ConfigMap", &[].into());
+        assert!(cache.news.is_empty(), "it is told once");
+    }
+}
+
+#[test]
+fn apps_that_need_a_kind_of_which_nothing_came_for_long_are_told_when_something_does() {
+    let heard: fn(&mut Cache) = |cache| assert!(cache.heard("", "ConfigMap"));
+    let listed: fn(&mut Cache) = |cache| _ = cache.synced("", "ConfigMap", &[].into());
+    for comes in [heard, listed] {
+        let mut cache = cache();
+        cache.need("blog", &[kind("ConfigMap")].into());
+        cache.need("shop", &[kind("Secret")].into());
+        cache.synced("", "ConfigMap", &[].into());
+        assert!(!cache.heard("", "ConfigMap") && cache.news.is_empty(), "nothing was doubted");
+        cache.patience.fresh = Duration::ZERO;
+        assert_eq!(cache.state("", "ConfigMap"), WatchState::Stale);
+        comes(&mut cache);
+        assert_eq!(cache.news.pop_first(), Some(TargetEvent::Health { app: "blog".into() }));
+        assert!(cache.news.is_empty());
+    }
+}
+
+#[test]
+fn a_deletion_is_news_and_so_is_an_object_that_a_new_list_lacks() {
+    let mut cache = cache();
+    cache.begin_write(&id());
+    cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole);
+    assert!(cache.event(&id(), None));
+    cache.news.clear();
+    cache.event(&id(), live("5", "f:data"));
+    cache.synced("", "ConfigMap", &[].into());
+    assert_eq!(cache.news.pop_first(), Some(drift()));
+}
+
+#[test]
+fn the_first_word_of_a_controller_is_news_although_the_object_is_as_well_as_before() {
+    let mut cache = Cache::default();
+    let gizmo = Kind { group: "both.example.org".into(), ..kind("Gizmo") };
+    cache.open(&gizmo);
+    let id = ObjectId::new("both.example.org", "Gizmo", "blog", "one");
+    let gizmo = |status: serde_json::Value| {
+        let metadata = json!({"name": "one", "namespace": "blog", "labels": {"rewild.dev/app": "blog"}});
+        let gizmo =
+            json!({"apiVersion": "both.example.org/v1", "kind": "Gizmo", "metadata": metadata, "status": status});
+        Some(decode(&id, &Object::from_value(gizmo).unwrap(), &[]))
+    };
+    cache.event(&id, gizmo(json!({})));
+    cache.news.clear();
+    assert!(!cache.event(&id, gizmo(json!({"phase": "New"}))));
+    assert!(cache.event(&id, gizmo(json!({"conditions": []}))));
+    assert_eq!(cache.news.pop_first(), Some(TargetEvent::Health { app: "blog".into() }));
+}
+
+#[test]
+fn another_rule_about_a_kind_lets_its_objects_be_listed_anew() {
+    let mut cache = cache();
+    cache.open(&kind("Service"));
+    for kind in ["ConfigMap", "Service"] {
+        cache.synced("", kind, &BTreeSet::new());
+    }
+    let rule = HealthRule { kind: "Service".to_owned(), ..HealthRule::default() };
+    assert!(cache.judge_by(std::slice::from_ref(&rule), &Editors::default()));
+    assert!(!cache.settled("", "Service") && cache.settled("", "ConfigMap"));
+    assert_eq!((cache.judged("", "Service"), cache.judged("", "ConfigMap")), (1, 0));
+    cache.synced("", "Service", &BTreeSet::new());
+    assert!(!cache.judge_by(&[rule], &Editors::default()) && cache.settled("", "Service"));
+    assert!(cache.judge_by(&[], &Editors::default()) && !cache.settled("", "Service"));
+    assert!(cache.judge_by(&[], &Editors::beside(["tuner"])) && !cache.settled("", "ConfigMap"));
+}
+
+#[test]
+fn a_kind_is_closed_when_no_app_has_needed_it_for_a_while() {
+    let mut cache = cache();
+    let maps: BTreeSet<Kind> = [kind("ConfigMap")].into();
+    let (none, at_once) = (BTreeSet::new(), Duration::ZERO);
+    cache.event(&id(), live("5", "f:data"));
+    // What no app said to need yet is not unused.
+    assert!(!cache.close("", "ConfigMap", at_once));
+    assert!(!cache.need("blog", &maps) && !cache.need("shop", &maps) && !cache.need("blog", &maps));
+    assert!(!cache.need("blog", &none) && !cache.close("", "ConfigMap", at_once), "another app needs it");
+    assert!(cache.need("shop", &none));
+    assert!(!cache.close("", "ConfigMap", Duration::from_secs(60)), "too early");
+    assert!(!cache.need("blog", &maps) && !cache.close("", "ConfigMap", at_once), "it is needed again");
+    assert!(cache.need("blog", &none) && cache.close("", "ConfigMap", at_once));
+    assert_eq!((cache.state("", "ConfigMap"), cache.live(&id()), cache.count("blog")), (WatchState::Closed, None, 0));
+    assert!(cache.open(&kind("ConfigMap")) && !cache.need("blog", &maps));
+    assert!(cache.need("blog", &none), "it is counted anew");
+}
+
+#[test]
+fn a_kind_that_may_not_be_watched_is_settled_and_not_trusted_until_it_is_heard_of() {
+    let mut cache = Cache::default();
+    assert!(cache.open(&kind("Service")) && !cache.settled("", "Service"));
+    assert!(cache.refused("", "Service"));
+    assert!(cache.settled("", "Service"));
+    assert_eq!(cache.state("", "Service"), WatchState::Closed);
+    assert!(!cache.refused("", "Service"));
+    cache.heard("", "Service");
+    cache.synced("", "Service", &BTreeSet::new());
+    assert_eq!(cache.state("", "Service"), WatchState::Fresh);
+}
+
+#[test]
+fn what_comes_as_metadata_alone_is_of_no_custom_kind() {
+    let metadata = json!({"name": "one", "namespace": "blog"});
+    let alone = json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata});
+    let alone = Object::from_value(alone).unwrap();
+    assert!(!decode(&id(), &alone, &[]).unspoken);
+    let whole = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": metadata});
+    let gateway = ObjectId::new("gateway.networking.k8s.io", "Gateway", "blog", "one");
+    assert!(decode(&gateway, &Object::from_value(whole).unwrap(), &[]).unspoken);
+}
