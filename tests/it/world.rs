@@ -494,6 +494,19 @@ impl<C: Ground> World<C> {
         (answer.status(), answer.text().await.unwrap())
     }
 
+    /// Deletes an object as it was read last, and what it made.
+    pub(crate) async fn delete_as_read(&self, path: &str) {
+        let sent = async || {
+            let metadata = self.get(path).await.unwrap()["metadata"].clone();
+            let same = json!({"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]});
+            let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background", "preconditions": same});
+            let delete = self.cluster.client().delete(format!("{}{path}", self.cluster.url()));
+            let delete = delete.header("Content-Type", "application/json").body(options.to_string());
+            delete.send().await.unwrap().status().is_success()
+        };
+        self.until("it is deleted", sent).await;
+    }
+
     /// Deletes an object as a person would, if it is there.
     pub(crate) async fn try_delete(&self, path: &str) {
         let answer = self.cluster.client().delete(format!("{}{path}", self.cluster.url())).send().await.unwrap();

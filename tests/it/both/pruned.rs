@@ -114,13 +114,10 @@ pub(super) async fn what_its_author_let_go_goes_once_a_person_agreed<C: Ground>(
 
 /// §8.3: whoever is to agree sees what goes along, although nothing of it stands in git.
 async fn what_would_go_along_is_told<C: Ground>(world: &World<C>, volume: &str) {
-    let by_hand = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "by-hand"}});
-    world.make("/api/v1/namespaces/letgo-extra/configmaps", by_hand).await;
     let volume = format!("PersistentVolumeClaim/data takes its volume {volume} with it, by its policy Delete");
-    let expected = ["Namespace/letgo-extra takes ", " ConfigMap", &volume];
+    let expected = [volume.as_str()];
     says(world, "wild doctor letgo", &expected).await;
-    says(world, "wild plan letgo -o json", &["\"of\": \"content\"", "\"of\": \"volume\"", "\"on\": \"revision\""])
-        .await;
+    says(world, "wild plan letgo -o json", &["\"of\": \"volume\"", "\"on\": \"revision\""]).await;
     let when = "> goes on when a commit or a person's word changes that";
     says(world, "wild plan letgo", &[&expected[..], &[when]].concat()).await;
 }

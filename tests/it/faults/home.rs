@@ -276,16 +276,22 @@ impl<C: Cluster> Home<C> {
         operations.iter().filter(|operation| operation.request.is_some()).count()
     }
 
-    /// Returns what the store says of all apps. A store that is open keeps what it has read, and another process writes.
-    pub(crate) async fn states(&self) -> Vec<Arc<AppState>> {
+    /// Asks a store that has read nothing yet: one that is open keeps what it has read, and another process writes.
+    pub(crate) async fn asked<T>(&self, ask: impl AsyncFnOnce(&Store) -> T) -> T {
         let store = Store::open(&self.root.join("state/wild.db")).await.unwrap();
-        let states = store.app_states(&self.id).await.unwrap();
+        let answer = ask(&store).await;
         store.close().await;
-        states
+        answer
+    }
+
+    /// Returns what the store says of all apps.
+    pub(crate) async fn states(&self) -> Vec<Arc<AppState>> {
+        self.asked(async |store| store.app_states(&self.id).await.unwrap()).await
     }
 
     async fn glance(&self) -> Glance {
         let text = async |path: &str| self.cluster.read(path).await.map(|value| value.to_string()).unwrap_or_default();
+        let stonedb = AppName::parse("stonedb").unwrap();
         Glance {
             states: self.states().await,
             cache: text(CACHE).await,
@@ -296,7 +302,7 @@ impl<C: Cluster> Home<C> {
                 .list_directories(&self.repository.head("main").await.unwrap().unwrap(), "apps")
                 .await
                 .unwrap(),
-            held: self.store.held_volumes(&self.id, &AppName::parse("stonedb").unwrap()).await.unwrap().len(),
+            held: self.asked(async |store| store.held_volumes(&self.id, &stonedb).await.unwrap().len()).await,
         }
     }
 

@@ -157,7 +157,7 @@ async fn objects<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
     volumes.retain(|volume| namespaces().any(|namespace| volume.starts_with(&format!("{namespace}/"))));
     volumes.sort();
     seen.facts.insert("volumes".to_owned(), volumes.join("\n"));
-    let inventories = home.store.inventories(&home.id).await.unwrap();
+    let inventories = home.asked(async |store| store.inventories(&home.id).await.unwrap()).await;
     let known: BTreeSet<String> = inventories
         .iter()
         .flat_map(|(_, inventory)| inventory.records())

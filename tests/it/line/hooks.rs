@@ -41,19 +41,6 @@ async fn remove(world: &World) {
     world.push("no plain\n\nWild-Delete: plain\nWild-Delete-Data: delete", &gone).await;
 }
 
-/// Deletes a Job and its pods, as it was read last.
-async fn delete(world: &World, path: &str) {
-    let sent = async || {
-        let metadata = world.get(path).await.unwrap()["metadata"].clone();
-        let same = json!({"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]});
-        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background", "preconditions": same});
-        let delete = reqwest::Client::new().delete(format!("{}{path}", world.cluster.url()));
-        let delete = delete.header("Content-Type", "application/json").body(options.to_string());
-        delete.send().await.unwrap().status().is_success()
-    };
-    world.until("it is deleted", sent).await;
-}
-
 async fn has(world: &World, job: &str) -> bool {
     world.get(&format!("/apis/batch/v1/namespaces/plain/jobs/{job}")).await.is_some()
 }
@@ -151,7 +138,7 @@ async fn a_hook_that_failed_or_was_killed_has_not_run_when_its_job_is_gone() {
     world.until("the hook runs", async || has(&world, "check").await).await;
     let uid = async || world.get(JOB).await.unwrap_or_default()["metadata"]["uid"].clone();
     let killed = uid().await;
-    delete(&world, JOB).await;
+    world.delete_as_read(JOB).await;
     world
         .until("it runs again", async || {
             let now = uid().await;
@@ -162,7 +149,7 @@ async fn a_hook_that_failed_or_was_killed_has_not_run_when_its_job_is_gone() {
     world.patch(&format!("{JOB}/status"), json!({"status": {"conditions": [failed]}})).await;
     let is_told = async |world: &World| world.state("plain").await.is_some_and(|state| state.reason == "HookFailed");
     world.until("it is told", async || is_told(&world).await).await;
-    delete(&world, JOB).await;
+    world.delete_as_read(JOB).await;
     world.until("its Job is gone", async || !has(&world, "check").await).await;
     for restarts in [false, true] {
         if restarts {
