@@ -67,6 +67,9 @@ pub(crate) async fn prepare<C: Ground>(world: &World<C>) {
     world.set(SETTINGS).await;
 }
 
+/// Letters of what a failed check says, where all are told together.
+const SHOWN: usize = 2_000;
+
 /// Runs the checks that need a world without any other app.
 pub(crate) async fn check_alone<C: Ground>(world: &World<C>) {
     if is_wanted("fifty") {
@@ -140,13 +143,14 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("requires", told::an_app_waits_for_what_it_requires(world).boxed_local()),
     ];
     let checks = checks.into_iter().filter(|(name, _)| is_wanted(name));
-    let ends = checks.map(async |(name, check)| AssertUnwindSafe(check).catch_unwind().await.err().map(|_| name));
-    let failed: Vec<&str> = join_all(ends).await.into_iter().flatten().collect();
-    assert!(
-        failed.is_empty(),
-        "these failed, each with a message of its own above: {failed:?}\n{}",
-        world.show().await
-    );
+    let ends = checks.map(async |(name, check)| {
+        let panic = AssertUnwindSafe(check).catch_unwind().await.err()?;
+        let says = panic.downcast_ref::<String>().map_or("no text", String::as_str);
+        // Its first words once more behind all that is shown: the end of a long output is what is read.
+        Some(format!("{name}: {}", says.chars().take(SHOWN).collect::<String>()))
+    });
+    let failed: Vec<String> = join_all(ends).await.into_iter().flatten().collect();
+    assert!(failed.is_empty(), "{}\nthese failed:\n{}", world.show().await, failed.join("\n"));
 }
 
 /// Runs the checks that count deletions.

@@ -70,7 +70,7 @@ pub(super) async fn an_app_waits_for_what_it_requires<C: Ground>(world: &World<C
     world.look_again(top.name).await;
     assert!(top.config("config").await.is_null());
     // What would free it is told, by the daemon that waits for it, and when it looks again.
-    let freed = ["top is blocked (RequirementNotReady)", "freed when: base is deployed and healthy", "next look: in "];
+    let freed = ["top is blocked (RequirementNotReady)", "freed when: base is deployed and healthy", "next look: "];
     says(world, "wild doctor top", &freed).await;
     says(world, "wild doctor", &freed).await;
     says(world, "wild doctor top -o json", &["\"kind\": \"FindingList\"", "\"on\": \"app\"", "\"what\": \"base\""])
