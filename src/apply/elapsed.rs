@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use crate::target::{Target, since_boot};
 
 /// From which age on a plan ends nothing that cannot be brought back: what it saw may be another thing by now.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -14,17 +14,23 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub struct Age {
     begun: Duration,
     clock: fn() -> Duration,
+    stops: u64,
 }
 
 impl Age {
-    /// Begins now.
-    pub fn begin() -> Self {
-        Self::by(since_boot)
+    /// Begins now, before the target is looked at.
+    pub fn begin(target: &dyn Target) -> Self {
+        Self::by(since_boot, target)
     }
 
     /// Begins now, by a clock that returns the time since some moment before.
-    pub fn by(clock: fn() -> Duration) -> Self {
-        Self { begun: clock(), clock }
+    pub fn by(clock: fn() -> Duration, target: &dyn Target) -> Self {
+        Self { begun: clock(), clock, stops: target.stops() }
+    }
+
+    /// Returns whether this process stood still since, so that the plan is worth nothing any more.
+    pub fn is_lost(&self, target: &dyn Target) -> bool {
+        target.stops() != self.stops
     }
 
     /// Returns whether the look is too long ago for a deletion.
@@ -33,27 +39,24 @@ impl Age {
     }
 }
 
-fn since_boot() -> Duration {
-    let time = clock_gettime(ClockId::Boottime);
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
+    use crate::target::scripted::Scripted;
 
     static SECONDS: AtomicU64 = AtomicU64::new(100);
 
     #[test]
     fn a_look_is_too_old_after_half_a_minute_by_the_clock_that_it_is_given() {
-        let age = Age::by(|| Duration::from_secs(SECONDS.load(Ordering::SeqCst)));
+        let target = Scripted::default();
+        let age = Age::by(|| Duration::from_secs(SECONDS.load(Ordering::SeqCst)), &target);
         let is_over = |seconds| {
             SECONDS.store(seconds, Ordering::SeqCst);
             age.is_over()
         };
         assert_eq!([100, 130, 131, 90].map(is_over), [false, false, true, false]);
-        assert!(!Age::begin().is_over());
+        assert!(!Age::begin(&target).is_over());
     }
 }

@@ -43,6 +43,11 @@ const NOTE_PAUSE: Duration = Duration::from_secs(10);
 
 /// Reason of an outcome that was left out because its plan is too old.
 const OUTDATED: &str = "PlanTooOld";
+/// Why a deletion was left out.
+const TOO_OLD: &str =
+    "nothing was deleted, because the look at the cluster was more than 30 s ago; it is looked at again";
+/// Why anything was left out.
+const STOOD_STILL: &str = "this process stood still since it looked at the cluster; it is looked at again";
 
 /// What came of a plan, in the order of its actions.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -151,6 +156,7 @@ pub async fn apply(plan: &Plan, hands: Hands<'_>) -> Applied {
                     let held = stopped.get().map(String::as_str).or(waits);
                     let answered = match (halt.why(), held) {
                         (Some(why), _) => (action, outcome(action, Effect::Skipped, short(why)), None),
+                        _ if hands.age.is_lost(target) => (action, outdated(action, STOOD_STILL), None),
                         (None, Some(_))
                             if let Some(failed) = unnamed.filter(|failed| failed.object == action.object) =>
                         {
@@ -246,16 +252,15 @@ fn is_destructive(action: &Action) -> bool {
     }
 }
 
-/// Leaves out what would end something, because what was seen of it is too long ago.
-fn outdated(action: &Action) -> Outcome {
-    let message = "nothing was deleted, because the look at the cluster was more than 30 s ago; it is looked at again";
-    Outcome { reason: OUTDATED.to_owned(), ..outcome(action, Effect::Skipped, message.to_owned()) }
+/// Leaves out what rests on what was seen too long ago.
+fn outdated(action: &Action, why: &str) -> Outcome {
+    Outcome { reason: OUTDATED.to_owned(), ..outcome(action, Effect::Skipped, why.to_owned()) }
 }
 
 async fn call(action: &Action, hands: Hands<'_>) -> Result<Outcome, Refusal> {
     let Hands { identity, target, secrets, .. } = hands;
     if is_destructive(action) && hands.age.is_over() {
-        return Ok(outdated(action));
+        return Ok(outdated(action, TOO_OLD));
     }
     match &action.verb {
         Verb::Apply { payload, force } => {
@@ -474,7 +479,7 @@ async fn replace(
         }
     };
     if hands.age.is_over() {
-        return Ok(outdated(action));
+        return Ok(outdated(action, TOO_OLD));
     }
     if let Err(refused) = hands.target.try_create(&request).await {
         let message = format!("{}; it was not deleted to be made anew: {}", refusal.message, refused.message);

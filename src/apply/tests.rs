@@ -52,7 +52,7 @@ impl Sink for Keeper {
 }
 
 pub(super) async fn sent(action: &Action, target: &Scripted, sink: &Keeper) -> Outcome {
-    sent_at(action, target, sink, Age::begin()).await
+    sent_at(action, target, sink, Age::begin(target)).await
 }
 
 async fn sent_at(action: &Action, target: &Scripted, sink: &Keeper, age: Age) -> Outcome {
@@ -66,7 +66,7 @@ async fn sent_at(action: &Action, target: &Scripted, sink: &Keeper, age: Age) ->
 async fn a_plan_that_is_too_old_deletes_nothing_and_applies_all_the_same() {
     static MINUTES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     // Each reading is a whole minute after the one before.
-    let age = Age::by(|| Duration::from_secs(60 * MINUTES.fetch_add(1, std::sync::atomic::Ordering::SeqCst)));
+    let clock = || Duration::from_secs(60 * MINUTES.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
     let delete = Verb::Delete { propagation: Propagation::Background };
     let now = Recreate::Now(Propagation::Background);
     let allowed = Recreate::Allowed(Propagation::Background);
@@ -78,6 +78,7 @@ async fn a_plan_that_is_too_old_deletes_nothing_and_applies_all_the_same() {
         (action(Force::No), vec![accepted()], Effect::Configured),
     ] {
         let target = Scripted { applies: std::sync::Mutex::new(answers.into()), ..Scripted::default() };
+        let age = Age::by(clock, &target);
         let outcome = sent_at(&action, &target, &Keeper::default(), age).await;
         assert_eq!((outcome.effect, target.deleted.lock().unwrap().len()), (effect, 0), "{action:?}");
         let applied = Applied { outcomes: vec![outcome] };
@@ -123,7 +124,8 @@ async fn an_app_whose_kinds_the_apply_set_may_not_name_has_failed() {
         let grows = Some(Refusal::new(kind, "put the parent: the server said no"));
         let (target, sink) = (Scripted { grows, ..Scripted::default() }, Keeper::default());
         let (secrets, halt) = (SecretPayloads::default(), Halt::default());
-        let hands = Hands { identity, target: &target, secrets: &secrets, sink: &sink, halt: &halt, age: Age::begin() };
+        let hands =
+            Hands { identity, target: &target, secrets: &secrets, sink: &sink, halt: &halt, age: Age::begin(&target) };
         let applied = apply(&plan, hands).await;
         let [first, second] = applied.outcomes.as_slice() else { panic!("{applied:?}") };
         assert_eq!((first.effect, first.error, second.effect), (expected, Some(class), Effect::Skipped));
@@ -220,13 +222,36 @@ async fn a_target_that_stops_answering_ends_the_stage() {
     let (keeper, halt, secrets) = (Keeper::default(), Halt::default(), SecretPayloads::default());
     let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
     let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &plan.app };
-    let hands = Hands { identity, target: &target, secrets: &secrets, sink: &keeper, halt: &halt, age: Age::begin() };
+    let hands =
+        Hands { identity, target: &target, secrets: &secrets, sink: &keeper, halt: &halt, age: Age::begin(&target) };
     let applied = apply(&plan, hands).await;
     let effects = |effect| applied.outcomes.iter().filter(|outcome| outcome.effect == effect).count();
     let sent = target.sent.lock().unwrap().len();
     assert!(sent <= STAGE_WIDTH, "{sent} were sent");
     assert_eq!((effects(Effect::Failed), effects(Effect::Skipped)), (sent, lot - sent));
     assert!(applied.outcomes.iter().all(|outcome| outcome.message == "the cluster does not answer"));
+}
+
+#[tokio::test]
+async fn a_process_that_stood_still_carries_out_nothing_more_of_a_plan() {
+    let lot = 3;
+    let actions = (0..lot).map(|id| {
+        let object = ObjectId::new("apps", "Deployment", "n", &format!("a-{id}"));
+        Action { id, stage: u8::try_from(id).unwrap(), object, ..action(Force::No) }
+    });
+    let (app, commit) = (AppName::parse("blog").unwrap(), CommitId::parse(&"a".repeat(40)).unwrap());
+    let plan = Plan { actions: actions.collect(), ..Plan::nothing(app, commit) };
+    let answers = (0..lot).map(|_| accepted()).collect();
+    let target = Scripted { applies: std::sync::Mutex::new(answers), stands_still: Some(1), ..Scripted::default() };
+    let (keeper, halt, secrets) = (Keeper::default(), Halt::default(), SecretPayloads::default());
+    let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
+    let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &plan.app };
+    let age = Age::begin(&target);
+    let hands = Hands { identity, target: &target, secrets: &secrets, sink: &keeper, halt: &halt, age };
+    let applied = apply(&plan, hands).await;
+    let effects: Vec<Effect> = applied.outcomes.iter().map(|outcome| outcome.effect).collect();
+    assert_eq!(effects, [Effect::Configured, Effect::Skipped, Effect::Skipped]);
+    assert!(applied.is_outdated(), "it is looked at again at once");
 }
 
 #[tokio::test]

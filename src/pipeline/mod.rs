@@ -516,7 +516,7 @@ async fn deploy(
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
     let ground = settled::Ground { secrets: instance.secrets.read()?, seen: target.seen(app.as_str()) };
     let due = audit::due(instance, app);
-    let age = apply::Age::begin();
+    let age = apply::Age::begin(target.as_ref());
     let Observed { mut snapshot, payloads } =
         look(instance, app, &sight, (stand, target.as_ref()), (ask, due.clone())).await?;
     note_underway(instance, &snapshot);

@@ -6,6 +6,7 @@
 mod body;
 mod cluster;
 mod keycloak;
+mod pulse;
 mod refusal;
 #[cfg(test)]
 pub(crate) mod scripted;
@@ -23,6 +24,7 @@ use serde_json::Value;
 pub use body::with_values;
 pub use cluster::{Access, Cluster, Patience, Plugin};
 pub use keycloak::{Keycloak, RealmAccess, RealmCounts, RealmFound, RealmWrite, RealmWritten};
+pub use pulse::since_boot;
 pub use refusal::{FieldConflict, Refusal, RefusalKind};
 pub use told::Guard;
 
@@ -456,6 +458,8 @@ pub trait Target: Send + Sync {
     fn members(&self, app: &str) -> Vec<(ObjectId, String)>;
     /// Returns a number that changes with everything that the watches see of an app's objects.
     fn seen(&self, app: &str) -> u64;
+    /// Returns how often this process stood still so long that what was seen of the target before is not acted upon any more.
+    fn stops(&self) -> u64;
     /// Returns whether the watch of a kind can be trusted.
     fn watch_state(&self, group: &str, kind: &str) -> WatchState;
     /// Tells the watch what our last write of an object left, so that it can say when that is no longer so.

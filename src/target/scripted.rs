@@ -58,6 +58,8 @@ pub(crate) struct Scripted {
     pub(crate) sources: BTreeMap<ObjectId, Result<SourceSecret, Refusal>>,
     /// What growing the ApplySet answers.
     pub(crate) grows: Option<Refusal>,
+    /// After how many applies this process stands still.
+    pub(crate) stands_still: Option<usize>,
     /// What opening the watches answers.
     pub(crate) watching: Option<Refusal>,
 }
@@ -191,6 +193,11 @@ impl Target for Scripted {
 
     fn seen(&self, _app: &str) -> u64 {
         0
+    }
+
+    fn stops(&self) -> u64 {
+        let sent = self.sent.lock().unwrap().len();
+        self.stands_still.is_some_and(|after| sent >= after).into()
     }
 
     fn watch_state(&self, _group: &str, _kind: &str) -> WatchState {

@@ -3,6 +3,7 @@
 //! Each check has a cluster of its own behind a proxy. Also read by `tests/live/answers.rs`, where they meet a real API server. Not here:
 //! how a revision ends all the same (`weather.rs`).
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rewild::base::Timestamp;
@@ -80,6 +81,30 @@ pub(crate) async fn a_server_from_which_nothing_comes_is_asked<C: Ground>(ground
     let noticed = async { while !cluster.events().await.contains(&TargetEvent::Reachability) {} };
     tokio::time::timeout(NOTICED, noticed).await.unwrap();
     assert!(cluster.reachability().is_silent());
+}
+
+/// §12.4: what the watches told before this process stood still is doubted until they are heard of again.
+pub(crate) async fn a_process_that_stood_still_listens_anew<C: Ground>(ground: &C) {
+    static SECONDS: AtomicU64 = AtomicU64::new(1_000);
+    let watchful = Patience { clock: || Duration::from_secs(SECONDS.load(Ordering::SeqCst)), ..HASTY };
+    let behind = behind(ground, "still", watchful).await;
+    let Behind { proxy, cluster, id } = &behind;
+    let written = cluster.apply(&behind.request()).await.unwrap();
+    cluster.watch("behind", &[config_maps()].into()).await.unwrap();
+    let state = || cluster.watch_state("", "ConfigMap");
+    assert_eq!((cluster.stops(), state()), (0, WatchState::Fresh));
+    // Nothing of what happens meanwhile is heard.
+    proxy.bend(Frames::Silent);
+    let (api_version, uid) = ("v1".to_owned(), written.observed.uid);
+    let (labels, stays, dependents) = (Vec::new(), Stays::default(), Dependents::Collected);
+    let request = DeleteRequest { id: id.clone(), api_version, uid, labels, stays, dependents };
+    cluster.delete(&request).await.unwrap();
+    assert_eq!((cluster.live(id).is_some(), state()), (true, WatchState::Fresh));
+    SECONDS.fetch_add(11, Ordering::SeqCst);
+    assert_eq!((cluster.stops(), state()), (1, WatchState::Stale));
+    until("it is known to be gone", || cluster.live(id).is_none()).await;
+    until("the kind is trusted again", || state() == WatchState::Fresh).await;
+    assert_eq!(cluster.stops(), 1);
 }
 
 /// F28: a version that a server has forgotten is not asked for again by a watch.

@@ -96,6 +96,7 @@ const RESTLESS: Patience = Patience {
     quiet: Duration::from_secs(70),
     relist: Duration::from_secs(3),
     unused: Duration::from_millis(100),
+    clock: rewild::target::since_boot,
 };
 
 /// An app with a config map and a Deployment in a namespace of its own.

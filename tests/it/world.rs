@@ -32,6 +32,7 @@ pub(crate) const HASTY: Patience = Patience {
     quiet: Duration::from_secs(70),
     relist: Duration::from_secs(3_600),
     unused: Duration::from_secs(60),
+    clock: rewild::target::since_boot,
 };
 
 /// The cluster's audit log.

@@ -235,6 +235,12 @@ impl Cache {
         is_news
     }
 
+    /// Notes that nobody knows what the watches missed: until something arrives on one, nothing is known of its kind.
+    pub(super) fn doubt(&mut self) {
+        self.kinds.values_mut().for_each(|watched| watched.last = None);
+        self.followed.doubt();
+    }
+
     /// Notes that the server does not know a kind.
     pub(super) fn unknown(&mut self, group: &str, kind: &str) {
         if let Some(watched) = self.watched(group, kind) {

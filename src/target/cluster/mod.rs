@@ -29,11 +29,12 @@ mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::pulse::{BEAT, Pulse};
 use super::{
     Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Note,
     PatchRequest, Reachability, Refusal, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest, WatchState,
@@ -65,6 +66,9 @@ pub struct Cluster {
 struct Inner {
     connection: connection::Connection,
     patience: Patience,
+    pulse: Pulse,
+    /// Told when this process stood still.
+    stood_still: Notify,
     instance: InstanceId,
     control_namespace: String,
     kinds: Mutex<discovery::Kinds>,
@@ -110,6 +114,8 @@ impl Cluster {
         let inner = Inner {
             connection: connection::Connection::open(access, clock).await?,
             patience: access.patience(),
+            pulse: Pulse::begin(access.patience().clock),
+            stood_still: Notify::new(),
             instance: instance.clone(),
             control_namespace: control_namespace.to_owned(),
             kinds: Mutex::default(),
@@ -131,7 +137,9 @@ impl Cluster {
             clock,
             stop: CancellationToken::new(),
         };
-        Ok(Self { inner: Arc::new(inner), user: None })
+        let inner = Arc::new(inner);
+        tokio::spawn(beat(Arc::downgrade(&inner), inner.stop.clone()));
+        Ok(Self { inner, user: None })
     }
 
     /// Returns as whom an object is written. What stands in no namespace is nobody's but ours: a grant in the settings let it through.
@@ -143,6 +151,18 @@ impl Cluster {
 impl Inner {
     fn cache(&self) -> MutexGuard<'_, Cache> {
         locked(&self.cache)
+    }
+
+    /// Notes that this process runs, and returns how often it stood still. What the watches told before is doubted then: nobody knows what
+    /// they missed, and their connections may be dead.
+    fn beat(&self) -> u64 {
+        let (stops, stood_still) = self.pulse.beat();
+        if stood_still {
+            tracing::warn!("this process stood still; the cluster is looked at anew");
+            self.cache().doubt();
+            self.stood_still.notify_waiters();
+        }
+        stops
     }
 
     /// Notes whether a call was answered, and wakes whoever waits for a change of that.
@@ -196,6 +216,14 @@ impl Inner {
 /// Locks a mutex whose content stays valid if a holder panicked: every change under it is one assignment.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes that this process runs, as long as the cluster is there.
+async fn beat(cluster: Weak<Inner>, stop: CancellationToken) {
+    while stop.run_until_cancelled(tokio::time::sleep(BEAT)).await.is_some() {
+        let Some(inner) = cluster.upgrade() else { return };
+        inner.beat();
+    }
 }
 
 impl Target for Cluster {
@@ -327,6 +355,10 @@ impl Target for Cluster {
 
     fn seen(&self, app: &str) -> u64 {
         self.inner.cache().seen(app)
+    }
+
+    fn stops(&self) -> u64 {
+        self.inner.beat()
     }
 
     fn watch_state(&self, group: &str, kind: &str) -> WatchState {

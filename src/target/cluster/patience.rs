@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use crate::target::pulse::since_boot;
+
 /// How long a stream is kept before the server closes it; shorter than the five minutes after which proxies do.
 const STREAM: Duration = Duration::from_secs(290);
 /// How long nothing, not even a bookmark, may arrive until a stream counts as dead. The server sends a bookmark each minute.
@@ -20,7 +22,7 @@ const PAGE_SIZE: usize = 500;
 const UNUSED: Duration = Duration::from_secs(60);
 
 /// How long a cluster is waited for. The default is the product's; tests of what follows when a wait is over take shorter ones.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// By how much the deadline of every request is divided.
     pub haste: u32,
@@ -38,6 +40,8 @@ pub struct Patience {
     pub relist: Duration,
     /// After how long the watch of a kind is closed that no app needs any more.
     pub unused: Duration,
+    /// Tells whether this process stood still: the time since some moment, which goes on while the machine sleeps.
+    pub clock: fn() -> Duration,
 }
 
 impl Default for Patience {
@@ -51,6 +55,7 @@ impl Default for Patience {
             page: PAGE_SIZE,
             relist: RELIST,
             unused: UNUSED,
+            clock: since_boot,
         }
     }
 }

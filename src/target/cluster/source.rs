@@ -78,6 +78,11 @@ impl Followed {
         }
     }
 
+    /// Notes that nobody knows what the watches missed.
+    pub(super) fn doubt(&mut self) {
+        self.all.values_mut().for_each(|known| known.heard = None);
+    }
+
     /// Notes that the watch of a Secret lives.
     pub(super) fn hear(&mut self, id: &ObjectId) {
         if let Some(known) = self.all.get_mut(id).filter(|known| known.heard.is_some()) {

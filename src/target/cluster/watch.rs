@@ -112,6 +112,7 @@ enum Scope {
 async fn keep_open(cluster: Weak<Inner>, (kind, scope): (Kind, Scope), stop: tokio_util::sync::CancellationToken) {
     let mut state = Stream {
         judged: 0,
+        stops: 0,
         kind,
         scope,
         version: None,
@@ -127,6 +128,7 @@ async fn keep_open(cluster: Weak<Inner>, (kind, scope): (Kind, Scope), stop: tok
         tokio::select! {
             () = stop.cancelled() => return,
             () = inner.judged_anew.notified() => continue,
+            () = inner.stood_still.notified() => continue,
             () = unused(&inner, ours.as_ref()) => {
                 if inner.cache().close(&state.kind.group, &state.kind.kind, inner.patience.unused) {
                     return;
@@ -202,6 +204,8 @@ struct Stream {
     list_first: bool,
     /// How often its health was judged by another rule when it was opened.
     judged: usize,
+    /// How often this process had stood still when it was opened.
+    stops: u64,
     /// When its last list was complete.
     listed_at: Instant,
 }
@@ -254,9 +258,12 @@ impl Stream {
             Scope::One(id) => inner.collection_path(&self.kind, &id.namespace).await?,
         };
         let judged = inner.cache().judged(&self.kind.group, &self.kind.kind);
-        if self.judged != judged || self.listed_at.elapsed() >= inner.patience.relist_of(&self.kind.kind) {
+        let stops = inner.beat();
+        let is_doubted = self.judged != judged || self.stops != stops;
+        if is_doubted || self.listed_at.elapsed() >= inner.patience.relist_of(&self.kind.kind) {
             self.version = None;
             self.judged = judged;
+            self.stops = stops;
         }
         if self.version.is_none() {
             // What a list held that broke off is not what the next one holds.

@@ -38,3 +38,10 @@ async fn a_list_that_grows_too_old_comes_without_pages() {
     answers::a_list_that_grows_too_old_comes_without_pages(&sandbox).await;
     sandbox.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_stood_still_listens_anew() {
+    let sandbox = Sandbox::start(Settings::default()).await.unwrap();
+    answers::a_process_that_stood_still_listens_anew(&sandbox).await;
+    sandbox.stop().await;
+}

@@ -225,7 +225,7 @@ impl Home {
                 secrets: &payloads,
                 sink: &sink,
                 halt: &halt,
-                age: apply::Age::begin(),
+                age: apply::Age::begin(&self.cluster),
             };
             let applied = apply::apply(&plan, hands).await;
             self.cluster.moment().await;

@@ -729,6 +729,10 @@ impl Target for Cluster {
         self.state().version
     }
 
+    fn stops(&self) -> u64 {
+        0
+    }
+
     fn watch_state(&self, _group: &str, _kind: &str) -> WatchState {
         WatchState::Fresh
     }
