@@ -76,6 +76,11 @@ impl Wanted {
         kind::is_job(&self.id)
     }
 
+    /// Returns whether it is a Job that the cluster deletes some time after it has ended.
+    pub(super) fn expires(&self) -> bool {
+        self.is_job() && self.payload.at(&["spec", "ttlSecondsAfterFinished"]).is_some()
+    }
+
     /// Returns whether it is a Job that runs around a deployment.
     pub(super) fn is_hook(&self) -> bool {
         self.is_job() && self.payload.annotation(hook::HOOK).is_some()

@@ -147,6 +147,9 @@ fn applied(snapshot: &Snapshot, wanted: &Wanted, record: &Record, live: Option<&
         // A job runs once: gone after its run is as wanted.
         return (Decision::Leave, Vec::new());
     }
+    if live.is_none() && wanted.expires() && !snapshot.ask.correct {
+        return (may_have_run(snapshot, wanted), Vec::new());
+    }
     judged(snapshot, wanted, differences, uid)
 }
 
@@ -268,6 +271,20 @@ fn still_runs(wanted: &Wanted) -> Decision {
         hint: String::new(),
     };
     Decision::Block(blocked, Some(WakeOn::Health))
+}
+
+/// Asks a person about a Job that is gone by a rule of its own, which ends only what has ended: a second run may do harm (I5).
+fn may_have_run(snapshot: &Snapshot, wanted: &Wanted) -> Decision {
+    let blocked = Blocked {
+        object: Some(wanted.id.clone()),
+        reason: "JobEndUnknown".into(),
+        message: format!(
+            "{} is gone as its spec.ttlSecondsAfterFinished says, and nobody saw how it ended; it is not run a second time unasked",
+            wanted.id.short()
+        ),
+        hint: format!("wild app reconcile {} --rerun-job {}", snapshot.app, wanted.id.name),
+    };
+    Decision::Block(blocked, Some(WakeOn::Revision))
 }
 
 fn leaving(wanted: &Wanted) -> Decision {

@@ -217,6 +217,29 @@ async fn failed_jobs(plane: &Plane) {
     plain.world.stop().await;
 }
 
+/// A Job that ended and expired while no daemon looked may have done its work, so it does not run again by itself.
+async fn expired_job(plane: &Plane) {
+    let mut plain = Plain::start(plane, "k3f7q2mexp", "expired").await;
+    let migrate = async |plain: &Plain| plain.live("apis/batch/v1", "jobs", "migrate").await;
+    let expires = job("", "1")
+        .replace("restartPolicy", "nodeSelector: {no: node}\n      restartPolicy")
+        .replace("spec:\n  template", "spec:\n  ttlSecondsAfterFinished: 0\n  template");
+    plain.push(&[("job.yaml", &expires)]).await;
+    plain.world.until("it runs", async || !migrate(&plain).await.is_null()).await;
+    plain.world.stop().await;
+    let path = "/apis/batch/v1/namespaces/expired/jobs/migrate";
+    plain.world.patch(path, json!({"spec": {"activeDeadlineSeconds": 1}})).await;
+    plain.world.until("it is gone", async || migrate(&plain).await.is_null()).await;
+    plain.world.restart().await;
+    plain.world.look_again(plain.name).await;
+    plain.stands_for("JobEndUnknown").await;
+    assert!(migrate(&plain).await.is_null(), "it ran again");
+    let (job, again) = ("migrate".to_owned(), "it runs again");
+    plain.world.done(Request::Reconcile { app: app(plain.name), rerun: Some(job) }).await;
+    plain.world.until(again, async || !migrate(&plain).await.is_null()).await;
+    plain.world.stop().await;
+}
+
 /// Hooks of the end of an app: one before the first object goes, one when all are gone, both run by the real controller.
 async fn last_hooks(plane: &Plane) {
     let plain = Plain::start(plane, "k3f7q2mfff", "lasthooks").await;
@@ -289,6 +312,7 @@ async fn real_controllers_are_waited_for_left_alone_and_followed() {
         recreation(&plane),
         jobs(&plane),
         failed_jobs(&plane),
+        expired_job(&plane),
         last_hooks(&plane),
         refusals(&plane)
     );

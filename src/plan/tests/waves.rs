@@ -229,6 +229,21 @@ fn a_job_that_is_gone_has_run_only_if_somebody_saw_it_end_well() {
 }
 
 #[test]
+fn a_job_that_expired_while_nobody_looked_runs_again_only_when_a_person_asks() {
+    let mut expiring = job("check");
+    expiring.0["spec"]["ttlSecondsAfterFinished"] = 60.into();
+    let gone = World::deployed(&[expiring.clone(), config("files", "1")]).loses("Job/check");
+    let told = "! JobEndUnknown: Job/check is gone as its spec.ttlSecondsAfterFinished says, and nobody saw how it ended; \
+                it is not run a second time unasked (try: wild app reconcile blog --rerun-job check)";
+    check(&gone, &[told, "= 2 unchanged"]);
+    let asked = gone.clone().with(|snapshot| snapshot.ask.rerun = Some("check".into()));
+    check(&asked, &["+ Job check it runs again, as a person asked", "= 2 unchanged"]);
+    // Another revision of it is another Job.
+    expiring.0["spec"]["template"]["spec"]["containers"][0]["image"] = "run:2".into();
+    check(&gone.drops("Job/check").wants(&expiring), &["+ Job check new in ccccccc", "= 2 unchanged"]);
+}
+
+#[test]
 fn a_failed_hook_holds_its_app_back_when_its_job_is_gone() {
     let hook = with(job("check"), "hook", "pre-deploy");
     let world = World::deployed(&[config("files", "1")]).wants(&hook);
