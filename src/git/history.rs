@@ -41,6 +41,12 @@ impl Commit {
         self.trailers.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.as_str())
     }
 
+    /// Returns the values of all trailers with this key.
+    pub fn trailers<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.trailers.iter().filter(move |(name, _)| name.eq_ignore_ascii_case(key));
+        named.map(|(_, value)| value.as_str())
+    }
+
     /// Returns the first line of the message.
     pub fn subject(&self) -> &str {
         self.message.lines().next().unwrap_or_default()

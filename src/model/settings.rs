@@ -217,6 +217,8 @@ pub struct InstanceBudget {
     pub min: usize,
     /// Share of all objects that may go, in percent.
     pub percent: usize,
+    /// Apps that one commit may remove.
+    pub apps: usize,
 }
 
 /// A budget: the larger of a count and a share.
@@ -508,7 +510,7 @@ impl Default for DeletionBudget {
 
 impl Default for InstanceBudget {
     fn default() -> Self {
-        Self { min: 20, percent: 5 }
+        Self { min: 20, percent: 5, apps: 2 }
     }
 }
 

@@ -73,7 +73,7 @@ async fn read(instance: &Instance) -> Result<Ledger, Error> {
 async fn fill(instance: &Instance, snapshot: &mut Snapshot, ledger: &Ledger) -> Result<(), Error> {
     let deleted = ledger.apps.iter().filter(|(app, _)| **app != snapshot.app).map(|(_, count)| count).sum();
     let objects = instance.store.count_records(&instance.id).await?;
-    snapshot.elsewhere = Elsewhere { deleted, objects };
+    snapshot.elsewhere = Elsewhere { deleted, objects, ..snapshot.elsewhere };
     Ok(())
 }
 

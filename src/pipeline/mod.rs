@@ -730,6 +730,7 @@ async fn look(
         now: instance.now(),
     })
     .await;
+    observed.snapshot.elsewhere.removed = sight.along;
     observed.snapshot.cancelled = instance.cancels.holding(app, sight);
     claims::fill(instance, sight, &mut observed.snapshot).await?;
     shippers::fill(instance, &sight.settings, &mut observed.snapshot).await;

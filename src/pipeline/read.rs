@@ -122,7 +122,7 @@ pub(super) async fn read(
     sources.update = update(instance, app, &head).await?;
     decided(instance, app, (sources, read.bent.as_ref()), request).await?;
     if matches!(request, Some(Request::Delete { .. })) && !overview.apps.contains_key(app) {
-        sources.removed = removed(instance, app, &head).await?.0;
+        sources.removed = removed(instance, app, &head).await?.map(|removed| removed.data);
     }
     if let Some(Request::Rollback { to, .. }) = request {
         let record = compile::record_path(app);
@@ -346,6 +346,8 @@ pub(super) struct Sight {
     pub(super) context: String,
     /// Of an app that was removed, what was said about its data.
     pub(super) data: Option<DataFate>,
+    /// Of an app that was removed, how many others the same commit removed.
+    pub(super) along: usize,
     /// Of an app that was removed, what `files` was before.
     pub(super) last: FileTree,
 }
@@ -363,6 +365,7 @@ pub(super) async fn desired(
         false => own(instance, app, &overview).await?,
     };
     let settings = overview.settings()?;
+    let mut along = 0;
     let (presence, data, before) = if overview.apps.contains_key(app) {
         // A record that does not read must not undeploy the app, so only a clear word counts.
         match compile::record_of(&files, app) {
@@ -370,8 +373,10 @@ pub(super) async fn desired(
             _ => (Presence::Kept, None, None),
         }
     } else {
-        let (data, before) = removed(instance, app, commit).await?;
-        (presence(data), data, before)
+        let removed = removed(instance, app, commit).await?;
+        along = removed.as_ref().map_or(0, |removed| removed.along);
+        let data = removed.as_ref().map(|removed| removed.data);
+        (presence(data), data, removed.and_then(|removed| removed.before))
     };
     let context = match &before {
         // The commit that removes an app may remove what the settings say of it.
@@ -383,7 +388,7 @@ pub(super) async fn desired(
         Some(before) => instance.tree.read_tree(before, &[&format!("apps/{app}"), &compile::record_path(app)]).await?,
         None => FileTree::new(),
     };
-    Ok(Sight { files, overview, settings, presence, context, data, last })
+    Ok(Sight { files, overview, settings, presence, context, data, along, last })
 }
 
 /// Reads the files of an app and its record.
@@ -396,30 +401,37 @@ pub(super) async fn own(instance: &Instance, app: &AppName, overview: &Overview)
     Ok(files)
 }
 
-/// Returns what the commit that removed an app's directory says about its data, if it says that the removal was meant, and the commit before.
-async fn removed(
-    instance: &Instance,
-    app: &AppName,
-    commit: &CommitId,
-) -> Result<(Option<DataFate>, Option<CommitId>), Error> {
+/// How an app was removed on purpose.
+struct Removed {
+    /// What becomes of its data.
+    data: DataFate,
+    /// The commit before.
+    before: Option<CommitId>,
+    /// How many other apps the same commit names.
+    along: usize,
+}
+
+/// Returns what the commit that removed an app's directory says about that, if it says that the removal was meant.
+async fn removed(instance: &Instance, app: &AppName, commit: &CommitId) -> Result<Option<Removed>, Error> {
     let log = instance.tree.first_parent_log(commit, MAX_REMOVAL_WALK, &[&format!("apps/{app}")]).await?;
-    let Some(last) = log.first() else { return Ok((None, None)) };
-    if last.trailer("Wild-Delete") != Some(app.as_str()) {
-        return Ok((None, None));
+    let Some(last) = log.first() else { return Ok(None) };
+    let named: BTreeSet<&str> = last.trailers("Wild-Delete").collect();
+    if !named.contains(app.as_str()) {
+        return Ok(None);
     }
     let data = match last.trailer("Wild-Delete-Data") {
         Some("delete") => DataFate::Delete,
         Some("delete-now") => DataFate::DeleteNow,
         _ => DataFate::Keep,
     };
-    Ok((Some(data), last.parents.first().cloned()))
+    Ok(Some(Removed { data, before: last.parents.first().cloned(), along: named.len() - 1 }))
 }
 
 /// Returns the apps that the newest commits of the deployed branch removed on purpose.
 pub async fn departed(instance: &Instance) -> Result<BTreeSet<AppName>, Error> {
     let overview = overview(instance).await?;
     let log = instance.tree.first_parent_log(&overview.head, MAX_DEPARTED, &["apps"]).await?;
-    let named = log.iter().filter_map(|commit| AppName::parse(commit.trailer("Wild-Delete")?).ok());
+    let named = log.iter().flat_map(|commit| commit.trailers("Wild-Delete")).filter_map(|app| AppName::parse(app).ok());
     Ok(named.filter(|app| !overview.apps.contains_key(app)).collect())
 }
 

@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 
 use super::action::Blocked;
 use super::kind;
+use super::namespace;
 use super::prune::{self, Victim};
 use super::snapshot::{Presence, Snapshot};
 use crate::base::Encoder;
+use crate::model::RecordState;
 
 /// Characters of a digest: enough that nobody finds a second plan with the same one, few enough to be typed.
 const DIGEST_CHARS: usize = 16;
@@ -49,6 +51,10 @@ pub(super) fn exceeded(snapshot: &Snapshot, victims: &[Victim]) -> Option<Blocke
         Presence::Kept if halved(snapshot, victims) > 1 => {
             format!("{} namespaces lose half of their objects or more", halved(snapshot, victims))
         }
+        Presence::RemovedKeepingData | Presence::RemovedWithData if exceeds_apps(snapshot) => {
+            let (apps, limit) = (snapshot.elsewhere.removed + 1, snapshot.policy.deletion_of_all.apps);
+            format!("one commit removes {apps} apps, where the limit is {limit}")
+        }
         Presence::Kept | Presence::Added | Presence::RemovedKeepingData | Presence::RemovedWithData => return None,
     };
     let (count, all) = (victims.len(), snapshot.inventory.len());
@@ -77,6 +83,15 @@ fn limit_of_all(snapshot: &Snapshot) -> usize {
 /// Returns whether all apps together would lose more than they may.
 fn exceeds_instance(snapshot: &Snapshot, victims: &[Victim]) -> bool {
     victims.len().saturating_add(snapshot.elsewhere.deleted) > limit_of_all(snapshot)
+}
+
+/// Returns whether the commit that removed the app removed more apps than it may, and none of its objects has gone yet: a person who
+/// agreed once is not asked at each of its stages.
+fn exceeds_apps(snapshot: &Snapshot) -> bool {
+    let own = namespace::id(&snapshot.namespace);
+    let records = || snapshot.inventory.records();
+    let has_begun = records().any(|it| it.state == RecordState::Deleting) || records().all(|it| it.id == own);
+    snapshot.elsewhere.removed >= snapshot.policy.deletion_of_all.apps && !has_begun
 }
 
 /// Returns how many namespaces lose half of the app's objects in them or more.

@@ -334,6 +334,8 @@ pub struct Elsewhere {
     pub deleted: usize,
     /// How many objects all apps have, this one among them.
     pub objects: usize,
+    /// How many other apps the commit removed that removed this one.
+    pub removed: usize,
 }
 
 /// The target as a whole.

@@ -268,7 +268,7 @@ fn a_large_app_may_lose_a_fifth() {
 #[test]
 fn what_other_apps_lose_in_the_same_revision_counts() {
     let elsewhere = |deleted: usize, objects: usize| {
-        dropping(8, 4).with(|snapshot| snapshot.elsewhere = Elsewhere { deleted, objects })
+        dropping(8, 4).with(|snapshot| snapshot.elsewhere = Elsewhere { deleted, objects, removed: 0 })
     };
     assert_eq!(plan(&elsewhere(16, 100).snapshot).actions.len(), 4);
     let world = elsewhere(17, 100);
@@ -351,6 +351,26 @@ fn a_deleted_app_keeps_volumes_and_namespace() {
             "o Namespace blog it stays without us",
         ],
     );
+}
+
+#[test]
+fn a_commit_that_removes_three_apps_waits_for_a_person_at_each_and_asks_once() {
+    let along = |removed: usize, world: World| {
+        presence(world, Presence::RemovedKeepingData).with(|snapshot| snapshot.elsewhere.removed = removed)
+    };
+    assert_eq!(plan(&along(1, app()).snapshot).actions.len(), 4);
+    let world = along(2, app());
+    let digest = plan(&world.snapshot).digest;
+    let text = format!(
+        "! DeletionNeedsApproval: 4 of 4 objects would be deleted, and one commit removes 3 apps, where the limit is 2; the plan is {digest} (try: wild app deploy blog --prune --plan {digest})"
+    );
+    check(&world, &[&text]);
+    let allowed = world.clone().with(|snapshot| snapshot.policy.deletion_of_all.apps = 3);
+    assert_eq!(plan(&allowed.snapshot).actions.len(), 4);
+    assert_eq!(plan(&world.with(|snapshot| snapshot.ask.approve = Some(digest)).snapshot).actions.len(), 4);
+    let begun = app().record("Deployment/web", |record| record.state = RecordState::Deleting);
+    assert_ne!(plan(&along(2, begun).snapshot).actions.len(), 0);
+    assert_eq!(plan(&along(2, World::new().has_namespace(true)).snapshot).blocked, []);
 }
 
 #[test]

@@ -91,4 +91,37 @@ pub(super) async fn a_revision_that_takes_a_little_from_every_app_waits_for_a_pe
     assert_eq!(left(world, &name).await, PARTS);
     says(world, &format!("wild operation approve --app {name}"), &["deleted     ConfigMap/part-0"]).await;
     assert_eq!(left(world, &name).await, PARTS - LOST);
+    remove(world).await;
+}
+
+/// Removes apps by a commit that names them.
+async fn remove_by_one<C: Ground>(world: &World<C>, names: &[&str]) {
+    let paths =
+        names.iter().flat_map(|name| ["kustomization.yaml", "all.yaml"].map(|file| format!("apps/{name}/{file}")));
+    let paths: Vec<String> = paths.collect();
+    let gone: Vec<(&str, Option<&str>)> = paths.iter().map(|path| (path.as_str(), None)).collect();
+    let trailers: String = names.iter().map(|name| format!("Wild-Delete: {name}\n")).collect();
+    world.push(&format!("no more\n\n{trailers}Wild-Delete-Data: delete"), &gone).await;
+}
+
+/// §8.3: one commit may remove two apps, and no more without a person.
+async fn remove<C: Ground>(world: &World<C>) {
+    let [first, second, rest @ ..] = APPS;
+    remove_by_one(world, &rest).await;
+    for name in rest {
+        let says = "one commit removes 3 apps, where the limit is 2";
+        let held = async || world.state(name).await.is_some_and(|state| state.needs_you.contains(says));
+        world.until(&format!("{name} waits"), held).await;
+        assert_ne!(left(world, name).await, 0);
+    }
+    for name in rest {
+        let hint = world.state(name).await.unwrap().hint;
+        says(world, &hint, &["deleted     ConfigMap/part-"]).await;
+    }
+    remove_by_one(world, &[first, second]).await;
+    for name in APPS {
+        world.until(&format!("{name} is gone"), async || world.state(name).await.is_none()).await;
+        let namespace = format!("/api/v1/namespaces/{name}");
+        world.until(&format!("the namespace {name} is gone"), async || world.get(&namespace).await.is_none()).await;
+    }
 }
