@@ -54,6 +54,8 @@ const STOOD_STILL: &str = "this process stood still since it looked at the clust
 pub struct Applied {
     /// The outcome of each action.
     pub outcomes: Vec<Outcome>,
+    /// How long the target asked to be left alone, if it did.
+    pub asked: Option<Duration>,
 }
 
 impl Applied {
@@ -145,6 +147,7 @@ pub async fn apply(plan: &Plan, hands: Hands<'_>) -> Applied {
         stopped.get_or_init(|| refusal.message);
     }
     let unnamed = unnamed.as_ref();
+    let mut asked = None;
     for stage in plan.actions.chunk_by(|a, b| (a.wave, a.stage) == (b.wave, b.stage)) {
         let bad = bad(&outcomes);
         // Made before they are polled: a closure that is kept across an await would pin lifetimes that a task cannot have.
@@ -170,18 +173,19 @@ pub async fn apply(plan: &Plan, hands: Hands<'_>) -> Applied {
                     }
                     // Here and not where the answers are gathered, so that no other call of the stage stands still meanwhile.
                     sink.outcome(action, &answered.1).await;
-                    (action, answered.1)
+                    (action, answered.1, answered.2.and_then(|refusal| refusal.retry_after))
                 }
             })
             .collect();
         let mut answers = stream::iter(calls).buffer_unordered(STAGE_WIDTH);
-        while let Some((action, outcome)) = answers.next().await {
+        while let Some((action, outcome, wait)) = answers.next().await {
+            asked = asked.max(wait);
             if let Some(slot) = outcomes.get_mut(action.id) {
                 *slot = Some(outcome);
             }
         }
     }
-    Applied { outcomes: outcomes.into_iter().flatten().collect() }
+    Applied { outcomes: outcomes.into_iter().flatten().collect(), asked }
 }
 
 /// Notes which Jobs have run, and forgets those that go. Nothing is done where that fails: a Job that is forgotten too late would not run

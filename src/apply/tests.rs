@@ -81,7 +81,7 @@ async fn a_plan_that_is_too_old_deletes_nothing_and_applies_all_the_same() {
         let age = Age::by(clock, &target);
         let outcome = sent_at(&action, &target, &Keeper::default(), age).await;
         assert_eq!((outcome.effect, target.deleted.lock().unwrap().len()), (effect, 0), "{action:?}");
-        let applied = Applied { outcomes: vec![outcome] };
+        let applied = Applied { outcomes: vec![outcome], asked: None };
         assert_eq!(applied.is_outdated(), effect == Effect::Skipped);
     }
 }
@@ -230,6 +230,25 @@ async fn a_target_that_stops_answering_ends_the_stage() {
     assert!(sent <= STAGE_WIDTH, "{sent} were sent");
     assert_eq!((effects(Effect::Failed), effects(Effect::Skipped)), (sent, lot - sent));
     assert!(applied.outcomes.iter().all(|outcome| outcome.message == "the cluster does not answer"));
+}
+
+#[tokio::test]
+async fn the_longest_wait_that_a_target_asks_for_is_told() {
+    let waits = [None, Some(30), Some(7)].map(|seconds| seconds.map(Duration::from_secs));
+    let actions = (0..waits.len()).map(|id| {
+        let object = ObjectId::new("apps", "Deployment", "n", &format!("a-{id}"));
+        Action { id, object, ..action(Force::No) }
+    });
+    let (app, commit) = (AppName::parse("blog").unwrap(), CommitId::parse(&"a".repeat(40)).unwrap());
+    let plan = Plan { actions: actions.collect(), ..Plan::nothing(app, commit) };
+    let busy = |retry_after| Err(Refusal { retry_after, ..Refusal::new(RefusalKind::Busy, "too many requests") });
+    let target = Scripted { applies: std::sync::Mutex::new(waits.map(busy).into()), ..Scripted::default() };
+    let (keeper, halt, secrets) = (Keeper::default(), Halt::default(), SecretPayloads::default());
+    let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
+    let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &plan.app };
+    let age = Age::begin(&target);
+    let hands = Hands { identity, target: &target, secrets: &secrets, sink: &keeper, halt: &halt, age };
+    assert_eq!(apply(&plan, hands).await.asked, Some(Duration::from_secs(30)));
 }
 
 #[tokio::test]

@@ -21,6 +21,9 @@ const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 /// Longest wait after failures of the system (seed S0).
 const BACKOFF_LIMIT: Duration = Duration::from_secs(600);
 
+/// Longest wait that a target may ask for: it is asked again after that, whatever it said.
+const ASKED_LIMIT: Duration = Duration::from_secs(60);
+
 /// How long an app waits, from when it is due, until it goes before one of the next better class that has just become due.
 const RISE: Duration = Duration::from_secs(10);
 
@@ -231,6 +234,13 @@ impl Queue {
         self.place(app);
     }
 
+    /// Lets an app that backs off wait at least as long as its target asked to be left alone.
+    pub(super) fn hold(&mut self, now: Duration, app: &AppName, asked: Duration) {
+        let Some(backoff) = self.backoff.get_mut(app) else { return };
+        backoff.until = backoff.until.max(now + asked.min(ASKED_LIMIT));
+        self.place(app);
+    }
+
     /// Returns when the pass of an app begins that waits, if it is due by then.
     pub(super) fn due(&self, app: &AppName) -> Option<Duration> {
         self.waiting.get(app).map(|waiting| waiting.place.as_ref().map_or(waiting.due, |place| place.due))
@@ -319,6 +329,20 @@ mod tests {
         queue.trigger(at(0), app("blog"), Reason::File);
         queue.trigger(at(10), app("blog"), Reason::Request);
         assert!(matches!(queue.next(at(10)), Next::Start(..)));
+    }
+
+    #[test]
+    fn a_target_that_asks_to_be_left_alone_is_for_a_while() {
+        for (asked, begins) in [(1, 5), (30, 30), (3_600, 60)] {
+            let mut queue = Queue::default();
+            queue.trigger(at(0), app("blog"), Reason::Push);
+            queue.next(at(0));
+            queue.ended(at(0), &app("blog"), Some(ErrorClass::System), 0.5);
+            queue.hold(at(0), &app("blog"), Duration::from_secs(asked));
+            assert_eq!(queue.next(at(0)), Next::Sleep(Duration::from_secs(begins)));
+            queue.trigger(at(1), app("blog"), Reason::Request);
+            assert!(matches!(queue.next(at(1)), Next::Start(..)), "a person's word ends the wait");
+        }
     }
 
     #[test]

@@ -571,6 +571,9 @@ impl Worker {
                 self.queue.ended(now, &app, failed, jitter());
                 match &result {
                     Ok(passed) => {
+                        if let Some(asked) = passed.asked {
+                            self.queue.hold(now, &app, asked);
+                        }
                         let is_gone = !passed.lost && passed.failed.is_none();
                         if passed.state.is_some() || is_gone {
                             self.shared.metrics.saw(&name, app.as_str(), passed.state.as_ref());

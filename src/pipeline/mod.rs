@@ -37,7 +37,7 @@ mod upstream;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::apply::{self, Applied, Hands};
 use crate::base::{Timestamp, chain};
@@ -130,6 +130,8 @@ pub struct Passed {
     pub wake_on: Vec<WakeOn>,
     /// Whose turn it is, if something failed.
     pub failed: Option<ErrorClass>,
+    /// How long the target asked to be left alone, if it did.
+    pub asked: Option<Duration>,
     /// Commit that this pass made.
     pub made: Option<CommitId>,
     /// What was found about the app; nothing once it is gone.
@@ -672,6 +674,7 @@ fn passed(plan: &Plan, applied: &Applied, committed: &Committed, state: Option<A
         wake_on: plan.wake_on.clone(),
         // The system's turn wins: it is the one that is tried again by the clock.
         failed: failed.max_by_key(|class| *class == ErrorClass::System),
+        asked: applied.asked,
         made: committed.made.clone(),
         state,
         changed: applied.changed(),

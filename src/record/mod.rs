@@ -117,7 +117,7 @@ impl Recording<'_> {
         }
         let failed = applied.failed().count();
         let free = plan.blocked.is_empty() && applied.blocked().next().is_none();
-        let earlier = Applied { outcomes: self.earlier };
+        let earlier = Applied { outcomes: self.earlier, ..Applied::default() };
         let changed = self.operation.commit.is_some() || applied.changed() || earlier.changed();
         let (state, outcome) = match (failed, free, changed) {
             _ if self.cancelled.is_some() && changed => (OperationState::Cancelled, OperationOutcome::Changed),
