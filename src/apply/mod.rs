@@ -26,7 +26,7 @@ pub use halt::Halt;
 
 use crate::base::Timestamp;
 use crate::base::limits::MAX_MESSAGE_CHARS;
-use crate::model::{Effect, ErrorClass, HeldVolume, Object, Outcome, SecretPayloads};
+use crate::model::{Effect, ErrorClass, HeldVolume, Object, Outcome, SecretPayloads, Secrets};
 use crate::plan::marks::{self, Identity};
 use crate::plan::{self, Action, Blocked, Extras, Force, Plan, Propagation, Recreate, Verb, archive, owner, volume};
 use crate::target::{
@@ -121,6 +121,8 @@ pub struct Hands<'a> {
     pub target: &'a dyn Target,
     /// The values of Secrets.
     pub secrets: &'a SecretPayloads,
+    /// The values that no message may hold.
+    pub hidden: &'a Secrets,
     /// Who is told what comes of it.
     pub sink: &'a dyn Sink,
     /// Whether a person wants it to end here.
@@ -231,8 +233,10 @@ async fn grow(plan: &Plan, target: &dyn Target) -> Result<(), Refusal> {
 
 async fn send<'a>(action: &'a Action, hands: Hands<'_>) -> (&'a Action, Outcome, Option<Refusal>) {
     match call(action, hands).await {
-        Ok(outcome) => (action, outcome, None),
+        Ok(outcome) => (action, Outcome { message: hands.hidden.mask(&outcome.message), ..outcome }, None),
         Err(refusal) => {
+            // Before it is cut anywhere: half of a value is not known to be one.
+            let refusal = Refusal { message: hands.hidden.mask(&refusal.message), ..refusal };
             let said = match refusal.kind {
                 RefusalKind::Invalid(_) | RefusalKind::Immutable(_) => plan::with_place(action, &refusal.message),
                 _ => refusal.message.clone(),
@@ -386,7 +390,7 @@ async fn write(action: &Action, request: ApplyRequest, hands: Hands<'_>) -> Resu
     match &refusal.kind {
         RefusalKind::Conflict(fields) if request.ownership == Ownership::Respect && !fields.is_empty() => {
             match action.uid {
-                Some(_) => settle(action, request, fields, target).await,
+                Some(_) => settle(action, request, fields, (target, hands.hidden)).await,
                 None => Err(made_meanwhile(action, fields)),
             }
         }

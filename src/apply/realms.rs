@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::{Applied, Halt, Kept, Sink, outcome, short, skipped, unkept, waits_for};
-use crate::model::{CLIENT_SECRET, Effect, ErrorClass, Object, ObjectId, Observed, Outcome, REALM_API, SecretPayloads};
+use crate::model::{
+    CLIENT_SECRET, Effect, ErrorClass, Object, ObjectId, Observed, Outcome, REALM_API, SecretPayloads, Secrets,
+};
 use crate::plan::realm::differences;
 use crate::plan::{Action, Plan, Verb};
 use crate::target::{Keycloak, RealmFound, RealmWrite, Refusal, RefusalKind};
@@ -20,7 +22,7 @@ pub async fn apply_realms(
     plan: &Plan,
     keycloak: &Keycloak,
     secrets: &SecretPayloads,
-    (sink, halt): (&dyn Sink, &Halt),
+    (sink, halt, hidden): (&dyn Sink, &Halt, &Secrets),
 ) -> Applied {
     let mut applied = Applied::default();
     let mut bad: BTreeSet<usize> = BTreeSet::new();
@@ -31,8 +33,9 @@ pub async fn apply_realms(
             (Some(why), _) => outcome(action, Effect::Skipped, short(why)),
             (None, Some(why)) => skipped(action, &why),
             (None, None) => match call(action, keycloak, secrets, sink).await {
-                Ok(outcome) => outcome,
+                Ok(outcome) => Outcome { message: hidden.mask(&outcome.message), ..outcome },
                 Err(refusal) => {
+                    let refusal = Refusal { message: hidden.mask(&refusal.message), ..refusal };
                     if refusal.is_unreachable() {
                         stopped = Some(refusal.message.clone());
                     }

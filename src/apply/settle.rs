@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::{held, kept, outcome, short, told};
-use crate::model::{Effect, Object, Outcome};
+use crate::model::{Effect, Object, Outcome, Secrets};
 use crate::plan::{self, Action, ConflictVerdict, conflict_verdict, without};
 use crate::target::{ApplyRequest, FieldConflict, Ownership, PatchRequest, Refusal, RefusalKind, Target, Written};
 
@@ -43,14 +43,14 @@ pub(super) async fn settle(
     action: &Action,
     request: ApplyRequest,
     fields: &[FieldConflict],
-    target: &dyn Target,
+    (target, hidden): (&dyn Target, &Secrets),
 ) -> Result<Outcome, Refusal> {
     let Some(payload) = Object::from_value(request.body.clone()) else {
         return Ok(outcome(action, Effect::Failed, String::new()));
     };
     let named: Vec<(&str, &str)> = fields.iter().map(|field| (field.field.as_str(), field.manager.as_str())).collect();
     let names = managers(fields);
-    let taken = told::taken(action, &payload, fields, target).await;
+    let taken = told::taken(action, &payload, fields, (target, hidden)).await;
     let (ownership, leaves_out, note) = match conflict_verdict(&payload, &action.yields, &named) {
         ConflictVerdict::TakeOver { leaves_out } => (Ownership::Take, leaves_out, taken),
         ConflictVerdict::Yield { leaves_out } => (Ownership::Respect, leaves_out, format!("leaves fields to {names}")),

@@ -5,7 +5,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::{AppName, CommitId, InstanceId, ObjectId, Observed};
+use crate::model::{AppName, CommitId, InstanceId, ObjectId, Observed, SecretValue};
 use crate::plan::Yields;
 use crate::target::scripted::Scripted;
 
@@ -59,7 +59,7 @@ async fn sent_at(action: &Action, target: &Scripted, sink: &Keeper, age: Age) ->
     let (instance, app) = (InstanceId::parse("k3f7q2m5xd").unwrap(), AppName::parse("blog").unwrap());
     let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &app };
     let (secrets, halt) = (&SecretPayloads::default(), &Halt::default());
-    send(action, Hands { identity, target, secrets, sink, halt, age }).await.1
+    send(action, Hands { identity, target, secrets, hidden: &Secrets::new(), sink, halt, age }).await.1
 }
 
 #[tokio::test]
@@ -124,8 +124,15 @@ async fn an_app_whose_kinds_the_apply_set_may_not_name_has_failed() {
         let grows = Some(Refusal::new(kind, "put the parent: the server said no"));
         let (target, sink) = (Scripted { grows, ..Scripted::default() }, Keeper::default());
         let (secrets, halt) = (SecretPayloads::default(), Halt::default());
-        let hands =
-            Hands { identity, target: &target, secrets: &secrets, sink: &sink, halt: &halt, age: Age::begin(&target) };
+        let hands = Hands {
+            identity,
+            target: &target,
+            secrets: &secrets,
+            hidden: &Secrets::new(),
+            sink: &sink,
+            halt: &halt,
+            age: Age::begin(&target),
+        };
         let applied = apply(&plan, hands).await;
         let [first, second] = applied.outcomes.as_slice() else { panic!("{applied:?}") };
         assert_eq!((first.effect, first.error, second.effect), (expected, Some(class), Effect::Skipped));
@@ -222,14 +229,39 @@ async fn a_target_that_stops_answering_ends_the_stage() {
     let (keeper, halt, secrets) = (Keeper::default(), Halt::default(), SecretPayloads::default());
     let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
     let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &plan.app };
-    let hands =
-        Hands { identity, target: &target, secrets: &secrets, sink: &keeper, halt: &halt, age: Age::begin(&target) };
+    let hands = Hands {
+        identity,
+        target: &target,
+        secrets: &secrets,
+        hidden: &Secrets::new(),
+        sink: &keeper,
+        halt: &halt,
+        age: Age::begin(&target),
+    };
     let applied = apply(&plan, hands).await;
     let effects = |effect| applied.outcomes.iter().filter(|outcome| outcome.effect == effect).count();
     let sent = target.sent.lock().unwrap().len();
     assert!(sent <= STAGE_WIDTH, "{sent} were sent");
     assert_eq!((effects(Effect::Failed), effects(Effect::Skipped)), (sent, lot - sent));
     assert!(applied.outcomes.iter().all(|outcome| outcome.message == "the cluster does not answer"));
+}
+
+#[tokio::test]
+async fn no_message_holds_a_value_of_a_secret() {
+    let (instance, app) = (InstanceId::parse("k3f7q2m5xd").unwrap(), AppName::parse("blog").unwrap());
+    let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &app };
+    let value = "a-value-that-somebody-wrote-where-all-may-read";
+    let mut hidden = Secrets::new();
+    hidden.insert("apps.blog.token", SecretValue::new(value.to_owned()));
+    // It stands where a message is cut.
+    let said = format!("{} {value}", "x".repeat(MAX_MESSAGE_CHARS - 10));
+    let answers = [Err(Refusal::new(RefusalKind::Invalid(Vec::new()), said))];
+    let target = Scripted { applies: std::sync::Mutex::new(answers.into()), ..Scripted::default() };
+    let (sink, halt, secrets) = (&Keeper::default(), &Halt::default(), &SecretPayloads::default());
+    let age = Age::begin(&target);
+    let hands = Hands { identity, target: &target, secrets, hidden: &hidden, sink, halt, age };
+    let (_, outcome, refusal) = send(&action(Force::No), hands).await;
+    assert!(outcome.message.ends_with(" (hidden)") && !refusal.unwrap().message.contains("a-value"), "{outcome:?}");
 }
 
 #[tokio::test]
@@ -247,7 +279,15 @@ async fn the_longest_wait_that_a_target_asks_for_is_told() {
     let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
     let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &plan.app };
     let age = Age::begin(&target);
-    let hands = Hands { identity, target: &target, secrets: &secrets, sink: &keeper, halt: &halt, age };
+    let hands = Hands {
+        identity,
+        target: &target,
+        secrets: &secrets,
+        hidden: &Secrets::new(),
+        sink: &keeper,
+        halt: &halt,
+        age,
+    };
     assert_eq!(apply(&plan, hands).await.asked, Some(Duration::from_secs(30)));
 }
 
@@ -266,7 +306,15 @@ async fn a_process_that_stood_still_carries_out_nothing_more_of_a_plan() {
     let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
     let identity = Identity { instance: &instance, apply_set: "applyset-x-v1", app: &plan.app };
     let age = Age::begin(&target);
-    let hands = Hands { identity, target: &target, secrets: &secrets, sink: &keeper, halt: &halt, age };
+    let hands = Hands {
+        identity,
+        target: &target,
+        secrets: &secrets,
+        hidden: &Secrets::new(),
+        sink: &keeper,
+        halt: &halt,
+        age,
+    };
     let applied = apply(&plan, hands).await;
     let effects: Vec<Effect> = applied.outcomes.iter().map(|outcome| outcome.effect).collect();
     assert_eq!(effects, [Effect::Configured, Effect::Skipped, Effect::Skipped]);

@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-use crate::model::{Object, value_at};
-use crate::plan::{Action, marks};
+use crate::model::{Object, Secrets, value_at};
+use crate::plan::{Action, archive, marks};
 use crate::target::{FieldConflict, Target};
 
 /// Fields that are named in a sentence.
@@ -14,14 +14,21 @@ const MAX_NAMED: usize = 3;
 const MAX_VALUE: usize = 40;
 
 /// Returns the sentence about the fields of an object that are taken over. What cannot be read is left out of it.
-pub(super) async fn taken(action: &Action, ours: &Object, fields: &[FieldConflict], target: &dyn Target) -> String {
+pub(super) async fn taken(
+    action: &Action,
+    ours: &Object,
+    fields: &[FieldConflict],
+    (target, hidden): (&dyn Target, &Secrets),
+) -> String {
     let is_secret = action.object.group.is_empty() && action.object.kind == "Secret";
     let (id, api_version) = (&action.object, action.api_version.as_str());
     let read = if is_secret { target.metadata(id, api_version).await } else { target.get(id, api_version).await };
     let theirs = read.ok().flatten();
     let told = |field: &FieldConflict| {
         let path = field.field.trim_start_matches('.');
-        let value = |object: &Object| value_at(object, path).filter(|_| !is_secret).map(|value| short(&value));
+        let value = |object: &Object| {
+            value_at(object, path).filter(|_| !is_secret).map(|value| short(&archive::mask(&value, hidden)))
+        };
         let values = match (theirs.as_ref().and_then(value), value(ours)) {
             (Some(theirs), Some(ours)) => format!(" ({theirs} → {ours})"),
             _ => String::new(),
@@ -63,6 +70,7 @@ mod tests {
 
     use super::super::tests::action;
     use super::*;
+    use crate::model::SecretValue;
     use crate::plan::Force;
     use crate::target::scripted::Scripted;
 
@@ -78,14 +86,29 @@ mod tests {
         let ours = Object::from_value(ours).unwrap();
         let end = "; to leave it: wild drift ignore blog Deployment/a spec.replicas";
         assert_eq!(
-            taken(&action, &ours, &[field(".spec.replicas")], &target).await,
+            taken(&action, &ours, &[field(".spec.replicas")], (&target, &Secrets::new())).await,
             format!("takes spec.replicas over from tuner (5 → 2), which took it at 2026-11-21T11:00:00Z{end}")
         );
         let many = [".spec.replicas", ".a", ".b", ".c", ".d"].map(field);
-        let told = taken(&action, &ours, &many, &Scripted::default()).await;
+        let told = taken(&action, &ours, &many, (&Scripted::default(), &Secrets::new())).await;
         assert_eq!(
             told,
             format!("takes spec.replicas over from tuner, a over from tuner, b over from tuner and 2 more{end}")
         );
+    }
+
+    #[tokio::test]
+    async fn a_value_of_a_secret_is_hidden_before_it_is_cut() {
+        let action = action(Force::No);
+        let value = "a-value-that-is-much-longer-than-what-is-shown-of-one";
+        let ours = json!({"metadata": {"name": "a"}, "spec": {"note": "plain"}});
+        let live = json!({"spec": {"note": format!("it is {value}")}});
+        let objects = [(action.object.clone(), Ok(Object::from_value(live).unwrap()))].into();
+        let (target, ours) = (Scripted { objects, ..Scripted::default() }, Object::from_value(ours).unwrap());
+        let field = FieldConflict { field: ".spec.note".into(), manager: "tuner".into() };
+        let mut hidden = Secrets::new();
+        hidden.insert("apps.blog.token", SecretValue::new(value.to_owned()));
+        let told = taken(&action, &ours, &[field], (&target, &hidden)).await;
+        assert_eq!(told, "takes spec.note over from tuner (it is (hidden) → plain)");
     }
 }

@@ -124,13 +124,12 @@ impl Secrets {
 
     /// Returns a text in which marks stand for all of the values that are long enough to be told from words.
     pub fn mask(&self, text: &str) -> String {
-        let mut masked = text.to_owned();
-        for value in self.values.values().map(|value| value.expose(Purpose::Masking)) {
-            if value.len() >= MIN_MASKED_BYTES && masked.contains(value) {
-                masked = masked.replace(value, MASK);
-            }
-        }
-        masked
+        let values = self.values.values().map(|value| value.expose(Purpose::Masking));
+        let mut found: Vec<&str> =
+            values.filter(|value| value.len() >= MIN_MASKED_BYTES && text.contains(value)).collect();
+        // The longest first: of a value that holds another one nothing may be left.
+        found.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        found.into_iter().fold(text.to_owned(), |masked, value| masked.replace(value, MASK))
     }
 
     /// Returns the values of one app by key, without the `apps.<app>.` prefix.
@@ -155,5 +154,18 @@ impl SecretPayloads {
     /// Returns the values of one Secret.
     pub fn get(&self, object: &ObjectId) -> Option<&BTreeMap<String, SecretValue>> {
         self.values.get(object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_value_that_holds_another_nothing_is_left() {
+        let mut secrets = Secrets::new();
+        secrets.insert("apps.a.short", SecretValue::new("hunter2".to_owned()));
+        secrets.insert("apps.b.long", SecretValue::new("hunter2-and-more".to_owned()));
+        assert_eq!(secrets.mask("it is hunter2-and-more, not hunter2"), "it is (hidden), not (hidden)");
     }
 }

@@ -581,14 +581,14 @@ async fn write<'a>(
     let told = state::tell_applying(instance, snapshot, plan, &operation).await?;
     let recording = record::open(&instance.store, &instance.id, snapshot, plan, operation).await?;
     instance.bus.operation_changed();
-    let recording = recording.hiding(secrets);
+    let recording = recording.hiding(secrets.clone());
     fault::point("apply");
     let mut applied = Applied::default();
     if !skips("apply") {
         let acting = observe::acting(snapshot.policy.identity, &snapshot.namespace, target);
         let target = acting.as_deref().unwrap_or(target);
         let (identity, sink) = (snapshot.identity(), &fault::Faulty(&recording));
-        let hands = Hands { identity, target, secrets: payloads, sink, halt: underway.halt(), age };
+        let hands = Hands { identity, target, secrets: payloads, hidden: &secrets, sink, halt: underway.halt(), age };
         applied = apply::apply(plan, hands).await;
     }
     lock(&instance.fights).insert(snapshot.app.clone(), plan::fights_after(snapshot, plan));

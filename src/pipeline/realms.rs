@@ -89,7 +89,8 @@ pub(super) async fn carry_out<'a>(
             None => open(instance, snapshot, plan, &own, made.clone()).await?,
         };
         recording.admit(&own).await?;
-        done = apply::apply_realms(&own, keycloak, &looked.payloads, (&recording, underway.halt())).await;
+        let hidden = instance.secrets.read()?;
+        done = apply::apply_realms(&own, keycloak, &looked.payloads, (&recording, underway.halt(), &hidden)).await;
         opened = Some(Opened { recording, underway });
     }
     let part = Part { drift: own.drift.iter().flat_map(drift_of).collect(), objects: objects(&looked.snapshot, &done) };

@@ -223,6 +223,7 @@ impl Home {
                 identity: snapshot.identity(),
                 target: &self.cluster,
                 secrets: &payloads,
+                hidden: &Secrets::new(),
                 sink: &sink,
                 halt: &halt,
                 age: apply::Age::begin(&self.cluster),
