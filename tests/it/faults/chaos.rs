@@ -234,7 +234,16 @@ impl<'a, C: Halting> Storm<'a, C> {
         self.home.cluster.proxy.spoil(To::Writes, Fault::Delay, 1);
         self.change(dice, number);
         if let Some(id) = self.underway().await {
-            let said = self.home.wild.run(&["operation", "cancel", &id, "--reason", "a round"]).await;
+            let command = ["operation", "cancel", &id, "--reason", "a round"];
+            let mut command = std::pin::pin!(self.home.wild.run(&command));
+            // The command waits for the end of the write that is held, so that goes on as soon as the word is heard.
+            let said = tokio::select! {
+                said = &mut command => said,
+                () = self.heard(&id) => {
+                    self.home.cluster.proxy.release();
+                    command.await
+                }
+            };
             self.cancels += usize::from(said.status.success());
         }
         self.home.cluster.proxy.release();
@@ -260,6 +269,20 @@ impl<'a, C: Halting> Storm<'a, C> {
             return running.into_iter().find(|it| it.app.as_ref().is_some_and(stays)).map(|it| it.id.0);
         }
         None
+    }
+
+    /// Waits until a word to end an operation is stored.
+    async fn heard(&self, id: &str) {
+        let mut tick = tokio::time::interval(POLL);
+        loop {
+            tick.tick().await;
+            let store = Store::open(&self.home.root.join("state/wild.db")).await.unwrap();
+            let running = store.operations_in(&self.home.id, OperationState::Running).await.unwrap();
+            store.close().await;
+            if running.iter().any(|it| it.id.0 == *id && it.refusal.is_some()) {
+                return;
+            }
+        }
     }
 
     /// Asks for all that was held back.
