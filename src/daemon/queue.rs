@@ -234,9 +234,9 @@ impl Queue {
         self.place(app);
     }
 
-    /// Lets an app that backs off wait at least as long as its target asked to be left alone.
-    pub(super) fn hold(&mut self, now: Duration, app: &AppName, asked: Duration) {
-        let Some(backoff) = self.backoff.get_mut(app) else { return };
+    /// Lets an app that backs off wait at least as long as its target asked to be left alone, if it did.
+    pub(super) fn hold(&mut self, now: Duration, app: &AppName, asked: Option<Duration>) {
+        let (Some(backoff), Some(asked)) = (self.backoff.get_mut(app), asked) else { return };
         backoff.until = backoff.until.max(now + asked.min(ASKED_LIMIT));
         self.place(app);
     }
@@ -338,7 +338,7 @@ mod tests {
             queue.trigger(at(0), app("blog"), Reason::Push);
             queue.next(at(0));
             queue.ended(at(0), &app("blog"), Some(ErrorClass::System), 0.5);
-            queue.hold(at(0), &app("blog"), Duration::from_secs(asked));
+            queue.hold(at(0), &app("blog"), Some(Duration::from_secs(asked)));
             assert_eq!(queue.next(at(0)), Next::Sleep(Duration::from_secs(begins)));
             queue.trigger(at(1), app("blog"), Reason::Request);
             assert!(matches!(queue.next(at(1)), Next::Start(..)), "a person's word ends the wait");

@@ -553,12 +553,8 @@ impl Worker {
         let failed = match &result {
             Ok(passed) => passed.failed,
             Err(error) => {
-                tracing::error!(
-                    instance = name,
-                    app = app.as_ref().map(AppName::as_str),
-                    error = chain(error),
-                    "a pass could not go on"
-                );
+                let app = app.as_ref().map(AppName::as_str);
+                tracing::error!(instance = name, app, error = chain(error), "a pass could not go on");
                 Some(error.class())
             }
         };
@@ -569,11 +565,9 @@ impl Worker {
         match (app, result) {
             (Some(app), result) => {
                 self.queue.ended(now, &app, failed, jitter());
+                self.queue.hold(now, &app, result.as_ref().ok().and_then(|passed| passed.asked));
                 match &result {
                     Ok(passed) => {
-                        if let Some(asked) = passed.asked {
-                            self.queue.hold(now, &app, asked);
-                        }
                         let is_gone = !passed.lost && passed.failed.is_none();
                         if passed.state.is_some() || is_gone {
                             self.shared.metrics.saw(&name, app.as_str(), passed.state.as_ref());
