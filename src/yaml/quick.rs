@@ -270,6 +270,7 @@ impl Scan {
             quote @ (b'"' | b'\'') => unquoted(written, *quote)?,
             _ => (written.to_owned(), Style::Plain),
         };
+        (text.len() <= MAX_SCALAR_BYTES).then_some(())?;
         let index = self.tree.add(Content::Scalar(text), style, line.place(from), line.start + end)?;
         Some((index, end))
     }

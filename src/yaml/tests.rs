@@ -130,6 +130,7 @@ fn hostile_input_is_refused_before_it_is_built() {
     check_limit(&"- ".repeat(10_000), "nested deeper than 128 levels");
     check_limit(&"---\nx\n".repeat(1_001), "more than 1,000 documents");
     check_limit(&format!("x: {}", "a".repeat(1024 * 1024 + 1)), "one text is longer than 1 MiB");
+    check_limit(&format!("x: {{y: {}}}\n", "a".repeat(1024 * 1024 + 1)), "one text is longer than 1 MiB");
     check_limit(&" ".repeat(4 * 1024 * 1024 + 1), "bytes, at most 4194304 are read");
 }
 
