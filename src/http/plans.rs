@@ -11,10 +11,13 @@ use super::problem::Problem;
 use super::{Host, instance};
 use crate::compile::{Proposal, TreeEdit};
 use crate::daemon::Handle;
-use crate::model::{AppName, FileTree};
+use crate::model::{AppName, FileTree, ObjectId};
 use crate::pipeline;
 use crate::plan::cascade::Cascade;
 use crate::plan::{self, Action, Blocked, DriftItem, Plan, Verb, Verdict, WakeOn};
+
+/// Deletions held back that are named, for people.
+const MAX_HELD: usize = 20;
 
 /// `GET /plan`: the plans of all apps.
 pub(super) async fn all(State(daemon): Host, Path(name): Path<String>) -> Answered {
@@ -72,7 +75,7 @@ pub(super) fn document(planned: &Plan, cascades: &[Cascade]) -> Value {
         digest,
         victims,
     } = planned;
-    let text = format!("{}{}{}", plan::display(planned), along(cascades), outlook(planned));
+    let text = format!("{}{}{}{}", plan::display(planned), held(planned), along(cascades), outlook(planned));
     json!({
         "app": app,
         "commit": commit,
@@ -110,6 +113,16 @@ fn cascade(cascade: &Cascade) -> Value {
         "volume": volume,
         "text": cascade.told(),
     })
+}
+
+/// Returns what is deleted once a person agrees, for people.
+fn held(planned: &Plan) -> String {
+    let is_under_way = |id: &&ObjectId| planned.actions.iter().all(|action| action.object != **id);
+    let held: Vec<&ObjectId> = planned.victims.iter().filter(is_under_way).collect();
+    let more = held.len().saturating_sub(MAX_HELD);
+    let lines = held.iter().take(MAX_HELD).map(|id| format!("? would delete {}\n", id.short()));
+    let more = (more > 0).then(|| format!("? would delete {more} more\n"));
+    lines.chain(more).collect()
 }
 
 /// Returns what goes along with deletions, for people.

@@ -239,8 +239,7 @@ async fn sources(copies: &[SecretCopy], target: &dyn Target) -> Vec<desired::Fou
 async fn is_idle(snapshot: &Snapshot, last: &BTreeSet<Kind>, target: &dyn Target) -> bool {
     match snapshot.presence {
         Presence::Kept => false,
-        Presence::Vanished => true,
-        Presence::Added | Presence::Moves => snapshot.inventory.is_empty(),
+        Presence::Vanished | Presence::Added | Presence::Moves => snapshot.inventory.is_empty(),
         Presence::RemovedKeepingData | Presence::RemovedWithData => {
             // A target that does not answer is asked again by the ordinary look once it does.
             let is_forgotten = snapshot.inventory.is_empty();

@@ -40,7 +40,12 @@ pub(super) async fn of_pass(instance: &Instance, facts: &Facts<'_>) -> Result<Op
     let Some(mut state) = of_repository(instance, &snapshot.app, committed, sight, Some(snapshot)).await? else {
         return Ok(None);
     };
-    let gone = matches!(snapshot.presence, Presence::RemovedKeepingData | Presence::RemovedWithData);
+    let gone = match snapshot.presence {
+        Presence::RemovedKeepingData | Presence::RemovedWithData => true,
+        // Until a person agrees it is as much there as before.
+        Presence::Vanished => plan.blocked.is_empty(),
+        Presence::Kept | Presence::Added | Presence::Moves => false,
+    };
     // A volume that outlives the app is no longer a part of it.
     let is_over = plan.actions.iter().all(|action| matches!(action.verb, Verb::LetGo { .. }));
     if gone && is_over && plan.leaving.is_empty() && plan.blocked.is_empty() {

@@ -107,6 +107,27 @@ pub(crate) async fn a_process_that_stood_still_listens_anew<C: Ground>(ground: &
     assert_eq!(cluster.stops(), 1);
 }
 
+/// §3.2: a set that another tool owns is neither used nor changed.
+pub(crate) async fn the_set_of_another_tool_is_left_alone<C: Ground>(ground: &C) {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let instance = InstanceId::parse("k3f7q2mset").unwrap();
+    let access = Access::Hurried(ground.kubeconfig(), HASTY);
+    let cluster = Cluster::connect(&access, &instance, "foreign-sets", || Timestamp(0)).await.unwrap();
+    let id = ObjectId::new("", "ConfigMap", "foreign-sets", "wild-k3f7q2mset");
+    let namespace = ObjectId::new("", "Namespace", "", "foreign-sets");
+    let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "foreign-sets"}});
+    cluster.apply(&ApplyRequest { id: namespace, body: made, ..request(&id) }).await.unwrap();
+    let annotations = json!({"applyset.kubernetes.io/tooling": "kubectl/v1.36"});
+    let metadata = json!({"name": id.name, "namespace": id.namespace, "annotations": annotations});
+    let parent = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+    cluster.apply(&ApplyRequest { body: parent, ..request(&id) }).await.unwrap();
+    let before = cluster.get(&id, "v1").await.unwrap();
+    let refused = cluster.grow_apply_set(&[config_maps()].into(), &["one".to_owned()].into()).await.unwrap_err();
+    let says = "use the ApplySet wild-k3f7q2mset: it belongs to \"kubectl/v1.36\", not to wild";
+    assert_eq!((refused.message.as_str(), &refused.kind), (says, &RefusalKind::Conflict(Vec::new())));
+    assert_eq!(cluster.get(&id, "v1").await.unwrap(), before);
+}
+
 /// F28: a version that a server has forgotten is not asked for again by a watch.
 pub(crate) async fn a_watch_begins_anew_after_its_version_is_forgotten<C: Ground>(ground: &C) {
     let brief = Patience { stream: Duration::from_secs(1), ..HASTY };

@@ -21,6 +21,7 @@ async fn a_server_is_silent_where_its_store_stands_still_and_not_where_a_write_i
     let plane = Plane(Arc::new(plane));
     checks::a_server_from_which_nothing_comes_is_asked(&plane).await;
     checks::a_process_that_stood_still_listens_anew(&plane).await;
+    checks::the_set_of_another_tool_is_left_alone(&plane).await;
     checks::a_watch_begins_anew_after_its_version_is_forgotten(&plane).await;
     checks::a_list_that_grows_too_old_comes_without_pages(&plane).await;
     checks::a_deletion_is_asked_for_again(&plane).await;

@@ -137,6 +137,52 @@ pub(super) async fn a_namespace_with_what_others_own_stays<C: Ground>(world: &Wo
     assert!(plain.config("theirs").await.is_object());
 }
 
+/// Sets whether namespaces are freed.
+async fn set_mode<C: Ground>(world: &World<C>, mode: &str) {
+    const PATH: &str = ".wild/config.yaml";
+    let text = world.file("main", PATH).await.unwrap();
+    let line = |line: &str| match line.starts_with("recovery:") {
+        true => format!("recovery: {{after: 1s, mode: {mode}}}\n"),
+        false => format!("{line}\n"),
+    };
+    let text: String = text.lines().map(line).collect();
+    world.push("another recovery", &[(PATH, Some(&text))]).await;
+}
+
+/// §9: `recovery.mode`. That it is stuck is told in the cluster as well, where the settings want that.
+pub(super) async fn a_namespace_is_freed_only_where_the_settings_let_it<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "modes" };
+    let first = plain.push(&[("config.yaml", &config("config", "1"))]).await;
+    plain.done(&first).await;
+    set_mode(world, "never").await;
+    let path = "/api/v1/namespaces/modes";
+    let before = plain.uid(path).await;
+    // A person holds it, so it is freed unasked where nothing else is said.
+    world.patch_as("kubectl-edit", path, json!({"metadata": {"finalizers": [HELD]}})).await;
+    world.try_delete(path).await;
+    until_told(&plain, HELD).await;
+    let is_told = async || {
+        let list = world.get("/apis/events.k8s.io/v1/namespaces/default/events").await.unwrap();
+        let is_meant =
+            |event: &Value| event["reason"] == json!("NamespaceStuck") && event["regarding"]["name"] == json!("modes");
+        list["items"].as_array().unwrap().iter().any(is_meant)
+    };
+    world.until("it is told in the cluster", is_told).await;
+    let held = async || {
+        world.look_again(plain.name).await;
+        let held = world.get(path).await.unwrap()["metadata"].clone();
+        assert_eq!((&held["uid"], &held["finalizers"]), (&before, &json!([HELD])), "it was freed");
+    };
+    held().await;
+    assert_eq!(world.state(plain.name).await.unwrap().hint, "", "there is nothing to agree to");
+    set_mode(world, "ask").await;
+    until_told(&plain, "letting go of it is plan").await;
+    held().await;
+    agree(&plain).await;
+    until_back(&plain, &before).await;
+    set_mode(world, "auto").await;
+}
+
 /// Agrees to what is told, once everything that is left is on its way.
 async fn agree<C: Ground>(plain: &Plain<'_, C>) {
     until_told(plain, "letting go of it is plan").await;

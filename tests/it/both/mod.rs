@@ -17,6 +17,7 @@ mod fifty;
 mod given;
 mod health;
 mod judged;
+mod kept;
 mod noted;
 mod owners;
 mod planted;
@@ -85,6 +86,7 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
     check_deletions(world).await;
     cancelled::what_a_person_ends_stays_as_it_is_until_somebody_says_so(world).await;
     events::what_becomes_of_apps_is_told_in_the_cluster_where_somebody_wants_it(world).await;
+    ended::a_namespace_is_freed_only_where_the_settings_let_it(world).await;
 }
 
 /// Returns whether a check is among those that `WILD_CHECKS` names, if it names any.
@@ -119,6 +121,9 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("unbuilt", judged::what_was_applied_is_put_back_while_a_revision_does_not_build(world).boxed_local()),
         ("suspended", judged::nothing_of_a_suspended_app_is_written(world).boxed_local()),
         ("answered", judged::drift_is_put_back_left_or_taken_over_as_a_person_says(world).boxed_local()),
+        ("emptied", kept::nothing_goes_because_git_is_empty_or_an_app_is_gone_from_it(world).boxed_local()),
+        ("resting", kept::a_suspension_ends_when_it_says(world).boxed_local()),
+        ("oversized", kept::what_is_too_large_is_refused_with_its_file(world).boxed_local()),
         ("moments", judged::hooks_run_at_their_moments_and_at_no_other(world).boxed_local()),
         ("recorded", noted::what_was_done_is_recorded(world).boxed_local()),
         ("burst", noted::a_burst_of_commits_costs_one_pass(world).boxed_local()),

@@ -45,3 +45,10 @@ async fn a_process_that_stood_still_listens_anew() {
     answers::a_process_that_stood_still_listens_anew(&sandbox).await;
     sandbox.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_set_of_another_tool_is_left_alone() {
+    let sandbox = Sandbox::start(Settings::default()).await.unwrap();
+    answers::the_set_of_another_tool_is_left_alone(&sandbox).await;
+    sandbox.stop().await;
+}

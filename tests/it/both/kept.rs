@@ -1,0 +1,89 @@
+//! What git does not say is no word to delete: a revision with nothing in it, and a directory that is gone.
+
+use rewild::model::{Request, Suspension};
+use serde_json::{Value, json};
+
+use super::{Plain, config, has_version, says};
+use crate::world::{Ground, World, app};
+
+/// How long the suspension lasts, in seconds: long enough to be seen on a slow machine.
+const SUSPENDED: u64 = 8;
+
+/// §8.3: absent is not empty.
+pub(super) async fn nothing_goes_because_git_is_empty_or_an_app_is_gone_from_it<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "emptied" };
+    let text = config("lasting", "1");
+    let first = plain.push(&[("lasting.yaml", &text)]).await;
+    plain.done(&first).await;
+    let path = plain.path("v1", "configmaps", "lasting");
+    let before = plain.uid(&path).await;
+    plain.push(&[]).await;
+    plain.stands_for("Unreadable", &["the build holds no object"]).await;
+    // What somebody takes away meanwhile comes back, as it was applied last.
+    world.try_delete(&path).await;
+    plain.until("it is there again", &path, |live| live["metadata"]["uid"] != before && has_version("1")(live)).await;
+    let before = plain.uid(&path).await;
+    let files = ["apps/emptied/kustomization.yaml", "apps/emptied/lasting.yaml"];
+    world.push("a slip", &files.map(|file| (file, None))).await;
+    plain.stands_for("DeletionNeedsApproval", &["no commit says that emptied was to be deleted"]).await;
+    world.look_again(plain.name).await;
+    assert_eq!(plain.uid(&path).await, before);
+    // The command that the refusal names is one, and what it would delete is told.
+    let hint = world.state(plain.name).await.unwrap().hint;
+    assert!(hint.starts_with("wild app deploy emptied --prune --plan "), "{hint}");
+    says(
+        world,
+        "wild plan emptied",
+        &["? would delete ConfigMap/lasting", "no commit says that emptied was to be deleted"],
+    )
+    .await;
+    let last = plain.push(&[("lasting.yaml", &text.replace("\"1\"", "\"2\""))]).await;
+    plain.done(&last).await;
+    assert_eq!(plain.uid(&path).await, before, "it is the same one");
+    world.push("a slip again", &files.map(|file| (file, None))).await;
+    plain.stands_for("DeletionNeedsApproval", &[]).await;
+    let hint = world.state(plain.name).await.unwrap().hint;
+    says(world, &hint, &["deleted     ConfigMap/lasting"]).await;
+    plain.until("it is gone", &path, Value::is_null).await;
+    world.until("nothing is known of the app", async || world.state(plain.name).await.is_none()).await;
+}
+
+/// §2.6: a suspension with an end ends without anybody's word.
+pub(super) async fn a_suspension_ends_when_it_says<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "resting" };
+    let first = plain.push(&[("config.yaml", &config("config", "1"))]).await;
+    plain.done(&first).await;
+    let path = plain.path("v1", "configmaps", "config");
+    let until = world.handle.instance().now().plus(std::time::Duration::from_secs(SUSPENDED));
+    let suspension = Suspension { reason: "a short rest".into(), until: until.to_string() };
+    world.done(Request::Suspend { app: app(plain.name), suspension }).await;
+    plain.stands_for("Suspended", &["a short rest"]).await;
+    world.patch(&path, json!({"data": {"version": "by hand"}})).await;
+    plain.until("it is put back", &path, has_version("1")).await;
+    assert!(world.handle.instance().now() >= until, "it was put back while the app was suspended");
+    plain.healthy().await;
+}
+
+/// §4.6: what a server would refuse anyway is refused with its file, before anything is sent.
+pub(super) async fn what_is_too_large_is_refused_with_its_file<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "oversized" };
+    let good = config("config", "1");
+    let part = |key: &str| format!("  {key}: {}\n", "x".repeat(800_000));
+    let large =
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: large}}\ndata:\n{}{}", part("a"), part("b"));
+    let noted = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: noted, annotations: {{note: {}}}}}\n",
+        "x".repeat(270_000)
+    );
+    for (text, says) in [(large.as_str(), "the limit is 1536000"), (&noted, "the limit is 262144")] {
+        plain.push(&[("config.yaml", &good), ("bad.yaml", text)]).await;
+        let told = async || {
+            let state = world.state(plain.name).await;
+            state.is_some_and(|state| state.needs_you.contains("bad.yaml") && state.needs_you.contains(says))
+        };
+        world.until(&format!("{says} is told"), told).await;
+        assert_eq!(plain.live("v1", "configmaps", "large").await, Value::Null);
+    }
+    let mended = plain.push(&[("config.yaml", &good)]).await;
+    plain.done(&mended).await;
+}
