@@ -22,7 +22,7 @@ const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 const BACKOFF_LIMIT: Duration = Duration::from_secs(600);
 
 /// Longest wait that a target may ask for: it is asked again after that, whatever it said.
-const ASKED_LIMIT: Duration = Duration::from_secs(60);
+const ASKED_LIMIT: Duration = Duration::from_secs(30);
 
 /// How long an app waits, from when it is due, until it goes before one of the next better class that has just become due.
 const RISE: Duration = Duration::from_secs(10);
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_target_that_asks_to_be_left_alone_is_for_a_while() {
-        for (asked, begins) in [(1, 5), (30, 30), (3_600, 60)] {
+        for (asked, begins) in [(1, 5), (20, 20), (3_600, 30)] {
             let mut queue = Queue::default();
             queue.trigger(at(0), app("blog"), Reason::Push);
             queue.next(at(0));

@@ -2,7 +2,7 @@
 //!
 //! Not here: the rows (`store`), what a target reports now (`plan::Live`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -84,49 +84,7 @@ pub struct Inventory {
     records: BTreeMap<ObjectId, Record>,
 }
 
-/// In which kinds and namespaces objects stand.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Spread {
-    /// Their kinds, each with its group before it.
-    pub kinds: BTreeSet<(String, String)>,
-    /// Their namespaces; none of what stands in no namespace.
-    pub namespaces: BTreeSet<String>,
-}
-
-impl Spread {
-    /// Adds an object.
-    pub fn add(&mut self, id: &ObjectId) {
-        self.kinds.insert((id.group.clone(), id.kind.clone()));
-        if !id.namespace.is_empty() {
-            self.namespaces.insert(id.namespace.clone());
-        }
-    }
-
-    /// Takes out the kind and the namespace of an object.
-    pub fn remove(&mut self, id: &ObjectId) {
-        self.kinds.remove(&(id.group.clone(), id.kind.clone()));
-        self.namespaces.remove(&id.namespace);
-    }
-
-    /// Returns whether there is nothing.
-    pub fn is_empty(&self) -> bool {
-        self.kinds.is_empty() && self.namespaces.is_empty()
-    }
-
-    /// Returns whether another one holds all of it.
-    pub fn is_within(&self, other: &Self) -> bool {
-        self.kinds.is_subset(&other.kinds) && self.namespaces.is_subset(&other.namespaces)
-    }
-}
-
 impl Inventory {
-    /// Returns in which kinds and namespaces its objects stand.
-    pub fn spread(&self) -> Spread {
-        let mut spread = Spread::default();
-        self.records.keys().for_each(|id| spread.add(id));
-        spread
-    }
-
     /// Returns an inventory of these records.
     pub fn new(records: impl IntoIterator<Item = Record>) -> Self {
         Self { records: records.into_iter().map(|record| (record.id.clone(), record)).collect() }

@@ -34,7 +34,7 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use event::{Event, EventKind};
 pub use field_path::{at, locate, value_at};
 pub use generation::{Generation, GenerationRecord};
-pub use inventory::{Inventory, Record, RecordState, Spread};
+pub use inventory::{Inventory, Record, RecordState};
 pub use leaving::{Finalizer, Leaving};
 pub use managed::{Addition, Editors, MANAGER, OwnEntry, additions, own};
 pub use name::{AppName, InstanceId, InstanceName, NameError, PackageName};

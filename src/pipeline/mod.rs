@@ -27,7 +27,6 @@ mod resume;
 mod secrets;
 mod settled;
 mod shippers;
-mod shrink;
 mod skip;
 mod state;
 mod statuses;
@@ -514,7 +513,6 @@ async fn deploy(
     if skips("observe") {
         return Ok(Passed { made: committed.made.clone(), ..Passed::default() });
     }
-    let stood = stand.inventory.spread();
     undo::call_back(instance, app, operation.as_ref()).await?;
     cancel::let_go(instance, (app, &sight), operation.as_ref()).await?;
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
@@ -559,7 +557,6 @@ async fn deploy(
     let passed = passed(&plan, &applied, committed, state);
     let healed = passed.told.is_some() && passed.healed;
     state::tell(instance, Change { app, before, state: passed.state.as_ref(), ended: ended.as_ref(), healed }).await?;
-    shrink::after(instance, (snapshot, &plan), stood, target.as_ref()).await;
     let wake_at = if asks_again || applied.is_outdated() { Some(snapshot.now) } else { passed.wake_at };
     Ok(Passed { wake_at, audited, told: told.or(passed.told), ..passed })
 }

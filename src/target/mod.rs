@@ -31,14 +31,8 @@ pub use told::Guard;
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
-    Editors, HealthRule, InstanceId, Leaving, Object, ObjectId, Observed, OwnEntry, Prune, SecretValue, Spread,
+    Editors, HealthRule, InstanceId, Leaving, Object, ObjectId, Observed, OwnEntry, Prune, SecretValue,
 };
-
-/// Tells in which kinds and namespaces of a target anything of ours stands, at the moment when it is asked.
-pub trait Standing: Sync {
-    /// Returns them; nothing if that cannot be told.
-    fn spread(&self) -> Pin<Box<dyn Future<Output = Option<Spread>> + Send + '_>>;
-}
 
 /// A boxed answer, so that targets can be told apart at run time.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
@@ -448,9 +442,6 @@ pub trait Target: Send + Sync {
     fn source<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<SourceSecret>>;
     /// Makes sure that our ApplySet parent names these kinds and namespaces; writes only to grow it.
     fn grow_apply_set<'a>(&'a self, kinds: &'a BTreeSet<Kind>, namespaces: &'a BTreeSet<String>) -> Answer<'a, ()>;
-    /// Takes kinds and namespaces out of our ApplySet parent in which nothing stands any more; what stands is asked for once nobody can make
-    /// use of them without waiting.
-    fn shrink_apply_set<'a>(&'a self, gone: &'a Spread, standing: &'a dyn Standing) -> Answer<'a, ()>;
     /// Returns what was noted of a Job, if anything was.
     fn job_done<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<String>>;
     /// Notes how Jobs ended, and forgets those without a note; writes only what is not noted so.

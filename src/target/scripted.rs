@@ -8,10 +8,10 @@ use std::sync::Mutex;
 
 use super::{
     Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Note,
-    Ownership, PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Standing, Target, TargetCounts,
-    TargetEvent, VolumeRequest, WatchState, Written,
+    Ownership, PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts, TargetEvent,
+    VolumeRequest, WatchState, Written,
 };
-use crate::model::{Editors, HealthRule, Object, ObjectId, OwnEntry, Spread};
+use crate::model::{Editors, HealthRule, Object, ObjectId, OwnEntry};
 
 /// The target.
 #[derive(Default)]
@@ -160,10 +160,6 @@ impl Target for Scripted {
 
     fn grow_apply_set<'a>(&'a self, _kinds: &'a BTreeSet<Kind>, _namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
         ready(self.grows.clone().map_or(Ok(()), Err))
-    }
-
-    fn shrink_apply_set<'a>(&'a self, _gone: &'a Spread, _standing: &'a dyn Standing) -> Answer<'a, ()> {
-        ready(Ok(()))
     }
 
     fn job_done<'a>(&'a self, _id: &'a ObjectId) -> Answer<'a, Option<String>> {

@@ -1,5 +1,5 @@
 //! Our ApplySet parent: one ConfigMap per instance that names the kinds and namespaces of our objects, so that other tools can list them
-//! and a lost store can be rebuilt. It grows before the first object of a kind or namespace is applied, and shrinks after the last is gone.
+//! and a lost store can be rebuilt. It grows before the first object of a kind or namespace is applied.
 //!
 //! Not here: the label on members (`plan::marks`).
 
@@ -16,8 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::call::{Call, Form, GET_DEADLINE, WRITE_DEADLINE};
 use super::{Inner, Kind, locked};
 use crate::base::sha256;
-use crate::model::Spread;
-use crate::target::{Quoting, Refusal, RefusalKind, Standing};
+use crate::target::{Quoting, Refusal, RefusalKind};
 
 /// How often a parent that somebody else writes at the same time is read again.
 const WRITE_ROUNDS: usize = 3;
@@ -34,7 +33,7 @@ const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
 const NAMESPACES: &str = "applyset.kubernetes.io/additional-namespaces";
 
 /// What a parent names.
-#[derive(Clone, PartialEq, Default, Debug)]
+#[derive(Clone, Default)]
 struct Members {
     kinds: BTreeSet<String>,
     namespaces: BTreeSet<String>,
@@ -49,32 +48,17 @@ impl Members {
         self.kinds.extend(more.kinds.iter().cloned());
         self.namespaces.extend(more.namespaces.iter().cloned());
     }
-
-    /// Returns these without some.
-    fn without(&self, less: &Self) -> Self {
-        Self {
-            kinds: self.kinds.difference(&less.kinds).cloned().collect(),
-            namespaces: self.namespaces.difference(&less.namespaces).cloned().collect(),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.kinds.is_empty() && self.namespaces.is_empty()
-    }
 }
 
 /// The parent as we know it, and what waits to be written into it. Passes that wait at the same moment share one write.
+#[derive(Default)]
 pub(super) struct Parent {
     /// What it named when we read or wrote it last.
     known: Mutex<Members>,
-    /// What somebody wants it to name.
+    /// What somebody wants it to name; only ever grows, like the parent.
     wanted: Mutex<Members>,
-    /// What somebody had for the last time.
-    gone: Mutex<Members>,
     /// For whoever may write it.
     turn: tokio::sync::Mutex<Turn>,
-    /// How long after a write the next one waits for company.
-    gather: Duration,
 }
 
 /// What the next writer of the parent has to know.
@@ -101,34 +85,9 @@ trait Server {
     async fn write_parent(&self, version: Option<&str>, members: &Members) -> Result<Value, Refusal>;
     /// Returns the parent's name.
     fn parent_name(&self) -> String;
-    /// Returns the namespace of the parent.
-    fn parent_namespace(&self) -> &str;
-
-    /// Returns what the parent names of this.
-    fn members_of(&self, spread: &Spread) -> Members {
-        let elsewhere = |namespace: &&String| *namespace != self.parent_namespace();
-        Members {
-            kinds: spread.kinds.iter().map(|(group, kind)| named(group, kind)).collect(),
-            namespaces: spread.namespaces.iter().filter(elsewhere).cloned().collect(),
-        }
-    }
-}
-
-impl Default for Parent {
-    fn default() -> Self {
-        let (known, wanted, gone, turn) = Default::default();
-        Self { known, wanted, gone, turn, gather: GATHER }
-    }
 }
 
 impl Parent {
-    /// Lets others come along with a write that follows another one soon.
-    async fn gather(&self, turn: &Turn) {
-        if let Some(next) = turn.written.map(|written| written + self.gather).filter(|next| *next > Instant::now()) {
-            sleep_until(next).await;
-        }
-    }
-
     /// Makes sure that the parent names these members. The wish is noted before anything is waited for, so the next write holds it.
     async fn grow(&self, server: &impl Server, wanted: &Members) -> Result<(), Refusal> {
         if locked(&self.known).holds(wanted) {
@@ -139,7 +98,9 @@ impl Parent {
         if locked(&self.known).holds(wanted) {
             return Ok(());
         }
-        self.gather(&turn).await;
+        if let Some(written) = turn.written {
+            sleep_until(written + GATHER).await;
+        }
         let Turn { version, written: when } = &mut *turn;
         for _ in 0..WRITE_ROUNDS {
             if version.is_none() {
@@ -152,7 +113,6 @@ impl Parent {
                 return Ok(());
             }
             next.add(&locked(&self.wanted));
-            next.add(wanted);
             match server.write_parent(version.as_deref(), &next).await {
                 Err(refusal) => {
                     *version = None;
@@ -176,70 +136,23 @@ impl Parent {
     }
 }
 
-impl Parent {
-    /// Takes out members of which nothing stands any more. Passes that end at the same moment share one write.
-    ///
-    /// Whoever applies an object has noted it before it lets the parent grow, and while this holds the turn and nothing counts as named it
-    /// waits for this. So what does not stand then is in use by nobody.
-    async fn shrink(&self, server: &impl Server, gone: &Spread, standing: &dyn Standing) -> Result<(), Refusal> {
-        locked(&self.gone).add(&server.members_of(gone));
-        let mut turn = self.turn.lock().await;
-        self.gather(&turn).await;
-        let gone = std::mem::take(&mut *locked(&self.gone));
-        if gone.is_empty() {
-            return Ok(());
-        }
-        let Turn { version, written: when } = &mut *turn;
-        let mut known = std::mem::take(&mut *locked(&self.known));
-        for _ in 0..WRITE_ROUNDS {
-            if version.is_none() {
-                let Some(live) = server.read_parent().await? else { return Ok(()) };
-                (*version, known) = (version_of(&live), members(&live));
-            }
-            let Some(standing) = standing.spread().await else { break };
-            let gone = gone.without(&server.members_of(&standing));
-            let next = known.without(&gone);
-            {
-                let mut wanted = locked(&self.wanted);
-                *wanted = wanted.without(&gone);
-            }
-            if next == known {
-                break;
-            }
-            match server.write_parent(version.as_deref(), &next).await {
-                Err(refusal) => {
-                    *version = None;
-                    if !matches!(refusal.kind, RefusalKind::Changed | RefusalKind::NotFound) {
-                        return Err(refusal);
-                    }
-                }
-                Ok(written) => {
-                    (*version, *when) = (version_of(&written), Some(Instant::now()));
-                    known = next;
-                    break;
-                }
-            }
-        }
-        *locked(&self.known) = if version.is_some() { known } else { Members::default() };
-        Ok(())
-    }
-}
-
 impl Inner {
-    /// Takes kinds and namespaces out of the parent in which nothing stands.
-    pub(super) async fn shrink_apply_set(&self, gone: &Spread, standing: &dyn Standing) -> Result<(), Refusal> {
-        self.parent.shrink(self, gone, standing).await
-    }
-
     /// Makes sure that the parent names these kinds and namespaces.
     pub(super) async fn grow_apply_set(
         &self,
         kinds: &BTreeSet<Kind>,
         namespaces: &BTreeSet<String>,
     ) -> Result<(), Refusal> {
-        let kinds = kinds.iter().map(|kind| (kind.group.clone(), kind.kind.clone())).collect();
-        let namespaces = namespaces.iter().filter(|namespace| !namespace.is_empty()).cloned().collect();
-        self.parent.grow(self, &self.members_of(&Spread { kinds, namespaces })).await
+        let named = |kind: &Kind| match kind.group.as_str() {
+            "" => kind.kind.clone(),
+            group => format!("{}.{group}", kind.kind),
+        };
+        let elsewhere = |namespace: &&String| !namespace.is_empty() && **namespace != self.control_namespace;
+        let wanted = Members {
+            kinds: kinds.iter().map(named).collect(),
+            namespaces: namespaces.iter().filter(elsewhere).cloned().collect(),
+        };
+        self.parent.grow(self, &wanted).await
     }
 
     /// Returns the path of the ConfigMaps in our own namespace.
@@ -279,10 +192,6 @@ impl Inner {
 impl Server for Inner {
     fn parent_name(&self) -> String {
         format!("wild-{}", self.instance)
-    }
-
-    fn parent_namespace(&self) -> &str {
-        &self.control_namespace
     }
 
     async fn read_parent(&self) -> Result<Option<Value>, Refusal> {
@@ -332,18 +241,13 @@ impl Server for Inner {
             metadata.insert("resourceVersion".to_owned(), Value::from(version));
             let path = format!("{}/{name}?fieldManager=wild-apply-set", self.own_config_maps());
             // A second one after a lost answer is refused, and the parent is read again.
-            let answer = self.insist(call(Method::PUT, path, &body, format!("write the ApplySet {name}"))).await;
+            let answer = self.insist(call(Method::PUT, path, &body, format!("grow the ApplySet {name}"))).await;
             return answer.map(|(_, value)| value);
         }
         self.make_control_namespace().await?;
         let path = format!("{}?fieldManager=wild-apply-set", self.own_config_maps());
         self.insist(call(Method::POST, path, &body, format!("make the ApplySet {name}"))).await.map(|(_, value)| value)
     }
-}
-
-/// Returns the name of a kind in the parent.
-fn named(group: &str, kind: &str) -> String {
-    if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
 }
 
 fn annotation(object: &Value, key: &str) -> String {
@@ -363,7 +267,7 @@ fn members(parent: &Value) -> Members {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::pin::{Pin, pin};
+    use std::pin::pin;
     use std::sync::Mutex;
 
     use futures::future::join_all;
@@ -371,7 +275,7 @@ mod tests {
     use serde_json::{Value, json};
     use tokio::sync::Semaphore;
 
-    use super::{Duration, Members, Parent, Server, Spread, Standing, set_id};
+    use super::{Members, Parent, Server, set_id};
     use crate::target::Refusal;
 
     /// Passes that bring a namespace each.
@@ -408,10 +312,6 @@ mod tests {
 
         fn parent_name(&self) -> String {
             String::new()
-        }
-
-        fn parent_namespace(&self) -> &str {
-            "wild-system"
         }
     }
 
@@ -450,66 +350,6 @@ mod tests {
         for answers in [1, 2] {
             assert_eq!(asked_of(Held::letting(answers)).await, ["read", "make with 1", "grow with 20"]);
         }
-    }
-
-    /// What stands, and what begins to while it is asked.
-    struct Told(Spread, Semaphore);
-
-    impl Standing for Told {
-        fn spread(&self) -> Pin<Box<dyn Future<Output = Option<Spread>> + Send + '_>> {
-            Box::pin(async {
-                self.1.acquire().await.unwrap().forget();
-                Some(self.0.clone())
-            })
-        }
-    }
-
-    fn spread(namespaces: &[&str]) -> Spread {
-        Spread { kinds: BTreeSet::new(), namespaces: namespaces.iter().map(|name| (*name).to_owned()).collect() }
-    }
-
-    /// Returns a parent that names these namespaces, and a server that was asked for that.
-    async fn naming(namespaces: &[&str]) -> (Parent, Held) {
-        let parent = Parent { gather: Duration::ZERO, ..Parent::default() };
-        let server = Held::letting(2 * PASSES);
-        parent.grow(&server, &server.members_of(&spread(namespaces))).await.unwrap();
-        server.asked.lock().unwrap().clear();
-        (parent, server)
-    }
-
-    #[tokio::test]
-    async fn what_is_gone_is_taken_out_at_once_and_what_stands_stays() {
-        let (parent, server) = naming(&["a", "b", "c", "d"]).await;
-        let told = Told(spread(&["b", "d"]), Semaphore::new(PASSES));
-        let (a, b, c) = (spread(&["a"]), spread(&["b"]), spread(&["c"]));
-        let shrinks = [&a, &b, &c].map(|gone| parent.shrink(&server, gone, &told));
-        for shrunk in join_all(shrinks).await {
-            shrunk.unwrap();
-        }
-        // The first was under way when the others came.
-        assert_eq!(*server.asked.lock().unwrap(), ["grow with 3", "grow with 2"]);
-        parent.grow(&server, &server.members_of(&b)).await.unwrap();
-        parent.shrink(&server, &a, &told).await.unwrap();
-        assert_eq!(server.asked.lock().unwrap().len(), 2, "it is written for nothing");
-        // What was wanted once does not come back with what is wanted now.
-        parent.grow(&server, &server.members_of(&spread(&["e"]))).await.unwrap();
-        assert_eq!(server.asked.lock().unwrap()[2..], ["grow with 3"]);
-    }
-
-    #[tokio::test]
-    async fn whoever_needs_a_member_while_it_is_looked_whether_it_stands_waits_and_has_it() {
-        let (parent, server) = naming(&["a", "b"]).await;
-        let told = Told(spread(&["b"]), Semaphore::new(0));
-        let gone = spread(&["a"]);
-        let mut shrinks = pin!(parent.shrink(&server, &gone, &told));
-        assert!(poll!(&mut shrinks).is_pending());
-        let again = server.members_of(&gone);
-        let mut grows = pin!(parent.grow(&server, &again));
-        assert!(poll!(&mut grows).is_pending(), "it relies on a name that is about to go");
-        told.1.add_permits(1);
-        shrinks.await.unwrap();
-        grows.await.unwrap();
-        assert_eq!(*server.asked.lock().unwrap(), ["grow with 1", "grow with 2"]);
     }
 
     #[test]

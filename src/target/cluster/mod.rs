@@ -37,12 +37,12 @@ use tokio_util::sync::CancellationToken;
 use super::pulse::{BEAT, Pulse};
 use super::{
     Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Note,
-    PatchRequest, Reachability, Refusal, SourceSecret, Standing, Target, TargetCounts, TargetEvent, VolumeRequest,
-    WatchState, Written,
+    PatchRequest, Reachability, Refusal, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest, WatchState,
+    Written,
 };
 use crate::base::Timestamp;
 use crate::health::Health;
-use crate::model::{Editors, HealthRule, InstanceId, Object, ObjectId, OwnEntry, Spread};
+use crate::model::{Editors, HealthRule, InstanceId, Object, ObjectId, OwnEntry};
 pub use access::Access;
 use cache::Cache;
 use limit::Limit;
@@ -323,10 +323,6 @@ impl Target for Cluster {
 
     fn grow_apply_set<'a>(&'a self, kinds: &'a BTreeSet<Kind>, namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
         Box::pin(self.inner.grow_apply_set(kinds, namespaces))
-    }
-
-    fn shrink_apply_set<'a>(&'a self, gone: &'a Spread, standing: &'a dyn Standing) -> Answer<'a, ()> {
-        Box::pin(self.inner.shrink_apply_set(gone, standing))
     }
 
     fn job_done<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<String>> {

@@ -11,12 +11,12 @@ use std::task::Poll;
 
 use rewild::base::Timestamp;
 use rewild::health;
-use rewild::model::{Editors, HealthRule, Leaving, Object, ObjectId, Observed, OwnEntry, Prune, Spread};
+use rewild::model::{Editors, HealthRule, Leaving, Object, ObjectId, Observed, OwnEntry, Prune};
 use rewild::plan::marks;
 use rewild::target::{
     Answer, ApplyRequest, DeleteRequest, Deletion, Dependents, FreeRequest, Kind, LiveObject, LogLines, LogRequest,
-    Mode, Note, Ownership, PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Standing, Target,
-    TargetCounts, TargetEvent, VolumeRequest, WatchState, Written,
+    Mode, Note, Ownership, PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts,
+    TargetEvent, VolumeRequest, WatchState, Written,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -684,10 +684,6 @@ impl Target for Cluster {
     }
 
     fn grow_apply_set<'a>(&'a self, _kinds: &'a BTreeSet<Kind>, _namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
-        Box::pin(self.step(|_| Ok(())))
-    }
-
-    fn shrink_apply_set<'a>(&'a self, _gone: &'a Spread, _standing: &'a dyn Standing) -> Answer<'a, ()> {
         Box::pin(self.step(|_| Ok(())))
     }
 
