@@ -16,6 +16,9 @@ use crate::model::{AppName, FileTree, ObjectId, OwnEntry, Record, RecordState};
 use crate::observe;
 use crate::plan::{self, Claim, Desired, Owner, Presence, Snapshot, namespace};
 
+/// Kinds that an app gets without naming them.
+const MADE_UNNAMED: [&str; 3] = ["ConfigMap", "Namespace", "Secret"];
+
 /// What each app wants, by app.
 #[derive(Default)]
 pub(super) struct Wishes(Mutex<BTreeMap<AppName, Wish>>);
@@ -42,7 +45,7 @@ pub(super) async fn fill(instance: &Instance, sight: &Sight, snapshot: &mut Snap
         return Ok(());
     }
     let wanted = wanted(instance, &sight.overview, snapshot, &ids).await?;
-    snapshot.claims = wanted.into_iter().map(|(id, app)| (id, Claim::Wanted(app))).collect();
+    snapshot.claims = wanted;
     // An app that is another one in the newest revision is looked at anew, and may keep then what it gives away here.
     let newest = overview::overview(instance).await?;
     let is_as_in_newest = |app: &AppName| newest.apps.get(app) == sight.overview.apps.get(app);
@@ -92,27 +95,28 @@ async fn take(instance: &Instance, snapshot: &mut Snapshot, id: ObjectId, app: A
     Ok(())
 }
 
-/// Returns which of these objects another app of a revision wants, with the first that does.
+/// Returns which of these objects another app of a revision wants, with the first that does; one that may want it only where none does.
 async fn wanted(
     instance: &Instance,
     overview: &Overview,
     snapshot: &Snapshot,
     ids: &BTreeSet<ObjectId>,
-) -> Result<BTreeMap<ObjectId, AppName>, Error> {
+) -> Result<BTreeMap<ObjectId, Claim>, Error> {
     let settings = overview.settings()?;
     let targets = instance.targets();
     let is_near = |app: &AppName| {
         targets.named(settings.context_of(app.as_str())).is_some_and(|(name, _)| *name == snapshot.cluster)
     };
     let digests: Vec<(&ObjectId, u64)> = ids.iter().map(|id| (id, digest(id))).collect();
-    let mut found = BTreeMap::new();
-    let mut note = |app: &AppName, wants: &dyn Fn(&ObjectId, u64) -> bool| {
+    let mut found: BTreeMap<ObjectId, Claim> = BTreeMap::new();
+    let mut note = |app: &AppName, claim: fn(AppName) -> Claim, wants: &dyn Fn(&ObjectId, u64) -> bool| {
         let mut hits = digests.iter().filter(|(id, digest)| wants(id, *digest)).peekable();
         // These cost more than to see that an app wants none of the objects, which nearly all apps do.
         if hits.peek().is_some() && is_deployed(overview, app) && is_near(app) {
             for (id, _) in hits {
-                let first = found.entry((*id).clone()).or_insert_with(|| app.clone());
-                *first = app.clone().min(first.clone());
+                let claim = claim(app.clone());
+                let first = found.entry((*id).clone()).or_insert_with(|| claim.clone());
+                *first = claim.min(first.clone());
             }
         }
     };
@@ -122,8 +126,8 @@ async fn wanted(
         let built = observe::wanted_ids(app, &files, &*instance.secrets.read()?, &instance.hash_key, shared);
         let objects = built.map(|ids| ids.iter().map(digest).collect::<BTreeSet<u64>>());
         match &objects {
-            Some(objects) => note(app, &|_, digest| objects.contains(&digest)),
-            None => note(app, &|id, _| names(&files, id)),
+            Some(objects) => note(app, Claim::Wanted, &|_, digest| objects.contains(&digest)),
+            None => note(app, Claim::Possible, &|id, _| names(&files, id)),
         }
         if let Some(tree) = overview.apps.get(app) {
             lock(&instance.wishes.0).insert(app.clone(), Wish { tree: tree.clone(), objects });
@@ -137,14 +141,14 @@ fn look_up<'a>(
     instance: &Instance,
     overview: &'a Overview,
     own: &AppName,
-    note: &mut impl FnMut(&AppName, &dyn Fn(&ObjectId, u64) -> bool),
+    note: &mut impl FnMut(&AppName, fn(AppName) -> Claim, &dyn Fn(&ObjectId, u64) -> bool),
 ) -> Vec<&'a AppName> {
     let wishes = lock(&instance.wishes.0);
     let mut unknown = Vec::new();
     for (app, tree) in overview.apps.iter().filter(|(app, _)| *app != own) {
         match wishes.get(app) {
             Some(Wish { tree: known, objects: Some(objects) }) if known == tree => {
-                note(app, &|_, digest| objects.contains(&digest));
+                note(app, Claim::Wanted, &|_, digest| objects.contains(&digest));
             }
             Some(_) | None => unknown.push(app),
         }
@@ -152,9 +156,20 @@ fn look_up<'a>(
     unknown
 }
 
-/// Returns whether any file of an app that does not build names an object: then it may want it.
+/// Returns whether the files of an app that does not build name an object by kind and name: then it may want it. Generators and the
+/// directives of a build make some kinds without a word of them.
 fn names(files: &FileTree, id: &ObjectId) -> bool {
-    files.paths().any(|path| files.text(path.as_str()).is_some_and(|text| text.contains(&id.name)))
+    let any = |word: &str| files.paths().any(|path| files.text(path.as_str()).is_some_and(|text| holds(text, word)));
+    any(&id.name) && (MADE_UNNAMED.contains(&id.kind.as_str()) || any(&id.kind))
+}
+
+/// Returns whether a text holds a word that is no part of a longer one.
+fn holds(text: &str, word: &str) -> bool {
+    let is_open = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric());
+    text.match_indices(word).any(|(at, _)| {
+        let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + word.len()..).unwrap_or_default());
+        is_open(before.chars().next_back()) && is_open(after.chars().next())
+    })
 }
 
 /// Returns whether an app is to be in the cluster.
@@ -180,4 +195,29 @@ fn digest(id: &ObjectId) -> u64 {
     encoder.text(&id.group).text(&id.kind).text(&id.namespace).text(&id.name);
     let bytes = encoder.digest().0;
     bytes.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::RepoPath;
+    use crate::model::File;
+
+    #[test]
+    fn an_object_is_named_by_its_kind_and_its_name() {
+        let text = "kind: ConfigMap\nmetadata: {name: my-files}\ndata: {database: none}\n";
+        let check = |kind: &str, name: &str, expected: bool| {
+            let mut files = FileTree::new();
+            files.insert(RepoPath::parse("config.yaml").unwrap(), File::text(text));
+            let id = ObjectId { group: String::new(), kind: kind.into(), namespace: "files".into(), name: name.into() };
+            assert_eq!(names(&files, &id), expected, "{kind}/{name}");
+        };
+        check("ConfigMap", "my-files", true);
+        // A prefix may come from elsewhere.
+        check("ConfigMap", "files", true);
+        check("Secret", "data", true);
+        check("PersistentVolumeClaim", "data", false);
+        check("ConfigMap", "base", false);
+        check("ConfigMap", "fil", false);
+    }
 }

@@ -73,14 +73,14 @@ pub(super) fn decide(snapshot: &Snapshot, wanted: &Wanted) -> (Decision, Vec<Dri
 pub(super) fn given_up<'a>(snapshot: &'a Snapshot, id: &ObjectId) -> Option<&'a AppName> {
     match snapshot.claims.get(id) {
         Some(Claim::GivenUp(app)) => Some(app),
-        Some(Claim::Wanted(_)) | None => None,
+        Some(Claim::Wanted(_) | Claim::Possible(_)) | None => None,
     }
 }
 
 /// Returns another app of the revision that wants an object.
 fn rival<'a>(snapshot: &'a Snapshot, id: &ObjectId) -> Option<&'a str> {
     match snapshot.claims.get(id) {
-        Some(Claim::Wanted(app)) => Some(app.as_str()),
+        Some(Claim::Wanted(app) | Claim::Possible(app)) => Some(app.as_str()),
         Some(Claim::GivenUp(_)) | None => None,
     }
 }

@@ -346,6 +346,10 @@ fn sort_out(fates: Vec<(ObjectId, Fate)>, plan: &mut Plan) -> Vec<Victim> {
                 plan.notes.push(format!("{} moves to app {app}", id.short()));
                 plan.wake_on.push(WakeOn::App(app));
             }
+            Fate::MayMove(app) => {
+                plan.notes.push(format!("{} stays until app {app} builds, whose files name it", id.short()));
+                plan.wake_on.push(WakeOn::App(app));
+            }
             Fate::Block(blocked, wake_on) => {
                 plan.blocked.push(blocked);
                 plan.wake_on.extend(wake_on);

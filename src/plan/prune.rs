@@ -27,6 +27,8 @@ pub(super) enum Fate {
     Keep(String),
     /// It stays with its record until this app takes it over.
     Moves(AppName),
+    /// It stays with its record until this app builds, which may want it.
+    MayMove(AppName),
     /// Nobody can tell whether it is there.
     Block(Blocked, Option<WakeOn>),
 }
@@ -128,8 +130,10 @@ fn stays(snapshot: &Snapshot, record: &Record) -> Option<String> {
 
 /// Returns the fate of an object that the app does not want, whatever its kind.
 pub(super) fn fate(snapshot: &Snapshot, record: &Record) -> Fate {
-    if let Some(Claim::Wanted(app)) = snapshot.claims.get(&record.id) {
-        return Fate::Moves(app.clone());
+    match snapshot.claims.get(&record.id) {
+        Some(Claim::Wanted(app)) => return Fate::Moves(app.clone()),
+        Some(Claim::Possible(app)) => return Fate::MayMove(app.clone()),
+        Some(Claim::GivenUp(_)) | None => {}
     }
     let live = snapshot.live.get(&record.id);
     match snapshot.freshness_of(&record.id) {

@@ -39,7 +39,9 @@ impl Removal {
     pub(super) fn victims(&self) -> Vec<Victim> {
         let victim = |(_, farewell): &(ObjectId, Farewell)| match farewell {
             Farewell::Fate(Fate::Delete(victim)) | Farewell::Release(victim) => Some(victim.clone()),
-            Farewell::Fate(Fate::Leaving | Fate::Forget(_) | Fate::Keep(_) | Fate::Moves(_) | Fate::Block(..))
+            Farewell::Fate(
+                Fate::Leaving | Fate::Forget(_) | Fate::Keep(_) | Fate::Moves(_) | Fate::MayMove(_) | Fate::Block(..),
+            )
             | Farewell::Wait => None,
         };
         self.farewells.iter().filter_map(victim).collect()
@@ -51,7 +53,7 @@ pub(super) fn remove(snapshot: &Snapshot, data: DataFate, last: &BTreeSet<Object
     let fates: Vec<(&Record, Farewell)> =
         snapshot.inventory.records().map(|record| (record, farewell(snapshot, record, data))).collect();
     let is_open = |farewell: &Farewell| match farewell {
-        Farewell::Fate(Fate::Delete(_) | Fate::Leaving | Fate::Moves(_) | Fate::Block(..)) => true,
+        Farewell::Fate(Fate::Delete(_) | Fate::Leaving | Fate::Moves(_) | Fate::MayMove(_) | Fate::Block(..)) => true,
         Farewell::Fate(Fate::Forget(_) | Fate::Keep(_)) | Farewell::Release(_) | Farewell::Wait => false,
     };
     let guests = fates.iter().any(|(record, it)| goes_first(&record.id) && is_open(it));
@@ -105,17 +107,18 @@ fn farewell(snapshot: &Snapshot, record: &Record, data: DataFate) -> Farewell {
     match prune::fate(snapshot, record) {
         Fate::Delete(_) if let Some(why) = unseen(snapshot, record, data) => Farewell::Fate(waits(&record.id, why)),
         Fate::Delete(victim) if stays(snapshot, record, data) => Farewell::Release(victim),
-        Fate::Moves(app) => Farewell::Fate(moves(&record.id, app)),
+        Fate::Moves(app) => Farewell::Fate(moves(&record.id, app, "has taken it over")),
+        Fate::MayMove(app) => Farewell::Fate(moves(&record.id, app, "builds, whose files name it")),
         fate => Farewell::Fate(fate),
     }
 }
 
-/// Returns the fate of an object of an app that goes which another app wants: nobody but that app would remember it afterwards.
-fn moves(id: &ObjectId, app: AppName) -> Fate {
+/// Returns the fate of an object of an app that goes which another app wants or may want: nobody but that app would remember it afterwards.
+fn moves(id: &ObjectId, app: AppName, until: &str) -> Fate {
     let blocked = Blocked {
         object: Some(id.clone()),
         reason: "MovesToApp".into(),
-        message: format!("{} waits until app {app} has taken it over", id.short()),
+        message: format!("{} waits until app {app} {until}", id.short()),
         hint: format!("wild app show {app}"),
     };
     Fate::Block(blocked, Some(WakeOn::App(app)))

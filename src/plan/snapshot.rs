@@ -318,11 +318,13 @@ pub struct RequirementState {
     pub waits: Option<String>,
 }
 
-/// What other apps of the same revision say of an object.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// What other apps of the same revision say of an object; of two claims the first counts.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Claim {
     /// This one wants it.
     Wanted(AppName),
+    /// The files of this one do not build and name it, so it may want it.
+    Possible(AppName),
     /// It bears the mark of this one, and no other app wants it any more.
     GivenUp(AppName),
 }

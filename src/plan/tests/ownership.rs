@@ -146,6 +146,23 @@ fn what_another_app_wants_stays_for_it() {
 }
 
 #[test]
+fn what_an_app_that_does_not_build_may_want_stays_until_it_builds() {
+    let named = |snapshot: &mut Snapshot| {
+        snapshot.claims.insert(id("ConfigMap/files"), Claim::Possible(app("shop")));
+    };
+    let world = World::deployed(&[config("files", "1"), config("rest", "1")]).drops("ConfigMap/files").with(named);
+    check(&world, &["i ConfigMap/files stays until app shop builds, whose files name it", "= 2 unchanged"]);
+    assert_eq!(plan(&world.snapshot).wake_on, [WakeOn::App(app("shop"))]);
+    let gone = world.with(|snapshot| {
+        snapshot.presence = Presence::RemovedWithData;
+        snapshot.desired = Desired::Objects(Vec::new());
+    });
+    let blocked = &plan(&gone.snapshot).blocked;
+    let says = blocked.iter().map(|it| it.message.as_str()).collect::<Vec<_>>();
+    assert_eq!(says, ["ConfigMap/files waits until app shop builds, whose files name it"]);
+}
+
+#[test]
 fn what_a_controller_owns_is_refused() {
     check(
         &files(Owner::Controller("CronJob/backup".into())),

@@ -83,15 +83,15 @@ pub(super) async fn what_its_author_let_go_goes_once_a_person_agreed<C: Ground>(
             all.iter().map(|(path, text)| (path.as_str(), Some(text.as_str()))).collect();
         world.push("letgo", &all).await
     };
-    let claim = CLAIM.replace("{name: data}", "{name: data, annotations: {rewild.dev/prune: allow}}");
+    let claim = CLAIM.replace("{name: data}", "{name: holdings, annotations: {rewild.dev/prune: allow}}");
     let extra =
         "apiVersion: v1\nkind: Namespace\nmetadata: {name: letgo-extra, annotations: {rewild.dev/prune: allow}}\n";
     let kept = config("kept", "1");
     let kept = ("kept.yaml", kept.as_str());
     let first = push(&[kept, ("claim.yaml", &claim), ("extra.yaml", extra)]).await;
     plain.done(&first).await;
-    let path = plain.path("v1", "persistentvolumeclaims", "data");
-    let volume = plain.live("v1", "persistentvolumeclaims", "data").await["spec"]["volumeName"].clone();
+    let path = plain.path("v1", "persistentvolumeclaims", "holdings");
+    let volume = plain.live("v1", "persistentvolumeclaims", "holdings").await["spec"]["volumeName"].clone();
     let volume = format!("/api/v1/persistentvolumes/{}", volume.as_str().unwrap());
     let before = plain.uid(&path).await;
     plain.push(&[kept]).await;
@@ -103,7 +103,7 @@ pub(super) async fn what_its_author_let_go_goes_once_a_person_agreed<C: Ground>(
     what_would_go_along_is_told(world, volume.rsplit('/').next().unwrap()).await;
     // The command that the refusal names is one.
     let hint = world.state(plain.name).await.unwrap().hint;
-    says(world, &hint, &["PersistentVolumeClaim/data (letgo)"]).await;
+    says(world, &hint, &["PersistentVolumeClaim/holdings (letgo)"]).await;
     plain.until("the claim is gone", &path, Value::is_null).await;
     plain.until("the namespace is gone", "/api/v1/namespaces/letgo-extra", Value::is_null).await;
     let held = world.get(&volume).await.unwrap();
@@ -114,7 +114,7 @@ pub(super) async fn what_its_author_let_go_goes_once_a_person_agreed<C: Ground>(
 
 /// §8.3: whoever is to agree sees what goes along, although nothing of it stands in git.
 async fn what_would_go_along_is_told<C: Ground>(world: &World<C>, volume: &str) {
-    let volume = format!("PersistentVolumeClaim/data takes its volume {volume} with it, by its policy Delete");
+    let volume = format!("PersistentVolumeClaim/holdings takes its volume {volume} with it, by its policy Delete");
     let expected = [volume.as_str()];
     says(world, "wild doctor letgo", &expected).await;
     says(world, "wild plan letgo -o json", &["\"of\": \"volume\"", "\"on\": \"revision\""]).await;
