@@ -25,8 +25,7 @@ pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result
     }
     let ids = ids(snapshot);
     for (id, _) in &ids {
-        let key = (id.group.clone(), id.kind.clone());
-        snapshot.freshness.entry(key).or_insert_with(|| freshness(target.watch_state(&id.group, &id.kind)));
+        note_freshness(snapshot, target, id);
     }
     fill_namespace(snapshot, target).await?;
     let mut known = 0;
@@ -131,8 +130,7 @@ async fn find(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusa
             commit: None,
             audited: String::new(),
         };
-        let key = (id.group.clone(), id.kind.clone());
-        snapshot.freshness.entry(key).or_insert_with(|| freshness(target.watch_state(&id.group, &id.kind)));
+        note_freshness(snapshot, target, &id);
         snapshot.existing.remove(&id);
         snapshot.live.insert(id, from_watch(live));
         snapshot.inventory.insert(record.clone());
@@ -335,6 +333,12 @@ fn remnant(object: &Object) -> Remnant {
         is_leaving: object.at(&["metadata", "deletionTimestamp"]).is_some(),
         finalizers: Finalizer::all(object),
     }
+}
+
+/// Notes whether the watch of an object's kind can be trusted, once for each kind.
+fn note_freshness(snapshot: &mut Snapshot, target: &dyn Target, id: &ObjectId) {
+    let state = || freshness(target.watch_state(snapshot.app.as_str(), &id.group, &id.kind));
+    snapshot.freshness.entry((id.group.clone(), id.kind.clone())).or_insert_with(state);
 }
 
 fn freshness(state: WatchState) -> Freshness {

@@ -28,8 +28,8 @@ use crate::plan::copies::SecretCopy;
 use crate::plan::{
     Ask, Desired, Fights, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState, Underway,
 };
-use crate::plan::{apply_set, hook};
-use crate::target::{Kind, Reachability, Refusal, Target};
+use crate::plan::{apply_set, hook, namespace};
+use crate::target::{Kind, Place, Places, Reachability, Refusal, Target};
 
 pub use before::{Past, before};
 pub use desired::{secret_needs, wanted_ids};
@@ -244,9 +244,11 @@ async fn is_idle(snapshot: &Snapshot, last: &BTreeSet<Kind>, target: &dyn Target
             // A target that does not answer is asked again by the ordinary look once it does.
             let is_forgotten = snapshot.inventory.is_empty();
             let app = snapshot.app.as_str();
-            let is_idle = is_forgotten && target.watch(app, last).await.is_ok() && target.count(app) == 0;
+            let is_idle = is_forgotten
+                && target.watch(app, &in_place(last, &snapshot.namespace)).await.is_ok()
+                && target.count(app) == 0;
             // It needs nothing any more, so there is nothing to wait for.
-            is_idle && target.watch(app, &BTreeSet::new()).await.is_ok()
+            is_idle && target.watch(app, &Places::new()).await.is_ok()
         }
     }
 }
@@ -304,21 +306,33 @@ async fn look(snapshot: &mut Snapshot, held: &[HeldVolume], target: &dyn Target)
     volumes::fill(snapshot, held, target).await
 }
 
-/// Returns the kinds of all wanted and remembered objects.
-fn kinds(snapshot: &Snapshot) -> BTreeSet<Kind> {
-    let mut kinds: BTreeSet<Kind> =
-        snapshot.inventory.records().map(|record| Kind::of(&record.id, &record.api_version)).collect();
+/// Returns the kinds of all wanted and remembered objects, with the places of these.
+fn kinds(snapshot: &Snapshot) -> Places {
+    let mut kinds = Places::new();
+    let mut add = |kind: Kind, place: Place| {
+        // A wanted version wins over the one that was applied last: one watch per kind is enough.
+        let same = kinds.extract_if(.., |it, _| it.group == kind.group && it.kind == kind.kind && *it != kind);
+        let mut places: BTreeSet<Place> = same.flat_map(|(_, places)| places).collect();
+        places.insert(place);
+        kinds.entry(kind).or_default().extend(places);
+    };
+    for record in snapshot.inventory.records() {
+        add(Kind::of(&record.id, &record.api_version), Place::of(&record.id));
+    }
     if let Desired::Objects(objects) = &snapshot.desired {
         for wanted in objects {
             let id = wanted.object.id();
-            // A wanted version wins over the one that was applied last: one watch per kind is enough.
-            kinds.retain(|kind| kind.group != id.group || kind.kind != id.kind);
-            kinds.insert(Kind::of(&id, wanted.object.api_version()));
+            add(Kind::of(&id, wanted.object.api_version()), Place::of(&id));
         }
     }
-    kinds.retain(|kind| !(kind.group.is_empty() && kind.kind == "Namespace"));
-    kinds.insert(Kind { group: String::new(), version: "v1".to_owned(), kind: "Namespace".to_owned() });
+    let own = namespace::id(&snapshot.namespace);
+    add(Kind::of(&own, "v1"), Place::of(&own));
     kinds
+}
+
+/// Returns kinds of which objects may lie in a namespace.
+fn in_place(kinds: &BTreeSet<Kind>, namespace: &str) -> Places {
+    kinds.iter().map(|kind| (kind.clone(), [Place::Namespace(namespace.into())].into())).collect()
 }
 
 /// Notes that the target did not answer.

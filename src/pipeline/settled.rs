@@ -89,7 +89,7 @@ fn is_as_found(
         && Arc::ptr_eq(&instance.secrets.read()?, secrets)
         && target.seen(app.as_str()) == *seen
         && target.reachability() == Reachability::Reachable
-        && kinds.iter().all(|(group, kind)| target.watch_state(group, kind) == WatchState::Fresh))
+        && kinds.iter().all(|(group, kind)| target.watch_state(app.as_str(), group, kind) == WatchState::Fresh))
 }
 
 /// What a pass was made from that no snapshot holds.

@@ -280,6 +280,28 @@ pub struct LiveObject {
     pub app: String,
 }
 
+/// Where an app has or wants objects of a kind.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Place {
+    /// In this namespace.
+    Namespace(Box<str>),
+    /// In none, under this name.
+    Name(Box<str>),
+}
+
+impl Place {
+    /// Returns the place of an object.
+    pub fn of(id: &ObjectId) -> Self {
+        match id.namespace.as_str() {
+            "" => Self::Name(id.name.as_str().into()),
+            namespace => Self::Namespace(namespace.into()),
+        }
+    }
+}
+
+/// Kinds of which an app has or wants objects, each with the places of these.
+pub type Places = BTreeMap<Kind, BTreeSet<Place>>;
+
 /// Whether the watch of a kind can be trusted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WatchState {
@@ -434,7 +456,7 @@ pub trait Target: Send + Sync {
     fn judge_by(&self, rules: &[HealthRule], editors: &Editors);
     /// Opens the watches of the kinds that an app has or wants objects of, and returns when their first lists are in, or at a deadline. A
     /// kind that no app needs any more is closed after a while.
-    fn watch<'a>(&'a self, app: &'a str, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()>;
+    fn watch<'a>(&'a self, app: &'a str, kinds: &'a Places) -> Answer<'a, ()>;
     /// Follows the Secrets that an app has copies of, and no others for it; returns when it is known of all whether they are there, or at a
     /// deadline.
     fn follow<'a>(&'a self, app: &'a str, sources: &'a BTreeSet<ObjectId>) -> Answer<'a, ()>;
@@ -460,8 +482,8 @@ pub trait Target: Send + Sync {
     fn seen(&self, app: &str) -> u64;
     /// Returns how often this process stood still so long that what was seen of the target before is not acted upon any more.
     fn stops(&self) -> u64;
-    /// Returns whether the watch of a kind can be trusted.
-    fn watch_state(&self, group: &str, kind: &str) -> WatchState;
+    /// Returns whether the watch of a kind can be trusted where an app has or wants objects of it.
+    fn watch_state(&self, app: &str, group: &str, kind: &str) -> WatchState;
     /// Tells the watch what our last write of an object left, so that it can say when that is no longer so.
     fn expect(&self, id: &ObjectId, uid: &str, own: &OwnEntry);
     /// Forgets what was expected of an object.

@@ -8,8 +8,8 @@ use std::sync::Mutex;
 
 use super::{
     Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Note,
-    Ownership, PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts, TargetEvent,
-    VolumeRequest, WatchState, Written,
+    Ownership, PatchRequest, Places, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts,
+    TargetEvent, VolumeRequest, WatchState, Written,
 };
 use crate::model::{Editors, HealthRule, Object, ObjectId, OwnEntry};
 
@@ -146,7 +146,7 @@ impl Target for Scripted {
 
     fn judge_by(&self, _rules: &[HealthRule], _editors: &Editors) {}
 
-    fn watch<'a>(&'a self, _app: &'a str, _kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
+    fn watch<'a>(&'a self, _app: &'a str, _kinds: &'a Places) -> Answer<'a, ()> {
         ready(self.watching.clone().map_or(Ok(()), Err))
     }
 
@@ -200,7 +200,7 @@ impl Target for Scripted {
         self.stands_still.is_some_and(|after| sent >= after).into()
     }
 
-    fn watch_state(&self, _group: &str, _kind: &str) -> WatchState {
+    fn watch_state(&self, _app: &str, _group: &str, _kind: &str) -> WatchState {
         if self.watching.is_some() { WatchState::Stale } else { WatchState::Fresh }
     }
 

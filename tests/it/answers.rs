@@ -9,8 +9,8 @@ use std::time::Duration;
 use rewild::base::Timestamp;
 use rewild::model::{InstanceId, ObjectId};
 use rewild::target::{
-    Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Patience, Reachability,
-    RefusalKind, Stays, Target, TargetEvent, WatchState,
+    Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Patience, Place, Places,
+    Reachability, RefusalKind, Stays, Target, TargetEvent, WatchState,
 };
 use serde_json::json;
 
@@ -75,7 +75,7 @@ pub(crate) async fn a_server_from_which_nothing_comes_is_asked<C: Ground>(ground
     let watchful = Patience { quiet: Duration::from_secs(1), ..HASTY };
     let behind = behind(ground, "quiet", watchful).await;
     let Behind { proxy, cluster, .. } = &behind;
-    cluster.watch("behind", &[config_maps()].into()).await.unwrap();
+    cluster.watch("behind", &needed()).await.unwrap();
     assert_eq!(cluster.reachability(), Reachability::Reachable);
     proxy.spoil(To::All, Fault::Hold, usize::MAX);
     let noticed = async { while !cluster.events().await.contains(&TargetEvent::Reachability) {} };
@@ -90,8 +90,8 @@ pub(crate) async fn a_process_that_stood_still_listens_anew<C: Ground>(ground: &
     let behind = behind(ground, "still", watchful).await;
     let Behind { proxy, cluster, id } = &behind;
     let written = cluster.apply(&behind.request()).await.unwrap();
-    cluster.watch("behind", &[config_maps()].into()).await.unwrap();
-    let state = || cluster.watch_state("", "ConfigMap");
+    cluster.watch("behind", &needed()).await.unwrap();
+    let state = || cluster.watch_state("behind", "", "ConfigMap");
     assert_eq!((cluster.stops(), state()), (0, WatchState::Fresh));
     // Nothing of what happens meanwhile is heard.
     proxy.bend(Frames::Silent);
@@ -134,7 +134,7 @@ pub(crate) async fn a_watch_begins_anew_after_its_version_is_forgotten<C: Ground
     let behind = behind(ground, "forgotten", brief).await;
     let Behind { proxy, cluster, id } = &behind;
     cluster.apply(&behind.request()).await.unwrap();
-    cluster.watch("behind", &[config_maps()].into()).await.unwrap();
+    cluster.watch("behind", &needed()).await.unwrap();
     proxy.bend(Frames::Straight);
     proxy.spoil(To::Watches, Fault::Refuse(410, ""), 1);
     until("the version is forgotten", || proxy.hits() == 1).await;
@@ -150,7 +150,7 @@ pub(crate) async fn a_list_that_grows_too_old_comes_without_pages<C: Ground>(gro
     for id in &ids {
         cluster.apply(&request(id)).await.unwrap();
     }
-    let kinds = [config_maps()].into();
+    let kinds = needed();
     // A watch that cannot begin with its list has one before it.
     proxy.spoil(To::Lists, Fault::Refuse(400, ""), 1);
     let aged = async {
@@ -159,8 +159,13 @@ pub(crate) async fn a_list_that_grows_too_old_comes_without_pages<C: Ground>(gro
     };
     let (opened, ()) = futures::join!(cluster.watch("behind", &kinds), aged);
     opened.unwrap();
-    assert_eq!((proxy.hits(), cluster.watch_state("", "ConfigMap")), (2, WatchState::Fresh));
+    assert_eq!((proxy.hits(), cluster.watch_state("behind", "", "ConfigMap")), (2, WatchState::Fresh));
     assert!(ids.iter().all(|id| cluster.live(id).is_some()));
+}
+
+/// Returns what an app needs that has ConfigMaps.
+fn needed() -> Places {
+    [(config_maps(), [Place::Namespace("behind".into())].into())].into()
 }
 
 fn config_maps() -> Kind {

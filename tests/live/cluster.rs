@@ -10,8 +10,8 @@ use rewild::base::Timestamp;
 use rewild::health::HealthState;
 use rewild::model::{InstanceId, ObjectId};
 use rewild::target::{
-    Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Reachability,
-    RefusalKind, Stays, Target, TargetEvent, WatchState,
+    Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Place, Places,
+    Reachability, RefusalKind, Stays, Target, TargetEvent, WatchState,
 };
 use serde_json::{Value, json};
 
@@ -116,6 +116,11 @@ impl Ground {
     }
 }
 
+/// Returns what an app needs that has objects of these kinds, wherever they lie.
+fn in_place(kinds: BTreeSet<Kind>) -> Places {
+    kinds.into_iter().map(|kind| (kind, BTreeSet::from([Place::Namespace("app".into())]))).collect()
+}
+
 fn config_maps() -> BTreeSet<Kind> {
     BTreeSet::from([Kind { group: String::new(), version: "v1".to_owned(), kind: "ConfigMap".to_owned() }])
 }
@@ -127,7 +132,7 @@ fn drift(app: &str) -> TargetEvent {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_apply_creates_and_the_same_apply_again_changes_nothing() {
     let Some(ground) = ground("apply-twice").await else { return };
-    ground.cluster.watch("app", &config_maps()).await.unwrap();
+    ground.cluster.watch("app", &in_place(config_maps())).await.unwrap();
     let request = ground.request("a", json!({"k": "v"}));
     let first = ground.cluster.apply(&request).await.unwrap();
     assert!(first.created && !first.unchanged, "{first:?}");
@@ -232,8 +237,8 @@ async fn a_released_object_stays_without_our_marks_and_our_ownership() {
 async fn an_edit_of_ours_is_drift_and_our_own_writes_are_not() {
     let Some(ground) = ground("drift").await else { return };
     let cluster = &ground.cluster;
-    cluster.watch("app", &config_maps()).await.unwrap();
-    assert_eq!(cluster.watch_state("", "ConfigMap"), WatchState::Fresh);
+    cluster.watch("app", &in_place(config_maps())).await.unwrap();
+    assert_eq!(cluster.watch_state("app", "", "ConfigMap"), WatchState::Fresh);
     for round in ["1", "2", "3"] {
         cluster.apply(&ground.request("ours", json!({"k": round}))).await.unwrap();
     }
@@ -263,7 +268,7 @@ async fn an_edit_of_ours_is_drift_and_our_own_writes_are_not() {
 async fn health_of_a_deployment_comes_by_watch() {
     let Some(ground) = ground("health").await else { return };
     let kind = Kind { group: "apps".to_owned(), version: "v1".to_owned(), kind: "Deployment".to_owned() };
-    ground.cluster.watch("app", &BTreeSet::from([kind])).await.unwrap();
+    ground.cluster.watch("app", &in_place(BTreeSet::from([kind]))).await.unwrap();
     let id = ObjectId::new("apps", "Deployment", &ground.namespace, "web");
     let body = json!({
         "apiVersion": "apps/v1",

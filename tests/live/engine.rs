@@ -14,7 +14,9 @@ use crate::kinds::{
     an_object_of_another_group_goes_before_the_workloads, an_own_kind_that_goes_with_its_objects_is_brought_back,
 };
 use crate::parts::{ControlPlane, Shape};
-use crate::rights::{a_rule_that_is_missing_is_named, an_app_writes_as_an_account_of_its_own};
+use crate::rights::{
+    a_rule_that_is_missing_is_named, an_account_of_one_namespace_watches_that, an_app_writes_as_an_account_of_its_own,
+};
 use crate::world::{Ground, World};
 
 const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gizmos.both.example.org}\n\
@@ -269,6 +271,7 @@ async fn the_engine_does_on_a_real_cluster_what_its_design_says() {
         a_webhook_that_does_not_answer_is_named_with_its_service(&world),
         a_rule_that_is_missing_is_named(&plane),
         an_app_writes_as_an_account_of_its_own(&plane),
+        an_account_of_one_namespace_watches_that(&plane),
         an_own_kind_that_goes_with_its_objects_is_brought_back(&world),
         a_kind_of_others_that_goes_takes_its_objects_from_every_app(&world),
         a_kind_of_others_is_one_whatever_its_group_is_called(&world),

@@ -128,3 +128,60 @@ pub(crate) async fn an_app_writes_as_an_account_of_its_own(plane: &Plane) {
     plain.until("what is not wanted is gone", &path, Value::is_null).await;
     world.stop().await;
 }
+
+/// §12.3: who may see some namespaces only is told of drift there all the same, and of nothing else.
+pub(crate) async fn an_account_of_one_namespace_watches_that(plane: &Plane) {
+    let limited = Limited(plane.clone(), "narrow");
+    let world = World::start_on(tempfile::tempdir().unwrap(), limited, "k3f7q2mnnn", &["stonedb 15.5"]).await;
+    let subject = json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "narrow"}]);
+    let to = |kind: &str| json!({"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "narrow"}, "subjects": subject});
+    let spaces = json!({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch", "patch"], "resourceNames": ["narrow"]});
+    let all = json!({"apiGroups": ["", "apps"], "resources": ["*"], "verbs": ["*"]});
+    world.make(&format!("{RBAC}/clusterroles"), rbac("ClusterRole", "narrow", json!({"rules": [spaces]}))).await;
+    world.make(&format!("{RBAC}/clusterrolebindings"), rbac("ClusterRoleBinding", "narrow", to("ClusterRole"))).await;
+    for name in ["wild-system", "narrow"] {
+        let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        if world.get(&format!("/api/v1/namespaces/{name}")).await.is_none() {
+            world.make("/api/v1/namespaces", space).await;
+        }
+        let within = format!("{RBAC}/namespaces/{name}");
+        world.make(&format!("{within}/roles"), rbac("Role", "narrow", json!({"rules": [all]}))).await;
+        world.make(&format!("{within}/rolebindings"), rbac("RoleBinding", "narrow", to("Role"))).await;
+    }
+    let plain = Plain { world: &world, name: "narrow" };
+    let text = config("narrowed", "1");
+    let path = plain.path("v1", "configmaps", "narrowed");
+    let is_applied = async || {
+        plain.allow(&[]).await;
+        world.state(plain.name).await.is_some_and(|state| state.intent == "applied")
+    };
+    plain.push(&[("config.yaml", &text)]).await;
+    world.until("what the account may do is done", is_applied).await;
+    plain.healthy().await;
+    // Nothing but a watch tells of that.
+    world.patch(&path, json!({"data": {"version": "by hand"}})).await;
+    plain.until("it is put back", &path, |live| live["data"]["version"] == json!("1")).await;
+    world.try_delete(&path).await;
+    plain.until("it is made anew", &path, |live| live["data"]["version"] == json!("1")).await;
+    // Where it may do nothing it says so, and goes on where it may.
+    let other = Plain { world: &world, name: "elsewhere" };
+    other.push(&[("config.yaml", &config("outside", "1"))]).await;
+    other.stands_for("NotReadable", &["may not get configmaps in the namespace elsewhere"]).await;
+    world.patch(&path, json!({"data": {"version": "again"}})).await;
+    plain.until("it is put back again", &path, |live| live["data"]["version"] == json!("1")).await;
+    // An object that is wanted no longer goes: that the list of its namespace is complete is known.
+    let last = plain.push(&[("other.yaml", &config("other", "1"))]).await;
+    plain.done(&last).await;
+    plain.until("what is not wanted is gone", &path, Value::is_null).await;
+    // With the rule that was missing the other is applied, and watched as well.
+    world.patch(&format!("{RBAC}/clusterroles/narrow"), json!({"rules": [spaces, all]})).await;
+    let is_applied = async || {
+        other.allow(&[]).await;
+        world.state(other.name).await.is_some_and(|state| state.intent == "applied")
+    };
+    world.until("what is allowed now is done", is_applied).await;
+    let path = other.path("v1", "configmaps", "outside");
+    world.patch(&path, json!({"data": {"version": "by hand"}})).await;
+    other.until("it is put back there", &path, |live| live["data"]["version"] == json!("1")).await;
+    world.stop().await;
+}

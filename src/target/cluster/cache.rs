@@ -12,13 +12,15 @@ use super::source::Followed;
 use crate::base::Timestamp;
 use crate::health::{self, Health, HealthState};
 use crate::model::{Editors, HealthRule, Leaving, Object, ObjectId, OwnEntry, Prune, additions};
-use crate::target::{Kind, LiveObject, TargetEvent, WatchState, Written};
+use crate::target::{Kind, LiveObject, Place, Places, RefusalKind, TargetEvent, WatchState, Written};
 
 /// How long the event of an own write is waited for before newer events are believed without it.
 const ECHO_LIMIT: Duration = Duration::from_secs(10);
 /// Versions of one object that are remembered while a write is in flight.
 const SEEN_CAPACITY: usize = 64;
 
+/// Places in which kinds are watched one by one, over all kinds: each is a stream of its own, and what lies in others is read.
+const PLACES_LIMIT: usize = 256;
 /// Jobs of which it is remembered how they ended. It is noted in the cluster in the pass after that, so few have to be.
 const ENDED_CAPACITY: usize = 256;
 
@@ -28,8 +30,8 @@ pub(super) struct Cache {
     /// How long the watches are waited for.
     patience: Patience,
     kinds: BTreeMap<GroupKind, Watched>,
-    /// By app, the kinds that it has or wants objects of.
-    needs: BTreeMap<String, BTreeSet<GroupKind>>,
+    /// By app, the kinds that it has or wants objects of, each with the places of these.
+    needs: BTreeMap<String, Needs>,
     expected: BTreeMap<ObjectId, Expected>,
     flights: BTreeMap<ObjectId, Flight>,
     /// The instance's own rules about health.
@@ -51,16 +53,20 @@ pub(super) struct Cache {
 /// Group and name of a kind.
 type GroupKind = (String, String);
 
+/// The kinds that an app has or wants objects of, each with the places of these; there are many apps and few places of one.
+type Needs = BTreeMap<GroupKind, Box<[Place]>>;
+
 /// One watched kind.
 #[derive(Default)]
 struct Watched {
     api_version: String,
-    synced: bool,
     unknown: bool,
-    refused: bool,
-    /// Whether its objects could not be seen at all since its last list: the server did not know it, or did not let us watch it.
-    hidden: bool,
-    last: Option<Instant>,
+    /// The watch over all namespaces.
+    whole: Reach,
+    /// By place, the watches that stand in for that one where we may not watch all objects of the kind at once.
+    places: BTreeMap<Place, Reach>,
+    /// Whether they do.
+    narrowed: bool,
     /// How often another rule than before was about its health.
     judged: usize,
     /// How many apps need it.
@@ -68,6 +74,16 @@ struct Watched {
     /// Since when none does.
     unused: Option<Instant>,
     objects: BTreeMap<ObjectId, LiveObject>,
+}
+
+/// What one watch of a kind tells.
+#[derive(Default)]
+struct Reach {
+    synced: bool,
+    refused: bool,
+    /// Whether its objects could not be seen at all since its last list: the server did not know them, or did not let us watch them.
+    hidden: bool,
+    last: Option<Instant>,
 }
 
 /// What our last write of an object left.
@@ -93,13 +109,64 @@ struct Flight {
     writes: usize,
     seen: Vec<String>,
     echo: Option<(String, Instant)>,
+    /// What was seen last while the echo is waited for: older, unless a list came in between that began behind the write.
+    parked: Option<LiveObject>,
+}
+
+impl Reach {
+    /// Returns whether it can be trusted: its first list is in and something arrived within this time.
+    fn is_fresh(&self, within: Duration) -> bool {
+        self.synced && !self.refused && self.last.is_some_and(|last| last.elapsed() < within)
+    }
+
+    fn state(&self, within: Duration) -> WatchState {
+        match self.refused {
+            true => WatchState::Closed,
+            false if self.is_fresh(within) => WatchState::Fresh,
+            false => WatchState::Stale,
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.synced || self.refused
+    }
 }
 
 impl Watched {
-    /// Returns whether it can be trusted: its first list is in and something arrived within this time.
-    fn is_fresh(&self, within: Duration) -> bool {
-        let is_seen = self.synced && !self.unknown && !self.refused;
-        is_seen && self.last.is_some_and(|last| last.elapsed() < within)
+    fn reach(&mut self, place: Option<&Place>) -> Option<&mut Reach> {
+        match place {
+            None => Some(&mut self.whole),
+            Some(place) => self.places.get_mut(place),
+        }
+    }
+
+    fn reaches(&mut self) -> impl Iterator<Item = &mut Reach> {
+        std::iter::once(&mut self.whole).chain(self.places.values_mut())
+    }
+
+    /// Returns whether its first lists are in, or will not come, as far as these places go.
+    fn is_settled(&self, places: &[Place]) -> bool {
+        match self.narrowed && self.whole.refused {
+            false => self.unknown || self.whole.is_settled(),
+            true => self.unknown || places.iter().filter_map(|it| self.places.get(it)).all(Reach::is_settled),
+        }
+    }
+
+    /// Returns whether it can be trusted as far as these places go.
+    fn state(&self, places: &[Place], within: Duration) -> WatchState {
+        if self.unknown {
+            return WatchState::UnknownKind;
+        }
+        if !(self.narrowed && self.whole.refused) || places.is_empty() {
+            return self.whole.state(within);
+        }
+        let states = places.iter().map(|it| self.places.get(it).map_or(WatchState::Closed, |it| it.state(within)));
+        let worst = |a, b| match (a, b) {
+            (WatchState::Closed, _) | (_, WatchState::Closed) => WatchState::Closed,
+            (WatchState::Fresh, WatchState::Fresh) => WatchState::Fresh,
+            _ => WatchState::Stale,
+        };
+        states.fold(WatchState::Fresh, worst)
     }
 }
 
@@ -121,30 +188,81 @@ impl Cache {
         true
     }
 
-    /// Notes which kinds an app has or wants objects of, all of them open; returns whether one is needed by no app any more.
-    pub(super) fn need(&mut self, app: &str, kinds: &BTreeSet<Kind>) -> bool {
-        let needs: BTreeSet<GroupKind> = kinds.iter().map(|kind| (kind.group.clone(), kind.kind.clone())).collect();
-        let before = self.needs.get(app).cloned().unwrap_or_default();
-        for key in needs.difference(&before) {
+    /// Notes which kinds an app has or wants objects of, all of them open, and where; returns whether one is needed by no app any more.
+    pub(super) fn need(&mut self, app: &str, kinds: &Places) -> bool {
+        let needs: Needs = kinds
+            .iter()
+            .map(|(kind, all)| ((kind.group.clone(), kind.kind.clone()), all.iter().cloned().collect()))
+            .collect();
+        let before = self.needs.remove(app).unwrap_or_default();
+        for key in needs.keys().filter(|key| !before.contains_key(*key)) {
             if let Some(watched) = self.kinds.get_mut(key) {
                 watched.needed += 1;
                 watched.unused = None;
             }
         }
         let mut has_unused = false;
-        for key in before.difference(&needs) {
+        for key in before.keys().filter(|key| !needs.contains_key(*key)) {
             if let Some(watched) = self.kinds.get_mut(key) {
                 watched.needed = watched.needed.saturating_sub(1);
                 watched.unused = (watched.needed == 0).then(Instant::now);
                 has_unused |= watched.needed == 0;
             }
         }
-        if needs.is_empty() {
-            self.needs.remove(app);
-        } else {
+        if !needs.is_empty() {
             self.needs.insert(app.to_owned(), needs);
         }
+        for key in before.into_keys() {
+            self.leave_places(&key);
+        }
         has_unused
+    }
+
+    /// Returns the places in which any app needs a kind.
+    fn needed(&self, key: &GroupKind) -> BTreeSet<Place> {
+        self.needs.values().filter_map(|needs| needs.get(key)).flatten().cloned().collect()
+    }
+
+    /// Forgets the places in which a kind is watched and no app needs it any more, with its objects there.
+    fn leave_places(&mut self, key: &GroupKind) {
+        if self.kinds.get(key).is_none_or(|watched| watched.places.is_empty()) {
+            return;
+        }
+        let needed = self.needed(key);
+        let Some(watched) = self.kinds.get_mut(key) else { return };
+        let left: BTreeSet<Place> = watched.places.keys().filter(|it| !needed.contains(*it)).cloned().collect();
+        watched.places.retain(|place, _| !left.contains(place));
+        let gone: Vec<LiveObject> =
+            watched.objects.extract_if(.., |id, _| left.contains(&Place::of(id))).map(|(_, live)| live).collect();
+        gone.iter().for_each(|live| self.uncount(&live.app));
+    }
+
+    fn uncount(&mut self, app: &str) {
+        if let Some(count) = self.counts.get_mut(app) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    /// Returns the places in which the watch of a kind is to be opened now, and notes that it is: those in which apps need it, where we may not
+    /// watch all of its objects at once.
+    pub(super) fn narrow(&mut self, group: &str, kind: &str) -> Vec<Place> {
+        let key = (group.to_owned(), kind.to_owned());
+        if self.kinds.get(&key).is_none_or(|watched| !watched.narrowed) {
+            return Vec::new();
+        }
+        let open: usize = self.kinds.values().map(|watched| watched.places.len()).sum();
+        let needed = self.needed(&key);
+        let Some(watched) = self.kinds.get_mut(&key) else { return Vec::new() };
+        let new = needed.into_iter().filter(|it| !watched.places.contains_key(it));
+        let new: Vec<Place> = new.take(PLACES_LIMIT.saturating_sub(open)).collect();
+        watched.places.extend(new.iter().map(|it| (it.clone(), Reach { hidden: true, ..Reach::default() })));
+        new
+    }
+
+    /// Returns whether a kind is to be watched in a place.
+    pub(super) fn has_place(&self, group: &str, kind: &str, place: &Place) -> bool {
+        let watched = self.kinds.get(&(group.to_owned(), kind.to_owned()));
+        watched.is_some_and(|watched| watched.places.contains_key(place))
     }
 
     /// Returns since when no app needs a kind.
@@ -159,9 +277,7 @@ impl Cache {
             return false;
         }
         for live in self.kinds.remove(&key).into_iter().flat_map(|watched| watched.objects.into_values()) {
-            if let Some(count) = self.counts.get_mut(&live.app) {
-                *count = count.saturating_sub(1);
-            }
+            self.uncount(&live.app);
         }
         true
     }
@@ -181,7 +297,7 @@ impl Cache {
         }
         for ((group, kind), watched) in &mut self.kinds {
             if has_others || health::rule_of(&self.rules, group, kind) != health::rule_of(rules, group, kind) {
-                watched.synced = false;
+                watched.reaches().for_each(|reach| reach.synced = false);
                 watched.judged += 1;
             }
         }
@@ -200,35 +316,40 @@ impl Cache {
         self.kinds.get(&(group.to_owned(), kind.to_owned())).map_or(0, |watched| watched.judged)
     }
 
-    /// Returns whether the first list of a kind is in, or will not come.
-    pub(super) fn settled(&self, group: &str, kind: &str) -> bool {
-        self.kinds
-            .get(&(group.to_owned(), kind.to_owned()))
-            .is_some_and(|watched| watched.synced || watched.unknown || watched.refused)
+    /// Returns whether the first lists of a kind in which an app needs it are in, or will not come.
+    pub(super) fn settled(&self, app: &str, group: &str, kind: &str) -> bool {
+        let key = (group.to_owned(), kind.to_owned());
+        self.kinds.get(&key).is_some_and(|watched| watched.is_settled(self.places_of(app, &key)))
     }
 
-    /// Returns whether the watch of a kind can be trusted.
-    pub(super) fn state(&self, group: &str, kind: &str) -> WatchState {
-        match self.kinds.get(&(group.to_owned(), kind.to_owned())) {
-            None => WatchState::Closed,
-            Some(watched) if watched.unknown => WatchState::UnknownKind,
-            Some(watched) if watched.refused => WatchState::Closed,
-            Some(watched) if watched.is_fresh(self.patience.fresh) => WatchState::Fresh,
-            Some(_) => WatchState::Stale,
-        }
+    /// Returns whether the watch of a kind can be trusted where an app needs it.
+    pub(super) fn state(&self, app: &str, group: &str, kind: &str) -> WatchState {
+        let key = (group.to_owned(), kind.to_owned());
+        let state = |watched: &Watched| watched.state(self.places_of(app, &key), self.patience.fresh);
+        self.kinds.get(&key).map_or(WatchState::Closed, state)
+    }
+
+    /// Returns the places in which an app needs a kind.
+    fn places_of(&self, app: &str, key: &GroupKind) -> &[Place] {
+        self.needs.get(app).and_then(|needs| needs.get(key)).map_or(&[], |places| places)
     }
 
     /// Notes that something arrived on the watch of a kind, and returns whether that is news: apps that have or want objects of a kind which
     /// was doubted are told, because what was said of them meanwhile is that nothing is known.
-    pub(super) fn heard(&mut self, group: &str, kind: &str) -> bool {
+    pub(super) fn heard(&mut self, group: &str, kind: &str, place: Option<&Place>) -> bool {
         let within = self.patience.fresh;
         let Some(watched) = self.watched(group, kind) else { return false };
-        let was_fresh = watched.is_fresh(within);
-        watched.last = Some(Instant::now());
-        watched.unknown = false;
-        watched.refused = false;
+        let was_unknown = std::mem::take(&mut watched.unknown);
+        if place.is_none() && std::mem::take(&mut watched.narrowed) {
+            // All of them may be watched at once again.
+            watched.places.clear();
+        }
+        let Some(reach) = watched.reach(place) else { return false };
+        let was_fresh = reach.is_fresh(within) && !was_unknown;
+        reach.last = Some(Instant::now());
+        reach.refused = false;
         // One that is hidden is listed again, which tells.
-        let is_news = watched.synced && !was_fresh && !watched.hidden;
+        let is_news = reach.synced && !was_fresh && !reach.hidden;
         if is_news {
             self.tell_needing(&(group.to_owned(), kind.to_owned()));
         }
@@ -237,7 +358,7 @@ impl Cache {
 
     /// Notes that nobody knows what the watches missed: until something arrives on one, nothing is known of its kind.
     pub(super) fn doubt(&mut self) {
-        self.kinds.values_mut().for_each(|watched| watched.last = None);
+        self.kinds.values_mut().flat_map(Watched::reaches).for_each(|reach| reach.last = None);
         self.followed.doubt();
     }
 
@@ -245,37 +366,56 @@ impl Cache {
     pub(super) fn unknown(&mut self, group: &str, kind: &str) {
         if let Some(watched) = self.watched(group, kind) {
             watched.unknown = true;
-            watched.hidden = true;
-            watched.synced = false;
+            watched.whole.hidden = true;
+            watched.whole.synced = false;
+            watched.narrowed = false;
+            watched.places.clear();
         }
     }
 
-    /// Notes that we may not watch a kind and returns whether that is new. What was seen of it before is doubted, not gone.
-    pub(super) fn refused(&mut self, group: &str, kind: &str) -> bool {
-        self.watched(group, kind).is_some_and(|watched| {
-            watched.hidden = true;
-            !std::mem::replace(&mut watched.refused, true)
+    /// Notes that we may not watch a kind and returns whether that is new. What was seen of it before is doubted, not gone. Where that is so
+    /// of all places together, each of them may be watched all the same.
+    pub(super) fn refused(&mut self, group: &str, kind: &str, place: Option<&Place>, why: &RefusalKind) -> bool {
+        let Some(watched) = self.watched(group, kind) else { return false };
+        // What is not known is not refused.
+        watched.unknown = false;
+        watched.narrowed |= place.is_none() && *why == RefusalKind::Forbidden;
+        watched.reach(place).is_some_and(|reach| {
+            reach.hidden = true;
+            !std::mem::replace(&mut reach.refused, true)
         })
     }
 
     /// Returns whether the watch of each kind can be trusted, by kind and group.
     pub(super) fn freshness(&self) -> BTreeMap<String, bool> {
         let named = |group: &str, kind: &str| format!("{kind}.{group}").trim_end_matches('.').to_owned();
-        let fresh = |group: &str, kind: &str| self.state(group, kind) == WatchState::Fresh;
-        self.kinds.keys().map(|(group, kind)| (named(group, kind), fresh(group, kind))).collect()
+        let fresh = |watched: &Watched| {
+            let places: Vec<Place> = watched.places.keys().cloned().collect();
+            watched.state(&places, self.patience.fresh) == WatchState::Fresh
+        };
+        self.kinds.iter().map(|((group, kind), watched)| (named(group, kind), fresh(watched))).collect()
     }
 
     /// Notes that a list is complete: objects that it did not hold are gone. Returns how many should have been told as gone before.
     ///
     /// Apps that waited for a kind which could not be seen, or was doubted, are told, whether anything of theirs is in the list or not.
-    pub(super) fn synced(&mut self, group: &str, kind: &str, listed: &BTreeSet<ObjectId>) -> usize {
+    pub(super) fn synced(
+        &mut self,
+        group: &str,
+        kind: &str,
+        place: Option<&Place>,
+        listed: &BTreeSet<ObjectId>,
+    ) -> usize {
         let within = self.patience.fresh;
         let Some(watched) = self.watched(group, kind) else { return 0 };
-        let was_doubted = watched.synced && !watched.is_fresh(within);
-        let was_synced = std::mem::replace(&mut watched.synced, true);
-        let was_hidden = std::mem::take(&mut watched.hidden);
-        watched.last = Some(Instant::now());
-        let gone: BTreeSet<ObjectId> = watched.objects.keys().filter(|id| !listed.contains(*id)).cloned().collect();
+        let Some(reach) = watched.reach(place) else { return 0 };
+        let was_doubted = reach.synced && !reach.is_fresh(within);
+        let was_synced = std::mem::replace(&mut reach.synced, true);
+        let was_hidden = std::mem::take(&mut reach.hidden);
+        reach.last = Some(Instant::now());
+        let is_of_list = |id: &ObjectId| place.is_none_or(|place| *place == Place::of(id));
+        let known = watched.objects.keys().filter(|id| is_of_list(id));
+        let gone: BTreeSet<ObjectId> = known.filter(|id| !listed.contains(*id)).cloned().collect();
         let missed = if was_synced { gone.len() } else { 0 };
         for id in gone {
             self.event(&id, None);
@@ -288,7 +428,7 @@ impl Cache {
 
     /// Tells the apps that have or want objects of a kind to look at it.
     fn tell_needing(&mut self, key: &GroupKind) {
-        let needing = self.needs.iter().filter(|(_, needs)| needs.contains(key)).map(|(app, _)| app.clone());
+        let needing = self.needs.iter().filter(|(_, needs)| needs.contains_key(key)).map(|(app, _)| app.clone());
         for app in needing.collect::<Vec<_>>() {
             *self.seen.entry(app.clone()).or_default() += 1;
             self.news.insert(TargetEvent::Health { app });
@@ -311,12 +451,39 @@ impl Cache {
                 flight.echo.as_ref().is_some_and(|(echo, since)| *echo != version && since.elapsed() < ECHO_LIMIT);
             // A deletion is never overtaken by an answer that showed the object.
             if overtaken && live.is_some() {
+                flight.parked = live;
                 return false;
             }
             self.flights.remove(id);
         }
         self.store(id, live);
         self.judge(id, before.as_ref())
+    }
+
+    /// Takes in what was seen of objects whose writes were answered before a time while their echoes were waited for: what comes from a list
+    /// that began after that, or so long after it, was not overtaken. Returns whether any of it is news.
+    pub(super) fn unpark(&mut self, (group, kind): (&str, &str), place: Option<&Place>, until: Instant) -> bool {
+        let is_due = |id: &ObjectId, flight: &Flight| {
+            let is_here = id.group == group && id.kind == kind && place.is_none_or(|place| *place == Place::of(id));
+            is_here && flight.writes == 0 && flight.echo.as_ref().is_some_and(|(_, since)| *since <= until)
+        };
+        let due: Vec<ObjectId> = self
+            .flights
+            .iter()
+            .filter(|(id, it)| it.parked.is_some() && is_due(id, it))
+            .map(|(id, _)| id.clone())
+            .collect();
+        let mut is_news = false;
+        for id in due {
+            let parked = self.flights.remove(&id).and_then(|flight| flight.parked);
+            is_news |= parked.is_some() && self.event(&id, parked);
+        }
+        is_news
+    }
+
+    /// Returns since when a write may have been answered whose echo is not waited for any longer.
+    pub(super) fn echo_limit() -> Option<Instant> {
+        Instant::now().checked_sub(ECHO_LIMIT)
     }
 
     /// Tells apps that a Secret which they have a copy of is another than before; returns whether that is news.

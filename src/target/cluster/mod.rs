@@ -37,8 +37,8 @@ use tokio_util::sync::CancellationToken;
 use super::pulse::{BEAT, Pulse};
 use super::{
     Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Note,
-    PatchRequest, Reachability, Refusal, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest, WatchState,
-    Written,
+    PatchRequest, Places, Reachability, Refusal, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest,
+    WatchState, Written,
 };
 use crate::base::Timestamp;
 use crate::health::Health;
@@ -309,7 +309,7 @@ impl Target for Cluster {
         }
     }
 
-    fn watch<'a>(&'a self, app: &'a str, kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
+    fn watch<'a>(&'a self, app: &'a str, kinds: &'a Places) -> Answer<'a, ()> {
         Box::pin(watch::open(&self.inner, app, kinds))
     }
 
@@ -361,8 +361,8 @@ impl Target for Cluster {
         self.inner.beat()
     }
 
-    fn watch_state(&self, group: &str, kind: &str) -> WatchState {
-        self.inner.cache().state(group, kind)
+    fn watch_state(&self, app: &str, group: &str, kind: &str) -> WatchState {
+        self.inner.cache().state(app, group, kind)
     }
 
     fn expect(&self, id: &ObjectId, uid: &str, own: &OwnEntry) {

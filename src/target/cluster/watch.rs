@@ -4,6 +4,8 @@
 //! full form, all others as metadata; Secrets and ConfigMaps are never read. Bookmarks keep the version from which a closed stream goes on;
 //! now and then a kind is listed anew, because an event that never came is found by nothing else.
 //!
+//! Who may not watch a kind in all namespaces at once watches it in each of those in which apps need it, and what lies in none by its name.
+//!
 //! Not here: what is kept and what is news (`cache`).
 
 use std::collections::BTreeSet;
@@ -14,13 +16,13 @@ use futures::{AsyncBufRead, AsyncBufReadExt};
 use http::Request;
 use serde_json::Value;
 
-use super::cache::decode;
+use super::cache::{Cache, decode};
 use super::call::{Call, Form, METADATA_FORM};
 use super::source::Version;
 use super::{Inner, Kind, json, patience};
 use crate::health;
 use crate::model::{Object, ObjectId};
-use crate::target::{Quoting, Refusal, RefusalKind};
+use crate::target::{Place, Places, Quoting, Refusal, RefusalKind};
 
 /// How long opening waits for the first lists.
 const OPEN_DEADLINE: Duration = Duration::from_secs(15);
@@ -40,42 +42,50 @@ const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
 /// Opens the watches that an app needs and that are not open, and waits until the first lists of all these kinds are in, or the server does not
 /// answer. Those that it needed
 /// before and no app needs any more are closed after a while.
-pub(super) async fn open(inner: &Arc<Inner>, app: &str, kinds: &BTreeSet<Kind>) -> Result<(), Refusal> {
+pub(super) async fn open(inner: &Arc<Inner>, app: &str, kinds: &Places) -> Result<(), Refusal> {
     let (new, has_unused) = {
         let mut cache = inner.cache();
-        let new: Vec<Kind> = kinds.iter().filter(|kind| cache.open(kind)).cloned().collect();
+        let new: Vec<Kind> = kinds.keys().filter(|kind| cache.open(kind)).cloned().collect();
         (new, cache.need(app, kinds))
     };
     for kind in new {
-        tokio::spawn(keep_open(Arc::downgrade(inner), (kind, Scope::Ours), inner.stop.clone()));
+        start(inner, kind, Scope::Ours);
     }
+    kinds.keys().for_each(|kind| open_places(inner, kind));
     if has_unused {
         inner.unused.notify_waiters();
     }
-    let settled = || kinds.iter().all(|kind| inner.cache().settled(&kind.group, &kind.kind));
+    let is_settled = |kind: &Kind| inner.cache().settled(app, &kind.group, &kind.kind);
+    let settled = || kinds.keys().all(is_settled);
     // Of a server that does not answer no list comes, and whoever waits for this pass waits for nothing.
     let waited = wait_until(inner, || settled() || inner.silence().is_some()).await;
     if let Some(why) = inner.silence().filter(|_| !settled()) {
         return Err(Refusal::new(RefusalKind::Unreachable, why));
     }
     waited.map_err(|_| {
-        let kinds: Vec<&str> = kinds
-            .iter()
-            .filter(|kind| !inner.cache().settled(&kind.group, &kind.kind))
-            .map(|kind| kind.kind.as_str())
-            .collect();
+        let kinds: Vec<&str> = kinds.keys().filter(|kind| !is_settled(kind)).map(|kind| kind.kind.as_str()).collect();
         let message =
             format!("watch {}: the first list did not arrive within {} s", kinds.join(", "), OPEN_DEADLINE.as_secs());
         Refusal::new(RefusalKind::Timeout, message)
     })
 }
 
+/// Begins to keep a watch open.
+fn start(inner: &Arc<Inner>, kind: Kind, scope: Scope) {
+    tokio::spawn(keep_open(Arc::downgrade(inner), (kind, scope), inner.stop.clone()));
+}
+
+/// Opens the watches of single places in which a kind is needed that may not be watched as a whole.
+fn open_places(inner: &Arc<Inner>, kind: &Kind) {
+    let new = inner.cache().narrow(&kind.group, &kind.kind);
+    new.into_iter().for_each(|place| start(inner, kind.clone(), Scope::Place(place)));
+}
+
 /// Opens the watches of the Secrets that an app has copies of and waits until the first lists are in, or a watch does not open.
 pub(super) async fn follow(inner: &Arc<Inner>, app: &str, sources: &BTreeSet<ObjectId>) -> Result<(), Refusal> {
     let new = inner.cache().followed.follow(app, sources);
     for id in new {
-        let watched = (Kind::of(&id, "v1"), Scope::One(id));
-        tokio::spawn(keep_open(Arc::downgrade(inner), watched, inner.stop.clone()));
+        start(inner, Kind::of(&id, "v1"), Scope::One(id));
     }
     let settled = || sources.iter().all(|id| inner.cache().followed.is_settled(id));
     // Where it is not known in time they are read one by one.
@@ -104,6 +114,8 @@ async fn wait_until(inner: &Inner, holds: impl Fn() -> bool) -> Result<(), tokio
 enum Scope {
     /// The objects of a kind that carry our instance label.
     Ours,
+    /// Those of them that are in one place.
+    Place(Place),
     /// One object, whoever owns it.
     One(ObjectId),
 }
@@ -119,11 +131,15 @@ async fn keep_open(cluster: Weak<Inner>, (kind, scope): (Kind, Scope), stop: tok
         listed: BTreeSet::new(),
         list_first: false,
         listed_at: Instant::now(),
+        begun: Instant::now(),
     };
-    let ours = state.is_ours().then(|| state.kind.clone());
+    let ours = matches!(state.scope, Scope::Ours).then(|| state.kind.clone());
     let mut step = Step { next: FIRST_STEP, percent: patience::percent_of(&state.kind.kind) };
     loop {
         let Some(inner) = cluster.upgrade() else { return };
+        if !state.is_wanted(&inner) {
+            return;
+        }
         let opened = Instant::now();
         tokio::select! {
             () = stop.cancelled() => return,
@@ -208,11 +224,13 @@ struct Stream {
     stops: u64,
     /// When its last list was complete.
     listed_at: Instant,
+    /// When its last list, or stream, began.
+    begun: Instant,
 }
 
 impl Stream {
     /// Follows one stream to its end and notes what that says of the cluster.
-    async fn run(&mut self, inner: &Inner) {
+    async fn run(&mut self, inner: &Arc<Inner>) {
         let begun = Instant::now();
         let ended = self.attempt(inner).await;
         inner.counts.restart(&self.kind.kind, ended.as_ref().copied());
@@ -229,13 +247,7 @@ impl Stream {
                 inner.cache().unknown(&self.kind.group, &self.kind.kind);
                 inner.synced.notify_waiters();
             }
-            RefusalKind::Forbidden | RefusalKind::Unserved if self.is_ours() => {
-                let new = inner.cache().refused(&self.kind.group, &self.kind.kind);
-                inner.synced.notify_waiters();
-                if new {
-                    tracing::warn!(kind = self.kind.kind, error = %refusal, "a kind cannot be watched");
-                }
-            }
+            RefusalKind::Forbidden | RefusalKind::Unserved if self.is_ours() => self.refused(inner, &refusal),
             // Asked from that version again the server would say the same for ever.
             RefusalKind::Expired if self.version.is_some() => self.version = None,
             RefusalKind::Invalid(_) | RefusalKind::Expired if self.version.is_none() => self.list_first = true,
@@ -243,6 +255,17 @@ impl Stream {
                 inner.note(Some(&refusal));
                 tracing::debug!(kind = self.kind.kind, error = %refusal, "a watch ended");
             }
+        }
+    }
+
+    /// Notes that the watch is not allowed; that of a whole kind is taken over by those of single places.
+    fn refused(&self, inner: &Arc<Inner>, refusal: &Refusal) {
+        let place = self.place();
+        let new = inner.cache().refused(&self.kind.group, &self.kind.kind, place, &refusal.kind);
+        open_places(inner, &self.kind);
+        inner.synced.notify_waiters();
+        if new {
+            tracing::warn!(kind = self.kind.kind, place = place.map(tracing::field::debug), error = %refusal, "a kind cannot be watched");
         }
     }
 
@@ -254,7 +277,8 @@ impl Stream {
             self.version = None;
         }
         let path = match &self.scope {
-            Scope::Ours => inner.list_path(&self.kind).await?,
+            Scope::Ours | Scope::Place(Place::Name(_)) => inner.list_path(&self.kind).await?,
+            Scope::Place(Place::Namespace(namespace)) => inner.collection_path(&self.kind, namespace).await?,
             Scope::One(id) => inner.collection_path(&self.kind, &id.namespace).await?,
         };
         let judged = inner.cache().judged(&self.kind.group, &self.kind.kind);
@@ -269,6 +293,7 @@ impl Stream {
             // What a list held that broke off is not what the next one holds.
             self.listed.clear();
         }
+        self.begun = Instant::now();
         if self.list_first && self.version.is_none() {
             self.list(inner, &path).await?;
         }
@@ -319,12 +344,30 @@ impl Stream {
     }
 
     fn is_ours(&self) -> bool {
-        matches!(self.scope, Scope::Ours)
+        matches!(self.scope, Scope::Ours | Scope::Place(_))
+    }
+
+    /// Returns the place, if it is about one.
+    fn place(&self) -> Option<&Place> {
+        match &self.scope {
+            Scope::Place(place) => Some(place),
+            Scope::Ours | Scope::One(_) => None,
+        }
+    }
+
+    /// Returns whether a watch of one place is still to be open.
+    fn is_wanted(&self, inner: &Inner) -> bool {
+        self.place().is_none_or(|place| inner.cache().has_place(&self.kind.group, &self.kind.kind, place))
     }
 
     fn selector(&self, inner: &Inner) -> String {
         match &self.scope {
-            Scope::Ours => format!("labelSelector=rewild.dev%2Finstance%3D{}", inner.instance),
+            Scope::Place(Place::Name(name)) => {
+                format!("labelSelector=rewild.dev%2Finstance%3D{}&fieldSelector=metadata.name%3D{name}", inner.instance)
+            }
+            Scope::Ours | Scope::Place(Place::Namespace(_)) => {
+                format!("labelSelector=rewild.dev%2Finstance%3D{}", inner.instance)
+            }
             Scope::One(id) => format!("fieldSelector=metadata.name%3D{}", id.name),
         }
     }
@@ -343,9 +386,12 @@ impl Stream {
         let mut frame: Value = json::read(line.as_bytes()).ok_or_else(broken)?;
         let object =
             Object::from_value(frame.get_mut("object").map(Value::take).unwrap_or(Value::Null)).ok_or_else(broken)?;
+        if !self.is_wanted(inner) {
+            return Ok(false);
+        }
         match &self.scope {
-            Scope::Ours => {
-                if inner.cache().heard(&self.kind.group, &self.kind.kind) {
+            Scope::Ours | Scope::Place(_) => {
+                if inner.cache().heard(&self.kind.group, &self.kind.kind, self.place()) {
                     inner.news.notify_one();
                 }
             }
@@ -361,6 +407,8 @@ impl Stream {
                 }
                 if ends {
                     self.end_of_list(inner);
+                } else if let Some(until) = Cache::echo_limit() {
+                    self.unpark(inner, until);
                 }
             }
             "ERROR" => {
@@ -384,7 +432,7 @@ impl Stream {
     /// Takes in an object as it is now, or that it is gone.
     fn take_in(&self, inner: &Inner, id: &ObjectId, object: Option<&Object>) {
         let is_news = match &self.scope {
-            Scope::Ours => {
+            Scope::Ours | Scope::Place(_) => {
                 let rules = inner.cache().rules();
                 inner.cache().event(id, object.map(|object| decode(id, object, &rules)))
             }
@@ -399,12 +447,20 @@ impl Stream {
         }
     }
 
+    /// Takes in what was held for older than an own write and was not, as far as that was answered before a time.
+    fn unpark(&self, inner: &Inner, until: Instant) {
+        if self.is_ours() && inner.cache().unpark((&self.kind.group, &self.kind.kind), self.place(), until) {
+            inner.news.notify_one();
+        }
+    }
+
     fn end_of_list(&mut self, inner: &Inner) {
+        self.unpark(inner, self.begun);
         let listed = std::mem::take(&mut self.listed);
         self.listed_at = Instant::now();
         match &self.scope {
-            Scope::Ours => {
-                let missed = inner.cache().synced(&self.kind.group, &self.kind.kind, &listed);
+            Scope::Ours | Scope::Place(_) => {
+                let missed = inner.cache().synced(&self.kind.group, &self.kind.kind, self.place(), &listed);
                 inner.counts.missed(missed);
             }
             Scope::One(id) => {

@@ -15,8 +15,8 @@ use rewild::model::{Editors, HealthRule, Leaving, Object, ObjectId, Observed, Ow
 use rewild::plan::marks;
 use rewild::target::{
     Answer, ApplyRequest, DeleteRequest, Deletion, Dependents, FreeRequest, Kind, LiveObject, LogLines, LogRequest,
-    Mode, Note, Ownership, PatchRequest, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts,
-    TargetEvent, VolumeRequest, WatchState, Written,
+    Mode, Note, Ownership, PatchRequest, Places, Reachability, Refusal, RefusalKind, SourceSecret, Target,
+    TargetCounts, TargetEvent, VolumeRequest, WatchState, Written,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -671,7 +671,7 @@ impl Target for Cluster {
 
     fn judge_by(&self, _rules: &[HealthRule], _editors: &Editors) {}
 
-    fn watch<'a>(&'a self, _app: &'a str, _kinds: &'a BTreeSet<Kind>) -> Answer<'a, ()> {
+    fn watch<'a>(&'a self, _app: &'a str, _kinds: &'a Places) -> Answer<'a, ()> {
         Box::pin(std::future::ready(Ok(())))
     }
 
@@ -733,7 +733,7 @@ impl Target for Cluster {
         0
     }
 
-    fn watch_state(&self, _group: &str, _kind: &str) -> WatchState {
+    fn watch_state(&self, _app: &str, _group: &str, _kind: &str) -> WatchState {
         WatchState::Fresh
     }
 

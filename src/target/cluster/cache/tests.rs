@@ -2,13 +2,13 @@
 //!
 //! Not here: the watches themselves (`watch.rs`).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{BTreeSet, Cache, Kind, Sent, WatchState, decode};
+use super::{BTreeSet, Cache, Kind, PLACES_LIMIT, Place, Places, Sent, WatchState, decode};
 use crate::model::{Editors, HealthRule, Object, ObjectId, Observed, OwnEntry};
-use crate::target::{LiveObject, TargetEvent, Written};
+use crate::target::{LiveObject, RefusalKind, TargetEvent, Written};
 
 fn id() -> ObjectId {
     ObjectId::new("", "ConfigMap", "blog", "a")
@@ -131,6 +131,23 @@ fn an_older_event_that_our_answer_overtook_is_no_news() {
 }
 
 #[test]
+fn an_edit_that_a_list_behind_the_own_write_shows_is_news() {
+    let unparked = |until: fn(Instant) -> Option<Instant>| {
+        let mut cache = cache();
+        cache.begin_write(&id());
+        cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole);
+        // The echo itself never comes: the stream began anew behind it.
+        assert!(!cache.event(&id(), live("6", "f:other")));
+        let is_news = cache.unpark(("", "ConfigMap"), None, until(Instant::now()).unwrap());
+        (is_news, cache.news.pop_first(), cache.live(&id()).map(|live| live.resource_version))
+    };
+    assert_eq!(unparked(Some), (true, Some(drift()), Some("6".into())));
+    // A list that began before the answer may show what was overtaken.
+    let before = |now: Instant| now.checked_sub(Duration::from_secs(1));
+    assert_eq!(unparked(before), (false, None, Some("5".into())));
+}
+
+#[test]
 fn an_edit_seen_before_the_answer_is_judged_after_it() {
     let mut cache = cache();
     cache.begin_write(&id());
@@ -143,37 +160,37 @@ fn an_edit_seen_before_the_answer_is_judged_after_it() {
 #[test]
 fn apps_that_need_a_kind_which_could_not_be_seen_are_told_when_it_can() {
     let unknown: fn(&mut Cache) = |cache| cache.unknown("", "ConfigMap");
-    let refused: fn(&mut Cache) = |cache| _ = cache.refused("", "ConfigMap");
+    let refused: fn(&mut Cache) = |cache| _ = cache.refused("", "ConfigMap", None, &RefusalKind::Unserved);
     for hide in [unknown, refused] {
         let mut cache = cache();
-        cache.need("blog", &[kind("ConfigMap")].into());
-        cache.need("shop", &[kind("Secret")].into());
-        cache.synced("", "ConfigMap", &[].into());
+        cache.need("blog", &needing("ConfigMap"));
+        cache.need("shop", &needing("Secret"));
+        cache.synced("", "ConfigMap", None, &[].into());
         assert!(cache.news.is_empty(), "a first list says nothing that nobody asked for");
         let seen = cache.seen("blog");
         hide(&mut cache);
-        cache.heard("", "ConfigMap");
+        cache.heard("", "ConfigMap", None);
         assert!(cache.news.is_empty());
-        cache.synced("", "ConfigMap", &[].into());
+        cache.synced("", "ConfigMap", None, &[].into());
         assert_eq!(cache.news.pop_first(), Some(TargetEvent::Health { app: "blog".into() }));
         assert!(cache.news.is_empty() && cache.seen("blog") > seen);
-        cache.synced("", "ConfigMap", &[].into());
+        cache.synced("", "ConfigMap", None, &[].into());
         assert!(cache.news.is_empty(), "it is told once");
     }
 }
 
 #[test]
 fn apps_that_need_a_kind_of_which_nothing_came_for_long_are_told_when_something_does() {
-    let heard: fn(&mut Cache) = |cache| assert!(cache.heard("", "ConfigMap"));
-    let listed: fn(&mut Cache) = |cache| _ = cache.synced("", "ConfigMap", &[].into());
+    let heard: fn(&mut Cache) = |cache| assert!(cache.heard("", "ConfigMap", None));
+    let listed: fn(&mut Cache) = |cache| _ = cache.synced("", "ConfigMap", None, &[].into());
     for comes in [heard, listed] {
         let mut cache = cache();
-        cache.need("blog", &[kind("ConfigMap")].into());
-        cache.need("shop", &[kind("Secret")].into());
-        cache.synced("", "ConfigMap", &[].into());
-        assert!(!cache.heard("", "ConfigMap") && cache.news.is_empty(), "nothing was doubted");
+        cache.need("blog", &needing("ConfigMap"));
+        cache.need("shop", &needing("Secret"));
+        cache.synced("", "ConfigMap", None, &[].into());
+        assert!(!cache.heard("", "ConfigMap", None) && cache.news.is_empty(), "nothing was doubted");
         cache.patience.fresh = Duration::ZERO;
-        assert_eq!(cache.state("", "ConfigMap"), WatchState::Stale);
+        assert_eq!(cache.state("blog", "", "ConfigMap"), WatchState::Stale);
         comes(&mut cache);
         assert_eq!(cache.news.pop_first(), Some(TargetEvent::Health { app: "blog".into() }));
         assert!(cache.news.is_empty());
@@ -188,7 +205,7 @@ fn a_deletion_is_news_and_so_is_an_object_that_a_new_list_lacks() {
     assert!(cache.event(&id(), None));
     cache.news.clear();
     cache.event(&id(), live("5", "f:data"));
-    cache.synced("", "ConfigMap", &[].into());
+    cache.synced("", "ConfigMap", None, &[].into());
     assert_eq!(cache.news.pop_first(), Some(drift()));
 }
 
@@ -216,23 +233,23 @@ fn another_rule_about_a_kind_lets_its_objects_be_listed_anew() {
     let mut cache = cache();
     cache.open(&kind("Service"));
     for kind in ["ConfigMap", "Service"] {
-        cache.synced("", kind, &BTreeSet::new());
+        cache.synced("", kind, None, &BTreeSet::new());
     }
     let rule = HealthRule { kind: "Service".to_owned(), ..HealthRule::default() };
     assert!(cache.judge_by(std::slice::from_ref(&rule), &Editors::default()));
-    assert!(!cache.settled("", "Service") && cache.settled("", "ConfigMap"));
+    assert!(!cache.settled("blog", "", "Service") && cache.settled("blog", "", "ConfigMap"));
     assert_eq!((cache.judged("", "Service"), cache.judged("", "ConfigMap")), (1, 0));
-    cache.synced("", "Service", &BTreeSet::new());
-    assert!(!cache.judge_by(&[rule], &Editors::default()) && cache.settled("", "Service"));
-    assert!(cache.judge_by(&[], &Editors::default()) && !cache.settled("", "Service"));
-    assert!(cache.judge_by(&[], &Editors::beside(["tuner"])) && !cache.settled("", "ConfigMap"));
+    cache.synced("", "Service", None, &BTreeSet::new());
+    assert!(!cache.judge_by(&[rule], &Editors::default()) && cache.settled("blog", "", "Service"));
+    assert!(cache.judge_by(&[], &Editors::default()) && !cache.settled("blog", "", "Service"));
+    assert!(cache.judge_by(&[], &Editors::beside(["tuner"])) && !cache.settled("blog", "", "ConfigMap"));
 }
 
 #[test]
 fn a_kind_is_closed_when_no_app_has_needed_it_for_a_while() {
     let mut cache = cache();
-    let maps: BTreeSet<Kind> = [kind("ConfigMap")].into();
-    let (none, at_once) = (BTreeSet::new(), Duration::ZERO);
+    let maps = needing("ConfigMap");
+    let (none, at_once) = (Places::new(), Duration::ZERO);
     cache.event(&id(), live("5", "f:data"));
     // What no app said to need yet is not unused.
     assert!(!cache.close("", "ConfigMap", at_once));
@@ -242,22 +259,79 @@ fn a_kind_is_closed_when_no_app_has_needed_it_for_a_while() {
     assert!(!cache.close("", "ConfigMap", Duration::from_secs(60)), "too early");
     assert!(!cache.need("blog", &maps) && !cache.close("", "ConfigMap", at_once), "it is needed again");
     assert!(cache.need("blog", &none) && cache.close("", "ConfigMap", at_once));
-    assert_eq!((cache.state("", "ConfigMap"), cache.live(&id()), cache.count("blog")), (WatchState::Closed, None, 0));
+    assert_eq!(
+        (cache.state("blog", "", "ConfigMap"), cache.live(&id()), cache.count("blog")),
+        (WatchState::Closed, None, 0)
+    );
     assert!(cache.open(&kind("ConfigMap")) && !cache.need("blog", &maps));
     assert!(cache.need("blog", &none), "it is counted anew");
+}
+
+fn needing(name: &str) -> Places {
+    [(kind(name), [place("blog")].into())].into()
+}
+
+fn place(namespace: &str) -> Place {
+    Place::Namespace(namespace.into())
+}
+
+#[test]
+fn a_kind_that_may_not_be_watched_everywhere_is_watched_where_apps_need_it() {
+    let mut cache = cache();
+    let state = |cache: &Cache| cache.state("blog", "", "ConfigMap");
+    cache.need("blog", &needing("ConfigMap"));
+    assert!(cache.narrow("", "ConfigMap").is_empty(), "as long as all may be watched at once");
+    cache.refused("", "ConfigMap", None, &RefusalKind::Forbidden);
+    assert_eq!((cache.narrow("", "ConfigMap"), cache.narrow("", "ConfigMap")), (vec![place("blog")], Vec::new()));
+    assert!(!cache.settled("blog", "", "ConfigMap") && state(&cache) == WatchState::Stale);
+    cache.event(&id(), live("5", "f:data"));
+    let listed: BTreeSet<ObjectId> = [id()].into();
+    cache.synced("", "ConfigMap", Some(&place("blog")), &listed);
+    assert!(cache.settled("blog", "", "ConfigMap") && state(&cache) == WatchState::Fresh);
+    assert_eq!(cache.news.pop_first(), Some(TargetEvent::Health { app: "blog".into() }), "it waited for that");
+    // Another app needs it elsewhere, where nothing is known yet, and nothing may ever be.
+    let elsewhere: Places = [(kind("ConfigMap"), [place("shop")].into())].into();
+    cache.need("shop", &elsewhere);
+    assert_eq!(cache.narrow("", "ConfigMap"), [place("shop")]);
+    assert!(
+        cache.refused("", "ConfigMap", Some(&place("shop")), &RefusalKind::Unserved)
+            && cache.settled("shop", "", "ConfigMap")
+    );
+    assert_eq!((state(&cache), cache.state("shop", "", "ConfigMap")), (WatchState::Fresh, WatchState::Closed));
+    // A list of one namespace says nothing of another.
+    cache.synced("", "ConfigMap", Some(&place("shop")), &[].into());
+    assert!(cache.live(&id()).is_some());
+    // Where no app needs it any more it is left.
+    cache.need("shop", &Places::new());
+    assert!(!cache.has_place("", "ConfigMap", &place("shop")) && cache.has_place("", "ConfigMap", &place("blog")));
+    // All may be watched at once again: until they are listed nothing is known.
+    cache.heard("", "ConfigMap", None);
+    assert!(!cache.has_place("", "ConfigMap", &place("blog")) && state(&cache) == WatchState::Stale);
+    cache.synced("", "ConfigMap", None, &listed);
+    assert_eq!(state(&cache), WatchState::Fresh);
+}
+
+#[test]
+fn only_so_many_namespaces_are_watched_one_by_one() {
+    let mut cache = cache();
+    let many = (0..PLACES_LIMIT + 1).map(|number| place(&format!("place-{number:04}"))).collect();
+    cache.need("blog", &[(kind("ConfigMap"), many)].into());
+    cache.refused("", "ConfigMap", None, &RefusalKind::Forbidden);
+    assert_eq!(cache.narrow("", "ConfigMap").len(), PLACES_LIMIT);
+    assert_eq!(cache.state("blog", "", "ConfigMap"), WatchState::Closed, "of one of them nothing is ever known");
 }
 
 #[test]
 fn a_kind_that_may_not_be_watched_is_settled_and_not_trusted_until_it_is_heard_of() {
     let mut cache = Cache::default();
-    assert!(cache.open(&kind("Service")) && !cache.settled("", "Service"));
-    assert!(cache.refused("", "Service"));
-    assert!(cache.settled("", "Service"));
-    assert_eq!(cache.state("", "Service"), WatchState::Closed);
-    assert!(!cache.refused("", "Service"));
-    cache.heard("", "Service");
-    cache.synced("", "Service", &BTreeSet::new());
-    assert_eq!(cache.state("", "Service"), WatchState::Fresh);
+    assert!(cache.open(&kind("Service")) && !cache.settled("blog", "", "Service"));
+    assert!(cache.refused("", "Service", None, &RefusalKind::Unserved));
+    assert!(cache.settled("blog", "", "Service"));
+    assert_eq!(cache.state("blog", "", "Service"), WatchState::Closed);
+    assert!(!cache.refused("", "Service", None, &RefusalKind::Unserved));
+    cache.heard("", "Service", None);
+    cache.synced("", "Service", None, &BTreeSet::new());
+    assert_eq!(cache.state("blog", "", "Service"), WatchState::Fresh);
 }
 
 #[test]
