@@ -215,6 +215,45 @@ async fn a_policy_is_named_with_what_it_says(world: &World<Plane>) {
     plain.stands_for("ApplyFailed", &["no-secrets-here", "passwords do not belong here"]).await;
     let last = plain.push(&[("config.yaml", &config("config", "2"))]).await;
     plain.done(&last).await;
+    what_would_not_be_made_is_not_deleted(&plain).await;
+}
+
+/// §10: an object that has to be made anew stays where the server would not take the new one.
+async fn what_would_not_be_made_is_not_deleted(plain: &Plain<'_, Plane>) {
+    let frozen = |data: &str| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: frozen}}\nimmutable: true\ndata: {{{data}}}\n")
+    };
+    let path = plain.path("v1", "configmaps", "frozen");
+    let first = plain.push(&[("frozen.yaml", &frozen("version: \"1\""))]).await;
+    plain.done(&first).await;
+    let before = plain.uid(&path).await;
+    plain.push(&[("frozen.yaml", &frozen("version: \"2\", password: x"))]).await;
+    let says = ["it was not deleted to be made anew", "passwords do not belong here"];
+    plain.stands_for("ApplyFailed", &says).await;
+    plain.world.look_again(plain.name).await;
+    assert_eq!(plain.uid(&path).await, before);
+    let last = plain.push(&[("frozen.yaml", &frozen("version: \"2\""))]).await;
+    plain.done(&last).await;
+    assert_ne!(plain.uid(&path).await, before, "this one the server takes");
+}
+
+/// §6: a container that ends again and again, which only its pod says.
+async fn a_pod_that_crashes_is_named(world: &World<Plane>) {
+    let plain = Plain { world, name: "crashing" };
+    let first = plain.push(&[("web.yaml", &workload("Deployment", "web", ("web", "1"), ""))]).await;
+    plain.done(&first).await;
+    let list = world.get(plain.path("v1", "pods", "").trim_end_matches('/')).await.unwrap();
+    let mut pods = list["items"].as_array().unwrap().iter().filter_map(|pod| pod["metadata"]["name"].as_str());
+    let pod = pods.find(|name| name.starts_with("web-")).unwrap();
+    let waiting = json!({"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container"});
+    let status = json!({"status": {
+        "conditions": [{"type": "Ready", "status": "False", "reason": "ContainersNotReady"}],
+        "containerStatuses": [{"name": "main", "image": "registry.example.invalid/main:1", "imageID": "", "ready": false,
+            "restartCount": 3, "state": {"waiting": waiting}}]}});
+    world.patch_as("kubelet", &plain.path("v1", "pods", &format!("{pod}/status")), status).await;
+    is_told(&plain, "Deployment/web", "failing", "CrashLoopBackOff").await;
+    world.try_delete(&plain.path("v1", "pods", pod)).await;
+    is_told(&plain, "Deployment/web", "healthy", "").await;
 }
 
 /// §14: a webhook that nobody answers for.
@@ -268,6 +307,7 @@ async fn the_engine_does_on_a_real_cluster_what_its_design_says() {
         what_controllers_and_admission_say_is_told(&world),
         a_quota_is_named_with_what_is_used_and_its_limit(&world),
         a_policy_is_named_with_what_it_says(&world),
+        a_pod_that_crashes_is_named(&world),
         a_webhook_that_does_not_answer_is_named_with_its_service(&world),
         a_rule_that_is_missing_is_named(&plane),
         an_app_writes_as_an_account_of_its_own(&plane),

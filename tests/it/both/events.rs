@@ -2,6 +2,8 @@
 //!
 //! Not here: how often a series is written (`src/broadcast/kubernetes.rs`).
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rewild::model::Request;
 use rewild::target::Reachability;
 use serde_json::{Value, json};
@@ -15,9 +17,13 @@ const LIST: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 
 /// Returns the Events of a reason about the namespace of the app.
 async fn told<C: Ground>(world: &World<C>, reason: &str) -> Vec<Value> {
+    told_of(world, NAME, reason).await
+}
+
+async fn told_of<C: Ground>(world: &World<C>, app: &str, reason: &str) -> Vec<Value> {
     let list = world.get(LIST).await.unwrap();
     let is_meant = |event: &&Value| {
-        event["reportingController"] == "wild" && event["reason"] == reason && event["regarding"]["name"] == NAME
+        event["reportingController"] == "wild" && event["reason"] == reason && event["regarding"]["name"] == app
     };
     list["items"].as_array().unwrap().iter().filter(is_meant).cloned().collect()
 }
@@ -56,6 +62,7 @@ pub(super) async fn what_becomes_of_apps_is_told_in_the_cluster_where_somebody_w
     let back = Request::Rollback { app: app(NAME), to: first, reason: String::new(), undoes: None };
     world.done(back).await;
     is_told(world, "RolledBack", "Normal", "an earlier revision").await;
+    no_value_of_a_secret_is_in_any(world).await;
     // A cluster that takes no Event takes everything else.
     proxy.spoil(To::WritesOf("/events"), Fault::Hold, usize::MAX);
     plain.push(&[("config.yaml", &files("4").replace("version:", "\"bad key\":"))]).await;
@@ -67,4 +74,33 @@ pub(super) async fn what_becomes_of_apps_is_told_in_the_cluster_where_somebody_w
     assert!(instance.targets().all().all(|(_, target)| target.reachability() == Reachability::Reachable));
     assert_eq!(told(world, "DeployFailed").await, Vec::<Value>::new());
     world.restart().await;
+}
+
+/// I9: what somebody wrote into a Secret, and what a server says about a bad one, is told without a value.
+async fn no_value_of_a_secret_is_in_any<C: Ground>(world: &World<C>) {
+    const PLANTS: [&str; 3] = ["planted-mango-Fe21", "planted-nutmeg-Gy47", "planted-olive-Hk65"];
+    let plain = Plain { world, name: "whispered" };
+    let [value, edited, senseless] = PLANTS;
+    let secret = |more: &str| {
+        format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: whisper}}\n{more}stringData: {{k: {value}}}\n")
+    };
+    let first = plain.push(&[("secret.yaml", &secret(""))]).await;
+    plain.done(&first).await;
+    let path = plain.path("v1", "secrets", "whisper");
+    let before = world.get(&path).await.unwrap()["data"]["k"].clone();
+    world.patch(&path, json!({"stringData": {"k": edited}})).await;
+    plain.until("it is put back", &path, |live| live["data"]["k"] == before).await;
+    plain.push(&[("secret.yaml", &secret(&format!("immutable: {senseless}\n")))]).await;
+    plain.stands_for("ApplyFailed", &["Secret whispered/whisper"]).await;
+    for reason in ["DriftDetected", "DeployFailed"] {
+        let is_told = async || !told_of(world, plain.name, reason).await.is_empty();
+        world.until(&format!("{reason} is told of the Secret"), is_told).await;
+        let events = json!(told_of(world, plain.name, reason).await).to_string();
+        assert!(events.contains("whisper"), "{events}");
+        for plant in PLANTS.iter().flat_map(|plant| [(*plant).to_owned(), STANDARD.encode(plant)]) {
+            assert!(!events.contains(&plant), "{plant} is shown: {events}");
+        }
+    }
+    let last = plain.push(&[("secret.yaml", &secret(""))]).await;
+    plain.done(&last).await;
 }

@@ -36,7 +36,10 @@ const PLANTS: [&str; 12] =
 const MANIFEST: &str =
     "name: planted\nis: planted\nversion: \"1\"\ndescription: an app with secrets\ndefaultSecrets:\n- key: token\n";
 /// What tells people of an app and of what was done.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 15] = [
+    "wild app diff planted",
+    "wild app diff planted -o json",
+    "wild app tree planted",
     "wild app events planted -o json",
     "wild doctor planted",
     "wild doctor planted -o json",
