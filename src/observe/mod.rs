@@ -157,6 +157,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         said: Default::default(),
         cancelled: None,
         fights: observation.fights.clone(),
+        agreed: Default::default(),
         target: TargetState::Reachable,
         underway: observation.underway.clone(),
         unspoken: Default::default(),

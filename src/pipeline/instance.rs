@@ -24,7 +24,7 @@ use crate::model::{
     AppName, Author, ClusterName, CommitId, InstanceId, InstanceName, Operation, RefusalText, Request,
     SETTINGS_VERSION, Settings, Subdirectory,
 };
-use crate::plan::{Fights, Underway};
+use crate::plan::{Agreed, Fights, Underway};
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
 use crate::store::Store;
 use crate::target::{Access, Keycloak, Plugin, RealmAccess, Refusal};
@@ -72,6 +72,8 @@ pub struct Instance {
     pub(super) refused: Mutex<BTreeMap<AppName, CommitId>>,
     /// By app, the objects that were put back lately. A restart forgets them, which costs a few more corrections.
     pub(super) fights: Mutex<BTreeMap<AppName, Fights>>,
+    /// Deletions to which a person agreed, by app that goes; after a restart it is asked once more.
+    pub(super) agreed: Mutex<BTreeMap<AppName, Agreed>>,
     /// By app, what is on its way. A restart forgets it and takes up when the cluster says it was changed last.
     pub(super) underway: Mutex<BTreeMap<AppName, Underway>>,
     /// The apps that were found as wanted.
@@ -167,6 +169,7 @@ impl Instance {
             verdicts: Verdicts::default(),
             refused: Mutex::default(),
             fights: Mutex::default(),
+            agreed: Mutex::default(),
             underway: Mutex::default(),
             settled: Memory::default(),
             wishes: Wishes::default(),

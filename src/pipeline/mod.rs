@@ -48,7 +48,7 @@ use crate::model::{
 };
 use crate::observe::{self, Grace, Observation, Observed};
 use crate::plan::cascade::Cascade;
-use crate::plan::{self, Ask, Blocked, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn};
+use crate::plan::{self, Agreed, Ask, Blocked, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn};
 use crate::target::Target;
 use crate::{git, record, settings, store};
 
@@ -592,6 +592,7 @@ async fn write<'a>(
         applied = apply::apply(plan, hands).await;
     }
     lock(&instance.fights).insert(snapshot.app.clone(), plan::fights_after(snapshot, plan));
+    lock(&instance.agreed).insert(snapshot.app.clone(), plan::agreed_after(snapshot, plan));
     Ok(Written { applied, opened: Opened { recording, underway }, told })
 }
 
@@ -734,11 +735,21 @@ async fn look(
     })
     .await;
     observed.snapshot.elsewhere.removed = sight.along;
+    observed.snapshot.agreed = agreed(instance, app, presence);
     observed.snapshot.cancelled = instance.cancels.holding(app, sight);
     claims::fill(instance, sight, &mut observed.snapshot).await?;
     shippers::fill(instance, &sight.settings, &mut observed.snapshot).await;
     before::fill(instance, sight, &secrets, &mut observed.snapshot, target).await;
     Ok(observed)
+}
+
+/// Returns to which deletions of its farewell a person agreed before; an app that is there again has none.
+fn agreed(instance: &Instance, app: &AppName, presence: Presence) -> Agreed {
+    let mut agreed = lock(&instance.agreed);
+    if matches!(presence, Presence::Kept | Presence::Added) {
+        agreed.remove(app);
+    }
+    agreed.get(app).cloned().unwrap_or_default()
 }
 
 /// Locks what stays valid if a holder panicked: every change under it is one assignment.

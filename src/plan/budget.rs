@@ -33,7 +33,8 @@ pub(super) fn digest(victims: &[Victim]) -> String {
 /// Returns why these deletions wait for a person; nothing if they may go on.
 pub(super) fn exceeded(snapshot: &Snapshot, victims: &[Victim]) -> Option<Blocked> {
     let digest = digest(victims);
-    if victims.is_empty() || snapshot.ask.approve.as_deref() == Some(digest.as_str()) {
+    let is_approved = snapshot.ask.approve.as_deref() == Some(digest.as_str());
+    if victims.is_empty() || is_approved || is_agreed(snapshot, victims) {
         return None;
     }
     let why = match snapshot.presence {
@@ -64,6 +65,11 @@ pub(super) fn exceeded(snapshot: &Snapshot, victims: &[Victim]) -> Option<Blocke
         message: format!("{count} of {all} objects would be deleted, and {why}; the plan is {digest}"),
         hint: format!("wild app deploy {} --prune --plan {digest}", snapshot.app),
     })
+}
+
+/// Returns whether a person agreed to all of these deletions at an earlier stage of the same farewell.
+pub(super) fn is_agreed(snapshot: &Snapshot, victims: &[Victim]) -> bool {
+    victims.iter().all(|victim| snapshot.agreed.contains(&(victim.id.clone(), victim.uid.clone())))
 }
 
 /// Returns how many objects of the app may go without a person.

@@ -97,11 +97,12 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
     let last: BTreeSet<ObjectId> = hooks.iter().map(|hook| hook.id.clone()).collect();
     let removal = remove::remove(snapshot, data, &last);
     // Taking our marks off is part of the farewell that a person agrees to.
-    plan.digest = budget::digest(&removal.victims());
+    plan.digest = budget::digest(&removal.goes);
     plan.wake_at = plan.wake_at.into_iter().chain(remove::next_look(snapshot, &removal)).min();
     if run_last_hooks(snapshot, &hooks, removal.is_anything_left, plan) {
         return;
     }
+    let goes = removal.goes;
     let mut released = Vec::new();
     let mut fates = Vec::new();
     for (id, farewell) in removal.farewells {
@@ -119,8 +120,7 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
     }
     plan.notes.extend(victims.iter().filter_map(|victim| cascade(&victim.id)));
     plan.victims.extend(victims.iter().map(|victim| victim.id.clone()));
-    let all: Vec<Victim> = victims.iter().chain(&released).cloned().collect();
-    if let Some(blocked) = budget::exceeded(snapshot, &all) {
+    if let Some(blocked) = budget::exceeded(snapshot, &goes) {
         return block(plan, (blocked, WakeOn::Revision));
     }
     plan.blocked.extend(volume::hold_claims(snapshot, &mut victims, &mut plan.actions));

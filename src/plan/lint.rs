@@ -130,7 +130,9 @@ fn delete(snapshot: &Snapshot, plan: &Plan, action: &Action) -> Vec<&'static str
             rule(kind != "Namespace" || (alone && created), "the namespace is not only ours");
         }
         Presence::Vanished | Presence::Moves => {
-            rule(approved, "nobody asked for it");
+            let uid = action.uid.clone().unwrap_or_default();
+            let is_agreed = snapshot.agreed.contains(&(action.object.clone(), uid));
+            rule(approved || is_agreed, "nobody asked for it");
             rule(!kind::holds_data(kind), "its data was to be kept");
         }
         Presence::Added => rule(false, "the app was never deployed"),

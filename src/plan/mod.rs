@@ -84,9 +84,10 @@ pub use merged::make_room;
 pub use overdue::Underway;
 pub use prune::dropped;
 pub use recreate::{Recreate, changed};
+pub use remove::agreed_after;
 pub use snapshot::{
-    Ask, Claim, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy,
-    Presence, Remnant, RequirementState, Snapshot, TargetState,
+    Agreed, Ask, Claim, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner,
+    Policy, Presence, Remnant, RequirementState, Snapshot, TargetState,
 };
 pub use stand::{Nowhere, Stand, stand};
 pub use volume::{ClaimState, ClaimedVolume, Held, VolumeState};

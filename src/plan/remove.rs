@@ -5,12 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use super::action::{Blocked, WakeOn};
+use super::action::{Blocked, Plan, WakeOn};
 use super::depends;
+use super::hook;
 use super::kind::{self, STAGE_ADMISSION, STAGE_CUSTOM};
 use super::namespace;
 use super::prune::{self, Fate, Victim};
-use super::snapshot::Snapshot;
+use super::snapshot::{Agreed, Presence, Snapshot};
 use crate::base::Timestamp;
 use crate::model::{AppName, DataFate, ObjectId, Prune, Record};
 use crate::schema;
@@ -30,22 +31,35 @@ pub(super) enum Farewell {
 pub(super) struct Removal {
     /// What becomes of each object, in order of identity.
     pub(super) farewells: Vec<(ObjectId, Farewell)>,
+    /// What is deleted or loses our marks, now or when its turn comes: that is what a person agrees to.
+    pub(super) goes: Vec<Victim>,
     /// Whether anything but its namespace and its last hooks is still to go.
     pub(super) is_anything_left: bool,
 }
 
-impl Removal {
-    /// Returns what is deleted or loses our marks now, which a person agrees to.
-    pub(super) fn victims(&self) -> Vec<Victim> {
-        let victim = |(_, farewell): &(ObjectId, Farewell)| match farewell {
-            Farewell::Fate(Fate::Delete(victim)) | Farewell::Release(victim) => Some(victim.clone()),
-            Farewell::Fate(
-                Fate::Leaving | Fate::Forget(_) | Fate::Keep(_) | Fate::Moves(_) | Fate::MayMove(_) | Fate::Block(..),
-            )
-            | Farewell::Wait => None,
-        };
-        self.farewells.iter().filter_map(victim).collect()
+/// Returns what is deleted or loses our marks.
+fn victim(farewell: &Farewell) -> Option<Victim> {
+    match farewell {
+        Farewell::Fate(Fate::Delete(victim)) | Farewell::Release(victim) => Some(victim.clone()),
+        Farewell::Fate(
+            Fate::Leaving | Fate::Forget(_) | Fate::Keep(_) | Fate::Moves(_) | Fate::MayMove(_) | Fate::Block(..),
+        )
+        | Farewell::Wait => None,
     }
+}
+
+/// Returns what a person agreed to once a plan was carried out: the whole farewell of an app, in all of its stages.
+pub fn agreed_after(snapshot: &Snapshot, plan: &Plan) -> Agreed {
+    let data = match snapshot.presence {
+        Presence::Kept | Presence::Added => return Agreed::new(),
+        Presence::Vanished | Presence::Moves | Presence::RemovedKeepingData => DataFate::Keep,
+        Presence::RemovedWithData => DataFate::Delete,
+    };
+    if plan.digest.is_empty() || snapshot.ask.approve.as_deref() != Some(plan.digest.as_str()) {
+        return snapshot.agreed.clone();
+    }
+    let last = hook::of_farewell(snapshot).iter().map(|hook| hook.id.clone()).collect();
+    remove(snapshot, data, &last).goes.into_iter().map(|victim| (victim.id, victim.uid)).collect()
 }
 
 /// Returns what becomes of each object; the last hooks go after all others, and the namespace after them.
@@ -62,6 +76,7 @@ pub(super) fn remove(snapshot: &Snapshot, data: DataFate, last: &BTreeSet<Object
     let is_last = |record: &Record| last.contains(&record.id);
     let others = fates.iter().any(|(record, it)| record.id != own && !is_last(record) && is_open(it));
     let hooks = fates.iter().any(|(record, it)| is_last(record) && is_open(it));
+    let goes = fates.iter().filter_map(|(_, farewell)| victim(farewell)).collect();
     let farewells = fates
         .into_iter()
         .map(|(record, farewell)| {
@@ -72,7 +87,7 @@ pub(super) fn remove(snapshot: &Snapshot, data: DataFate, last: &BTreeSet<Object
             (record.id.clone(), if waits { Farewell::Wait } else { farewell })
         })
         .collect();
-    Removal { farewells, is_anything_left: others }
+    Removal { farewells, goes, is_anything_left: others }
 }
 
 /// Returns what others depend on which go as well.

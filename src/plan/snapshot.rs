@@ -110,6 +110,8 @@ pub struct Snapshot {
     pub policy: Policy,
     /// What a person asked for in this pass.
     pub ask: Ask,
+    /// Deletions of its farewell to which a person agreed in an earlier pass.
+    pub agreed: Agreed,
     /// The present.
     pub now: Timestamp,
 }
@@ -392,6 +394,9 @@ pub struct Policy {
     /// Secrets that apps may have copies of.
     pub shared: Vec<SharedSecret>,
 }
+
+/// Objects, each in an incarnation, that go because a person agreed.
+pub type Agreed = BTreeSet<(ObjectId, String)>;
 
 /// What a person asked for in this pass.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -5,7 +5,9 @@ use serde_json::json;
 use super::world::{World, claim, config, custom, definition, deployment, id, object, secret};
 use super::{check, check_health};
 use crate::model::{AppName, Object, Prune, RecordState};
-use crate::plan::{ClaimedVolume, Desired, Elsewhere, Freshness, Owner, Presence, TargetState, Verb, WakeOn, plan};
+use crate::plan::{
+    ClaimedVolume, Desired, Elsewhere, Freshness, Owner, Presence, TargetState, Verb, WakeOn, agreed_after, plan,
+};
 
 fn configs(count: usize) -> Vec<Object> {
     (0..count).map(|number| config(&format!("c{number}"), "1")).collect()
@@ -497,6 +499,31 @@ fn an_app_that_vanished_without_a_word_is_not_deleted() {
     check(&world, &[&text]);
     let approved = world.with(|snapshot| snapshot.ask.approve = Some(digest));
     assert_eq!(plan(&approved.snapshot).actions.len(), 4);
+}
+
+#[test]
+fn a_person_agrees_once_to_all_stages_of_a_farewell() {
+    let deployed = World::deployed(&[custom("Widget", "a"), config("files", "1")]);
+    let world = presence(deployed, Presence::Vanished);
+    let asked = plan(&world.snapshot);
+    assert!(asked.blocked[0].message.starts_with("3 of 3 objects would be deleted"), "{:?}", asked.blocked);
+    let approved = world.with(|snapshot| snapshot.ask.approve = Some(asked.digest.clone()));
+    let begun = plan(&approved.snapshot);
+    assert_eq!(begun.actions.iter().map(|it| it.object.short()).collect::<Vec<_>>(), ["Widget/a", "Namespace/blog"]);
+    let agreed = agreed_after(&approved.snapshot, &begun);
+    let later = approved.loses("Widget/a").with(|snapshot| {
+        snapshot.ask.approve = None;
+        snapshot.agreed = agreed;
+    });
+    let rest = plan(&later.snapshot);
+    assert_eq!((rest.blocked.len(), rest.actions.len()), (0, 2), "{:?}", rest.blocked);
+    assert_eq!(agreed_after(&later.snapshot, &rest), later.snapshot.agreed);
+    // What nobody agreed to is asked about.
+    let another = later.clone().with(|snapshot| _ = snapshot.agreed.pop_first());
+    assert_eq!(plan(&another.snapshot).blocked.len(), 1);
+    // An app that is there again goes by no word of before.
+    let again = later.with(|snapshot| snapshot.presence = Presence::Kept);
+    assert!(agreed_after(&again.snapshot, &rest).is_empty());
 }
 
 #[test]

@@ -144,6 +144,29 @@ fn fields_of(value: &Value) -> Value {
     }
 }
 
+/// Returns the settings of an instance that says nothing.
+fn policy() -> Policy {
+    Policy {
+        drift: DriftPolicy::Correct,
+        extra: ExtraPolicy::Report,
+        ignore: Vec::new(),
+        handover: Vec::new(),
+        editors: Editors::default(),
+        conflicts: ConflictPolicy::Force,
+        health: Vec::new(),
+        suspend: None,
+        adopt: AdoptPolicy::Ask,
+        deletion: DeletionBudget::default(),
+        health_timeout: Duration::from_secs(600),
+        data_grace: Duration::from_secs(7 * 24 * 3600),
+        deletion_of_all: InstanceBudget::default(),
+        recovery: RecoverySettings::default(),
+        grants: Grants::default(),
+        identity: Default::default(),
+        shared: Vec::new(),
+    }
+}
+
 impl World {
     /// Returns the app in a revision that wants nothing yet, on a cluster that holds nothing yet.
     pub(in crate::plan) fn new() -> Self {
@@ -186,29 +209,12 @@ impl World {
                 said: BTreeMap::new(),
                 cancelled: None,
                 fights: BTreeMap::new(),
+                agreed: Default::default(),
                 underway: Default::default(),
                 unspoken: Default::default(),
                 unclaimed: Default::default(),
                 target: TargetState::Reachable,
-                policy: Policy {
-                    drift: DriftPolicy::Correct,
-                    extra: ExtraPolicy::Report,
-                    ignore: Vec::new(),
-                    handover: Vec::new(),
-                    editors: Editors::default(),
-                    conflicts: ConflictPolicy::Force,
-                    health: Vec::new(),
-                    suspend: None,
-                    adopt: AdoptPolicy::Ask,
-                    deletion: DeletionBudget::default(),
-                    health_timeout: Duration::from_secs(600),
-                    data_grace: Duration::from_secs(7 * 24 * 3600),
-                    deletion_of_all: InstanceBudget::default(),
-                    recovery: RecoverySettings::default(),
-                    grants: Grants::default(),
-                    identity: Default::default(),
-                    shared: Vec::new(),
-                },
+                policy: policy(),
                 ask: Ask::default(),
                 now: Timestamp::parse("2026-11-21T12:00:00Z").unwrap(),
             },

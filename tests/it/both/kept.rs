@@ -48,6 +48,26 @@ pub(super) async fn nothing_goes_because_git_is_empty_or_an_app_is_gone_from_it<
     world.until("nothing is known of the app", async || world.state(plain.name).await.is_none()).await;
 }
 
+/// §8.3: a person who agreed to what goes is not asked again because it goes one after the other.
+pub(super) async fn a_person_agrees_once_to_what_goes_in_stages<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "stepwise" };
+    let upper = config("upperstep", "1").replace(
+        "{name: upperstep}",
+        "{name: upperstep, annotations: {rewild.dev/depends-on: /namespaces/stepwise/ConfigMap/lowerstep}}",
+    );
+    let first = plain.push(&[("lower.yaml", &config("lowerstep", "1")), ("upper.yaml", &upper)]).await;
+    plain.done(&first).await;
+    let files = ["kustomization", "lower", "upper"].map(|file| format!("apps/stepwise/{file}.yaml"));
+    world.push("a slip", &files.each_ref().map(|file| (file.as_str(), None))).await;
+    plain.stands_for("DeletionNeedsApproval", &["3 of 3 objects would be deleted"]).await;
+    let hint = world.state(plain.name).await.unwrap().hint;
+    says(world, &hint, &["ConfigMap/upperstep"]).await;
+    for name in ["upperstep", "lowerstep"] {
+        plain.until("it is gone", &plain.path("v1", "configmaps", name), Value::is_null).await;
+    }
+    world.until("nothing is known of the app", async || world.state(plain.name).await.is_none()).await;
+}
+
 /// §2.6: a suspension with an end ends without anybody's word.
 pub(super) async fn a_suspension_ends_when_it_says<C: Ground>(world: &World<C>) {
     let plain = Plain { world, name: "resting" };
