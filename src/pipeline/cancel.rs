@@ -286,6 +286,8 @@ pub(super) async fn let_go(
     operation: Option<&Operation>,
 ) -> Result<(), Error> {
     let Some(held) = lock(&instance.cancels.held).get(app).cloned() else { return Ok(()) };
+    // Whoever ended a farewell half-way took back what was agreed to: the rest needs a word of its own.
+    lock(&instance.agreed).remove(app);
     let revision = revision(app, sight);
     let is_asked = operation.is_some_and(|operation| operation.request.as_ref().is_some_and(asks_for_all));
     let next = match &held.revision {
