@@ -181,6 +181,8 @@ fn kind_of(code: u16, message: &str, causes: &[&Value]) -> RefusalKind {
     match code {
         401 => RefusalKind::Unauthorized,
         403 if cause_reason("NamespaceTerminating") => RefusalKind::NamespaceTerminating,
+        // Nobody's right lacks: its objects go with it, and then the kind is unknown.
+        403 | 405 if message.contains("while custom resource definition is terminating") => RefusalKind::Server,
         403 => RefusalKind::Forbidden,
         404 => RefusalKind::NotFound,
         409 if cause_reason("FieldManagerConflict") => RefusalKind::Conflict(conflicts(causes)),
@@ -330,6 +332,12 @@ mod tests {
         let status = json!({"reason": "Forbidden", "details": {"causes": [{"reason": "NamespaceTerminating", "field": "metadata.namespace"}]}});
         check(403, &status, &RefusalKind::NamespaceTerminating);
         check(403, &json!({"reason": "Forbidden"}), &RefusalKind::Forbidden);
+    }
+
+    #[test]
+    fn a_kind_that_is_going_is_not_forbidden() {
+        let message = "spokes.spokes.example.org \"one\" is forbidden: create not allowed while custom resource definition is terminating";
+        check(403, &json!({"reason": "Forbidden", "message": message}), &RefusalKind::Server);
     }
 
     #[test]
