@@ -114,12 +114,7 @@ pub struct Observed {
 pub async fn observe(observation: Observation<'_>) -> Observed {
     let Observation { instance, app, commit, presence, settings, inventory, .. } = &observation;
     let built = build(&observation).await;
-    let last = match &built.desired {
-        Desired::Objects(objects) => {
-            objects.iter().map(|it| Kind::of(&it.object.id(), it.object.api_version())).collect()
-        }
-        Desired::Unreadable(_) => BTreeSet::new(),
-    };
+    let last = places(wanted(&built.desired));
     let parent = apply_set::parent_id(instance, &settings.cluster.control_namespace);
     let mut snapshot = Snapshot {
         instance: (*instance).clone(),
@@ -237,7 +232,7 @@ async fn sources(copies: &[SecretCopy], target: &dyn Target) -> Vec<desired::Fou
 
 /// Returns whether nothing is to be done about an app that is not there. One that was removed and of which nothing is remembered may have
 /// been forgotten with the store: then the watches of its kinds still show its objects.
-async fn is_idle(snapshot: &Snapshot, last: &BTreeSet<Kind>, target: &dyn Target) -> bool {
+async fn is_idle(snapshot: &Snapshot, last: &Places, target: &dyn Target) -> bool {
     match snapshot.presence {
         Presence::Kept => false,
         Presence::Vanished | Presence::Added | Presence::Moves => snapshot.inventory.is_empty(),
@@ -245,9 +240,7 @@ async fn is_idle(snapshot: &Snapshot, last: &BTreeSet<Kind>, target: &dyn Target
             // A target that does not answer is asked again by the ordinary look once it does.
             let is_forgotten = snapshot.inventory.is_empty();
             let app = snapshot.app.as_str();
-            let is_idle = is_forgotten
-                && target.watch(app, &in_place(last, &snapshot.namespace)).await.is_ok()
-                && target.count(app) == 0;
+            let is_idle = is_forgotten && target.watch(app, last).await.is_ok() && target.count(app) == 0;
             // It needs nothing any more, so there is nothing to wait for.
             is_idle && target.watch(app, &Places::new()).await.is_ok()
         }
@@ -309,31 +302,31 @@ async fn look(snapshot: &mut Snapshot, held: &[HeldVolume], target: &dyn Target)
 
 /// Returns the kinds of all wanted and remembered objects, with the places of these.
 fn kinds(snapshot: &Snapshot) -> Places {
-    let mut kinds = Places::new();
-    let mut add = |kind: Kind, place: Place| {
-        // A wanted version wins over the one that was applied last: one watch per kind is enough.
-        let same = kinds.extract_if(.., |it, _| it.group == kind.group && it.kind == kind.kind && *it != kind);
-        let mut places: BTreeSet<Place> = same.flat_map(|(_, places)| places).collect();
-        places.insert(place);
-        kinds.entry(kind).or_default().extend(places);
-    };
-    for record in snapshot.inventory.records() {
-        add(Kind::of(&record.id, &record.api_version), Place::of(&record.id));
-    }
-    if let Desired::Objects(objects) = &snapshot.desired {
-        for wanted in objects {
-            let id = wanted.object.id();
-            add(Kind::of(&id, wanted.object.api_version()), Place::of(&id));
-        }
-    }
-    let own = namespace::id(&snapshot.namespace);
-    add(Kind::of(&own, "v1"), Place::of(&own));
-    kinds
+    let remembered = snapshot.inventory.records().map(|record| (record.id.clone(), record.api_version.clone()));
+    let own = (namespace::id(&snapshot.namespace), "v1".to_owned());
+    places(remembered.chain(wanted(&snapshot.desired)).chain([own]))
 }
 
-/// Returns kinds of which objects may lie in a namespace.
-fn in_place(kinds: &BTreeSet<Kind>, namespace: &str) -> Places {
-    kinds.iter().map(|kind| (kind.clone(), [Place::Namespace(namespace.into())].into())).collect()
+/// Returns the wanted objects, each with its `apiVersion`.
+fn wanted(desired: &Desired) -> impl Iterator<Item = (ObjectId, String)> {
+    let objects = match desired {
+        Desired::Objects(objects) => objects.as_slice(),
+        Desired::Unreadable(_) => &[],
+    };
+    objects.iter().map(|it| (it.object.id(), it.object.api_version().to_owned()))
+}
+
+/// Returns the kinds of objects with their places. The version that comes last wins over those before: one watch per kind is enough.
+fn places(objects: impl Iterator<Item = (ObjectId, String)>) -> Places {
+    let mut kinds = Places::new();
+    for (id, api_version) in objects {
+        let kind = Kind::of(&id, &api_version);
+        let same = kinds.extract_if(.., |it, _| it.group == kind.group && it.kind == kind.kind && *it != kind);
+        let mut places: BTreeSet<Place> = same.flat_map(|(_, places)| places).collect();
+        places.insert(Place::of(&id));
+        kinds.entry(kind).or_default().extend(places);
+    }
+    kinds
 }
 
 /// Notes that the target did not answer.

@@ -592,7 +592,7 @@ async fn write<'a>(
         applied = apply::apply(plan, hands).await;
     }
     lock(&instance.fights).insert(snapshot.app.clone(), plan::fights_after(snapshot, plan));
-    lock(&instance.agreed).insert(snapshot.app.clone(), plan::agreed_after(snapshot, plan));
+    note_agreed(instance, plan);
     Ok(Written { applied, opened: Opened { recording, underway }, told })
 }
 
@@ -741,6 +741,16 @@ async fn look(
     shippers::fill(instance, &sight.settings, &mut observed.snapshot).await;
     before::fill(instance, sight, &secrets, &mut observed.snapshot, target).await;
     Ok(observed)
+}
+
+/// Remembers to which deletions of its farewell a person agreed, for the passes of its later stages.
+fn note_agreed(instance: &Instance, plan: &Plan) {
+    let mut agreed = lock(&instance.agreed);
+    if plan.agreed.is_empty() {
+        agreed.remove(&plan.app);
+    } else {
+        agreed.insert(plan.app.clone(), plan.agreed.clone());
+    }
 }
 
 /// Returns to which deletions of its farewell a person agreed before; an app that is there again has none.

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::recreate::Recreate;
+use super::snapshot::Agreed;
 use super::yields::Yields;
 use crate::base::Timestamp;
 use crate::health::{Health, HealthState};
@@ -48,6 +49,8 @@ pub struct Plan {
     pub digest: String,
     /// What a person would let go by agreeing, held back or not, in this incarnation of the plan.
     pub victims: Vec<ObjectId>,
+    /// Deletions of a farewell to which a person agreed, for its later stages.
+    pub agreed: Agreed,
 }
 
 impl Plan {
@@ -71,6 +74,7 @@ impl Plan {
             wake_on: Vec::new(),
             digest: String::new(),
             victims: Vec::new(),
+            agreed: Agreed::new(),
         }
     }
 

@@ -33,8 +33,7 @@ pub(super) fn digest(victims: &[Victim]) -> String {
 /// Returns why these deletions wait for a person; nothing if they may go on.
 pub(super) fn exceeded(snapshot: &Snapshot, victims: &[Victim]) -> Option<Blocked> {
     let digest = digest(victims);
-    let is_approved = snapshot.ask.approve.as_deref() == Some(digest.as_str());
-    if victims.is_empty() || is_approved || is_agreed(snapshot, victims) {
+    if victims.is_empty() || is_approved(snapshot, &digest) || is_agreed(snapshot, victims) {
         return None;
     }
     let why = match snapshot.presence {
@@ -65,6 +64,11 @@ pub(super) fn exceeded(snapshot: &Snapshot, victims: &[Victim]) -> Option<Blocke
         message: format!("{count} of {all} objects would be deleted, and {why}; the plan is {digest}"),
         hint: format!("wild app deploy {} --prune --plan {digest}", snapshot.app),
     })
+}
+
+/// Returns whether a person agreed to the deletions of this name.
+pub(super) fn is_approved(snapshot: &Snapshot, digest: &str) -> bool {
+    !digest.is_empty() && snapshot.ask.approve.as_deref() == Some(digest)
 }
 
 /// Returns whether a person agreed to all of these deletions at an earlier stage of the same farewell.

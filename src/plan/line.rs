@@ -22,6 +22,9 @@ use crate::model::{DataFate, Object, ObjectId};
 /// Returns what to do for one app. The same snapshot always gives the same plan.
 pub fn plan(snapshot: &Snapshot) -> Plan {
     let mut plan = Plan::nothing(snapshot.app.clone(), snapshot.commit.clone());
+    if !matches!(snapshot.presence, Presence::Kept | Presence::Added) {
+        plan.agreed = snapshot.agreed.clone();
+    }
     match (snapshot.presence, reach::unreachable(snapshot)) {
         (Presence::Added, _) => plan.notes.push(format!("{} is added and not deployed", snapshot.app)),
         (_, Some(stop)) => {
@@ -98,6 +101,9 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
     let removal = remove::remove(snapshot, data, &last);
     // Taking our marks off is part of the farewell that a person agrees to.
     plan.digest = budget::digest(&removal.goes);
+    if budget::is_approved(snapshot, &plan.digest) {
+        plan.agreed = removal.goes.iter().map(|victim| (victim.id.clone(), victim.uid.clone())).collect();
+    }
     plan.wake_at = plan.wake_at.into_iter().chain(remove::next_look(snapshot, &removal)).min();
     if run_last_hooks(snapshot, &hooks, removal.is_anything_left, plan) {
         return;
@@ -145,8 +151,7 @@ fn run_last_hooks(snapshot: &Snapshot, hooks: &[Wanted], is_anything_left: bool,
     }
     let moment = if is_anything_left { Moment::PreDelete } else { Moment::PostDelete };
     let due = hook::due(snapshot, hooks, moment);
-    let is_approved = !plan.digest.is_empty() && snapshot.ask.approve.as_deref() == Some(plan.digest.as_str());
-    if due.is_empty() || is_approved {
+    if due.is_empty() || budget::is_approved(snapshot, &plan.digest) {
         return false;
     }
     let mut writes = Vec::new();

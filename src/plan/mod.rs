@@ -84,7 +84,6 @@ pub use merged::make_room;
 pub use overdue::Underway;
 pub use prune::dropped;
 pub use recreate::{Recreate, changed};
-pub use remove::agreed_after;
 pub use snapshot::{
     Agreed, Ask, Claim, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner,
     Policy, Presence, Remnant, RequirementState, Snapshot, TargetState,

@@ -5,13 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use super::action::{Blocked, Plan, WakeOn};
+use super::action::{Blocked, WakeOn};
 use super::depends;
-use super::hook;
 use super::kind::{self, STAGE_ADMISSION, STAGE_CUSTOM};
 use super::namespace;
 use super::prune::{self, Fate, Victim};
-use super::snapshot::{Agreed, Presence, Snapshot};
+use super::snapshot::Snapshot;
 use crate::base::Timestamp;
 use crate::model::{AppName, DataFate, ObjectId, Prune, Record};
 use crate::schema;
@@ -46,20 +45,6 @@ fn victim(farewell: &Farewell) -> Option<Victim> {
         )
         | Farewell::Wait => None,
     }
-}
-
-/// Returns what a person agreed to once a plan was carried out: the whole farewell of an app, in all of its stages.
-pub fn agreed_after(snapshot: &Snapshot, plan: &Plan) -> Agreed {
-    let data = match snapshot.presence {
-        Presence::Kept | Presence::Added => return Agreed::new(),
-        Presence::Vanished | Presence::Moves | Presence::RemovedKeepingData => DataFate::Keep,
-        Presence::RemovedWithData => DataFate::Delete,
-    };
-    if plan.digest.is_empty() || snapshot.ask.approve.as_deref() != Some(plan.digest.as_str()) {
-        return snapshot.agreed.clone();
-    }
-    let last = hook::of_farewell(snapshot).iter().map(|hook| hook.id.clone()).collect();
-    remove(snapshot, data, &last).goes.into_iter().map(|victim| (victim.id, victim.uid)).collect()
 }
 
 /// Returns what becomes of each object; the last hooks go after all others, and the namespace after them.
