@@ -11,6 +11,7 @@ mod notes;
 mod outlooks;
 mod probes;
 mod queue;
+mod sweeps;
 mod waits;
 mod worker;
 
@@ -116,6 +117,7 @@ impl Daemon {
             let clusters = Box::new(events::Clusters::new(instance.clone()));
             let bus = instance.bus.clone();
             tasks.push(tokio::spawn(broadcast::send_kubernetes_events(bus, clusters, stop.clone())));
+            tasks.push(tokio::spawn(sweeps::run(instance.clone(), stop.clone())));
             tasks.push(tokio::spawn(worker::run(shared.clone(), stop.clone())));
             handles.insert(entry.name.clone(), Handle { shared });
         }

@@ -2,7 +2,7 @@
 //!
 //! Not here: the rows (`store`), what a target reports now (`plan::Live`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +82,25 @@ impl Record {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Inventory {
     records: BTreeMap<ObjectId, Record>,
+}
+
+/// In which kinds and namespaces objects stand.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Spread {
+    /// Their kinds, each with its group before it.
+    pub kinds: BTreeSet<(String, String)>,
+    /// Their namespaces; none of what stands in no namespace.
+    pub namespaces: BTreeSet<String>,
+}
+
+impl Spread {
+    /// Adds an object.
+    pub fn add(&mut self, id: &ObjectId) {
+        self.kinds.insert((id.group.clone(), id.kind.clone()));
+        if !id.namespace.is_empty() {
+            self.namespaces.insert(id.namespace.clone());
+        }
+    }
 }
 
 impl Inventory {

@@ -3,6 +3,7 @@
 //! Not here: anything that reads, writes or decides.
 
 mod app_state;
+pub mod apply_set;
 mod archive;
 mod cluster;
 mod config;
@@ -34,7 +35,7 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use event::{Event, EventKind};
 pub use field_path::{at, locate, value_at};
 pub use generation::{Generation, GenerationRecord};
-pub use inventory::{Inventory, Record, RecordState};
+pub use inventory::{Inventory, Record, RecordState, Spread};
 pub use leaving::{Finalizer, Leaving};
 pub use managed::{Addition, Editors, MANAGER, OwnEntry, additions, own};
 pub use name::{AppName, InstanceId, InstanceName, NameError, PackageName};

@@ -22,13 +22,13 @@ use std::time::Duration;
 use crate::base::Timestamp;
 use crate::model::{
     AppName, ClusterName, CommitId, Diagnostic, FileTree, HeldVolume, IdentityPolicy, InstanceId, Inventory, ObjectId,
-    OwnEntry, RecordState, SecretPayloads, Secrets, Settings,
+    OwnEntry, RecordState, SecretPayloads, Secrets, Settings, apply_set,
 };
 use crate::plan::copies::SecretCopy;
 use crate::plan::{
     Ask, Desired, Fights, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState, Underway,
 };
-use crate::plan::{apply_set, hook, namespace};
+use crate::plan::{hook, namespace};
 use crate::target::{Kind, Place, Places, Reachability, Refusal, Target};
 
 pub use before::{Past, before};

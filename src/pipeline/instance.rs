@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::Notify;
+
 use super::Error;
 use super::audit::Turns;
 use super::cancel::Cancels;
@@ -88,6 +90,8 @@ pub struct Instance {
     pub(super) shippers: Mutex<Shippers>,
     /// What is to be compared value by value.
     pub(super) audits: Turns,
+    /// Told when objects went.
+    pub(super) went: Notify,
     lock: Mutex<Option<InstanceLock>>,
 }
 
@@ -177,6 +181,7 @@ impl Instance {
             counts: Mutex::default(),
             shippers: Mutex::default(),
             audits: Turns::default(),
+            went: Notify::new(),
             lock: Mutex::new(Some(lock)),
         })
     }

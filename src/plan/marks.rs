@@ -2,7 +2,7 @@
 //!
 //! Pure. The marks stand on an object's own metadata only: never on a pod template, never in a selector, because a mark
 //! there would restart pods. Not here: who owns an object that carries other marks (`owner`), the parent of the set
-//! (`apply_set`).
+//! (`model::apply_set`).
 
 use serde_json::{Map, Value};
 

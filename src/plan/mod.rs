@@ -5,7 +5,6 @@
 
 mod action;
 mod advice;
-pub mod apply_set;
 pub mod archive;
 pub mod audit;
 mod budget;

@@ -95,6 +95,11 @@ impl Mirror {
         self.owners.len()
     }
 
+    /// Returns the keys of all records.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.owners.keys().map(String::as_str)
+    }
+
     /// Returns the app that has the record under a key.
     pub(super) fn owner(&self, key: &str) -> Option<&AppName> {
         self.owners.get(key)

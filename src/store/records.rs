@@ -5,7 +5,7 @@
 use super::mirror::Change;
 use super::write::{Statement, Table};
 use super::{Error, Store, row};
-use crate::model::{AppName, ClusterName, InstanceId, Inventory, ObjectId, Record};
+use crate::model::{AppName, ClusterName, InstanceId, Inventory, ObjectId, Record, Spread};
 
 impl Store {
     /// Returns the inventory of an app.
@@ -22,6 +22,14 @@ impl Store {
     /// Returns how many objects the inventories of all apps of an instance hold.
     pub async fn count_records(&self, instance: &InstanceId) -> Result<usize, Error> {
         Ok(self.mirror(instance).await?.count_records())
+    }
+
+    /// Returns in which kinds and namespaces of a cluster the objects of all apps of an instance stand.
+    pub async fn spread(&self, instance: &InstanceId, cluster: &ClusterName) -> Result<Spread, Error> {
+        let mirror = self.mirror(instance).await?;
+        let mut spread = Spread::default();
+        mirror.keys().filter_map(|key| object_at(key, cluster)).for_each(|id| spread.add(&id));
+        Ok(spread)
     }
 
     /// Returns the app that remembers an object of a Keycloak.
@@ -79,6 +87,13 @@ fn place(cluster: &ClusterName, id: &ObjectId) -> String {
 /// Returns the key of an object: its four parts, none of which can hold a slash except the last separator's neighbours.
 fn key_of(id: &ObjectId) -> String {
     format!("{}/{}/{}/{}", id.group, id.kind, id.namespace, id.name)
+}
+
+/// Returns the object under a key, if it is on this cluster.
+fn object_at(key: &str, cluster: &ClusterName) -> Option<ObjectId> {
+    let mut parts = key.strip_prefix(cluster.as_str())?.strip_prefix('/')?.splitn(4, '/');
+    let mut part = || parts.next();
+    Some(ObjectId::new(part()?, part()?, part()?, part()?))
 }
 
 fn read<'a>(bodies: impl Iterator<Item = &'a str>) -> Result<Inventory, Error> {

@@ -31,8 +31,14 @@ pub use told::Guard;
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
-    Editors, HealthRule, InstanceId, Leaving, Object, ObjectId, Observed, OwnEntry, Prune, SecretValue,
+    Editors, HealthRule, InstanceId, Leaving, Object, ObjectId, Observed, OwnEntry, Prune, SecretValue, Spread,
 };
+
+/// Tells in which kinds and namespaces of a target anything of ours stands, or is about to, at the moment when it is asked.
+pub trait Whereabouts: Sync {
+    /// Returns them; nothing if that cannot be told.
+    fn spread(&self) -> Pin<Box<dyn Future<Output = Option<Spread>> + Send + '_>>;
+}
 
 /// A boxed answer, so that targets can be told apart at run time.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
@@ -464,6 +470,9 @@ pub trait Target: Send + Sync {
     fn source<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<SourceSecret>>;
     /// Makes sure that our ApplySet parent names these kinds and namespaces; writes only to grow it.
     fn grow_apply_set<'a>(&'a self, kinds: &'a BTreeSet<Kind>, namespaces: &'a BTreeSet<String>) -> Answer<'a, ()>;
+    /// Takes kinds and namespaces out of our ApplySet parent in which nothing of ours stands any more. Returns whether it names nothing now
+    /// that `known` does not hold: of what is left, objects were found, or it could not be told.
+    fn shrink_apply_set<'a>(&'a self, known: &'a dyn Whereabouts) -> Answer<'a, bool>;
     /// Returns what was noted of a Job, if anything was.
     fn job_done<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<String>>;
     /// Notes how Jobs ended, and forgets those without a note; writes only what is not noted so.

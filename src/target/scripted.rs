@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use super::{
     Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Note,
     Ownership, PatchRequest, Places, Reachability, Refusal, RefusalKind, SourceSecret, Target, TargetCounts,
-    TargetEvent, VolumeRequest, WatchState, Written,
+    TargetEvent, VolumeRequest, WatchState, Whereabouts, Written,
 };
 use crate::model::{Editors, HealthRule, Object, ObjectId, OwnEntry};
 
@@ -160,6 +160,10 @@ impl Target for Scripted {
 
     fn grow_apply_set<'a>(&'a self, _kinds: &'a BTreeSet<Kind>, _namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
         ready(self.grows.clone().map_or(Ok(()), Err))
+    }
+
+    fn shrink_apply_set<'a>(&'a self, _known: &'a dyn Whereabouts) -> Answer<'a, bool> {
+        ready(Ok(true))
     }
 
     fn job_done<'a>(&'a self, _id: &'a ObjectId) -> Answer<'a, Option<String>> {

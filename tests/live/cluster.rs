@@ -4,14 +4,16 @@
 //! under test. Not here: which objects are sent (`plan`), health rules of every kind (unit tests of `health`).
 
 use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use rewild::base::Timestamp;
 use rewild::health::HealthState;
-use rewild::model::{InstanceId, ObjectId};
+use rewild::model::{InstanceId, ObjectId, Spread};
 use rewild::target::{
     Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Place, Places,
-    Reachability, RefusalKind, Stays, Target, TargetEvent, WatchState,
+    Reachability, RefusalKind, Stays, Target, TargetEvent, WatchState, Whereabouts,
 };
 use serde_json::{Value, json};
 
@@ -304,7 +306,7 @@ async fn health_of_a_deployment_comes_by_watch() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_parent_of_the_apply_set_names_kinds_and_namespaces_and_only_grows() {
+async fn the_parent_of_the_apply_set_names_kinds_and_namespaces_that_are_in_use() {
     let Some(ground) = ground("apply-set").await else { return };
     let kinds = config_maps();
     let namespaces = BTreeSet::from([ground.namespace.clone()]);
@@ -331,6 +333,42 @@ async fn the_parent_of_the_apply_set_names_kinds_and_namespaces_and_only_grows()
         grown["metadata"]["resourceVersion"],
         "nothing to grow, no write"
     );
+    // What nobody knows is looked for, in a namespace that is not there, one without members, and kinds that nobody serves or has.
+    let kind = |group: &str, kind: &str| Kind { group: group.into(), version: "v1".into(), kind: kind.into() };
+    let none = [kind("nobody.example", "Widget"), kind("rbac.authorization.k8s.io", "ClusterRole")].into();
+    again.grow_apply_set(&none, &["nowhere".to_owned(), "default".to_owned()].into()).await.unwrap();
+    let set = read()["metadata"]["labels"]["applyset.kubernetes.io/id"].as_str().unwrap().to_owned();
+    let member = format!("applyset.kubernetes.io/part-of={set}");
+    ground.plane.kubectl(&["create", "clusterrole", "apply-set", "--verb=get", "--resource=pods"]).unwrap();
+    ground.plane.kubectl(&["label", "clusterrole", "apply-set", &member]).unwrap();
+    let names = || {
+        let annotations = read()["metadata"]["annotations"].clone();
+        ["contains-group-kinds", "additional-namespaces"]
+            .map(|key| annotations[format!("applyset.kubernetes.io/{key}")].as_str().unwrap_or_default().to_owned())
+    };
+    let stands = Stands(Spread { kinds: [(String::new(), "ConfigMap".to_owned())].into(), namespaces });
+    assert!(!again.shrink_apply_set(&stands).await.unwrap(), "a ClusterRole is not explained");
+    assert_eq!(names(), ["ClusterRole.rbac.authorization.k8s.io,ConfigMap", "apply-set"]);
+    ground.plane.kubectl(&["delete", "clusterrole", "apply-set"]).unwrap();
+    assert!(again.shrink_apply_set(&stands).await.unwrap());
+    assert_eq!(names(), ["ConfigMap", "apply-set"]);
+    // One of the namespace's own stays named although nobody knows it.
+    ground.plane.kubectl(&["-n", "apply-set", "create", "configmap", "member"]).unwrap();
+    ground.plane.kubectl(&["-n", "apply-set", "label", "configmap", "member", &member]).unwrap();
+    assert!(!again.shrink_apply_set(&Stands(Spread::default())).await.unwrap());
+    assert_eq!(names(), ["ConfigMap", "apply-set"]);
+    ground.plane.kubectl(&["-n", "apply-set", "delete", "configmap", "member"]).unwrap();
+    assert!(again.shrink_apply_set(&Stands(Spread::default())).await.unwrap());
+    assert_eq!(names(), ["", ""]);
+}
+
+/// What is known to stand.
+struct Stands(Spread);
+
+impl Whereabouts for Stands {
+    fn spread(&self) -> Pin<Box<dyn Future<Output = Option<Spread>> + Send + '_>> {
+        Box::pin(async { Some(self.0.clone()) })
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,10 +7,10 @@ use serde_json::json;
 use crate::base::Timestamp;
 use crate::model::{
     AppName, CommitId, File, FileTree, InstanceId, Inventory, Object, ObjectId, OwnEntry, Prune, Record, RecordState,
-    Secrets, Settings,
+    Secrets, Settings, apply_set,
 };
 use crate::observe::{Observation, observe};
-use crate::plan::{Ask, Owner, Presence, Snapshot, TargetState, Verb, apply_set};
+use crate::plan::{Ask, Owner, Presence, Snapshot, TargetState, Verb};
 use crate::target::scripted::Scripted;
 use crate::target::{LiveObject, Refusal, RefusalKind};
 

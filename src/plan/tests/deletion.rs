@@ -5,9 +5,7 @@ use serde_json::json;
 use super::world::{World, claim, config, custom, definition, deployment, id, object, secret};
 use super::{check, check_health};
 use crate::model::{AppName, Object, Prune, RecordState};
-use crate::plan::{
-    ClaimedVolume, Desired, Elsewhere, Freshness, Owner, Presence, TargetState, Verb, WakeOn, plan,
-};
+use crate::plan::{ClaimedVolume, Desired, Elsewhere, Freshness, Owner, Presence, TargetState, Verb, WakeOn, plan};
 
 fn configs(count: usize) -> Vec<Object> {
     (0..count).map(|number| config(&format!("c{number}"), "1")).collect()

@@ -11,12 +11,12 @@ use crate::base::Timestamp;
 use crate::health::{Health, HealthState};
 use crate::model::{
     AdoptPolicy, AppName, CommitId, ConflictPolicy, DeletionBudget, DriftPolicy, Editors, ExtraPolicy, Grants,
-    InstanceBudget, InstanceId, Inventory, Object, ObjectId, OwnEntry, Prune, Record, RecoverySettings,
+    InstanceBudget, InstanceId, Inventory, Object, ObjectId, OwnEntry, Prune, Record, RecoverySettings, apply_set,
 };
 use crate::plan::wanted::Wanted;
 use crate::plan::{
     Ask, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence,
-    Remnant, RequirementState, Snapshot, TargetState, apply_set, hash, namespace, volume,
+    Remnant, RequirementState, Snapshot, TargetState, hash, namespace, volume,
 };
 
 /// Key of every hash in tests.

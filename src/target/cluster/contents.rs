@@ -91,7 +91,7 @@ impl Inner {
     }
 
     /// Returns the versions of every group, of each the preferred one first: a kind may be served in another one alone.
-    async fn group_versions(&self) -> Result<Vec<String>, Refusal> {
+    pub(super) async fn group_versions(&self) -> Result<Vec<String>, Refusal> {
         let mut versions = vec!["v1".to_owned()];
         let (_, groups) = self.ask(Call::get("ask for the API groups", "/apis".to_owned(), DISCOVERY_DEADLINE)).await?;
         for group in groups.get("groups").and_then(Value::as_array).into_iter().flatten() {

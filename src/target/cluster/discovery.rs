@@ -40,6 +40,12 @@ impl Inner {
         Ok(collection(kind, &self.kind_path(kind).await?, namespace))
     }
 
+    /// Returns the path of all objects of a kind in a namespace, or in all of them if that is empty; nothing if none can be in a namespace.
+    pub(super) async fn collection_in(&self, kind: &Kind, namespace: &str) -> Result<Option<String>, Refusal> {
+        let found = self.kind_path(kind).await?;
+        Ok((namespace.is_empty() || found.namespaced).then(|| collection(kind, &found, namespace)))
+    }
+
     /// Returns the path of all objects of a kind, in every namespace.
     pub(super) async fn list_path(&self, kind: &Kind) -> Result<String, Refusal> {
         Ok(collection(kind, &self.kind_path(kind).await?, ""))

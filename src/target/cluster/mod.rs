@@ -38,7 +38,7 @@ use super::pulse::{BEAT, Pulse};
 use super::{
     Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Note,
     PatchRequest, Places, Reachability, Refusal, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest,
-    WatchState, Written,
+    WatchState, Whereabouts, Written,
 };
 use crate::base::Timestamp;
 use crate::health::Health;
@@ -323,6 +323,10 @@ impl Target for Cluster {
 
     fn grow_apply_set<'a>(&'a self, kinds: &'a BTreeSet<Kind>, namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
         Box::pin(self.inner.grow_apply_set(kinds, namespaces))
+    }
+
+    fn shrink_apply_set<'a>(&'a self, known: &'a dyn Whereabouts) -> Answer<'a, bool> {
+        Box::pin(self.inner.shrink_apply_set(known))
     }
 
     fn job_done<'a>(&'a self, id: &'a ObjectId) -> Answer<'a, Option<String>> {

@@ -124,4 +124,12 @@ async fn remove<C: Ground>(world: &World<C>) {
         let namespace = format!("/api/v1/namespaces/{name}");
         world.until(&format!("the namespace {name} is gone"), async || world.get(&namespace).await.is_none()).await;
     }
+    // The last of them takes the names of the namespaces along (§3.2).
+    let parent = format!("/api/v1/namespaces/wild-system/configmaps/wild-{}", world.handle.instance().id);
+    let named = async || {
+        let parent = world.get(&parent).await.unwrap_or_default();
+        let named = parent["metadata"]["annotations"]["applyset.kubernetes.io/additional-namespaces"].clone();
+        named.as_str().unwrap_or_default().split(',').any(|name| APPS.contains(&name))
+    };
+    world.until("no namespace of theirs is named", async || !named().await).await;
 }

@@ -3,9 +3,9 @@
 //! Not here: what nobody owns and a person gives away (`taken.rs`), labels of ours that somebody copied (`tests/live/hands.rs`), what the
 //! settings leave to others (`given.rs`, `contested.rs`).
 
-use rewild::model::{CommitId, Effect, Outcome};
+use rewild::model::{CommitId, Effect, Outcome, apply_set};
 use rewild::pipeline;
-use rewild::plan::{Blocked, apply_set};
+use rewild::plan::Blocked;
 use rewild::store::OperationFilter;
 use serde_json::{Value, json};
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::child::{DEADLINE, End, POLL, Wild, git};
+use super::seen;
 
 /// Identity of the instance.
 const ID: &str = "k3f7q2m5xd";
@@ -257,7 +258,7 @@ impl<C: Cluster> Home<C> {
         }
     }
 
-    /// Returns whether every operation is closed and every status final and told.
+    /// Returns whether every operation is closed, every status final and told, and the ApplySet names what stands.
     async fn is_at_rest(&self) -> bool {
         for state in [OperationState::Waiting, OperationState::Running] {
             if !self.store.operations_in(&self.id, state).await.unwrap().is_empty() {
@@ -267,7 +268,8 @@ impl<C: Cluster> Home<C> {
         let head = self.repository.head("main").await.unwrap().unwrap();
         let statuses = self.store.statuses(&self.id, &head).await.unwrap();
         let is_final = !statuses.is_empty() && statuses.iter().all(|status| status.state != "pending");
-        is_final && self.store.unsent_statuses(&self.id).await.unwrap().is_empty()
+        let is_told = is_final && self.store.unsent_statuses(&self.id).await.unwrap().is_empty();
+        is_told && seen::names_what_stands(self).await
     }
 
     /// Returns how many requests are stored.

@@ -169,6 +169,32 @@ async fn objects<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
     seen.facts.insert("in the inventory and not labelled".to_owned(), both(&known, &labelled));
 }
 
+/// Returns whether the ApplySet names the kinds and namespaces of its members and no others.
+pub(crate) async fn names_what_stands<C: Cluster>(home: &Home<C>) -> bool {
+    let path = format!("/api/v1/namespaces/wild-system/configmaps/wild-{}", home.id);
+    let Some(parent) = home.cluster.read(&path).await else { return true };
+    let annotations = &parent["metadata"]["annotations"];
+    let named = |key: &str| -> BTreeSet<String> {
+        let names = annotations[format!("applyset.kubernetes.io/{key}")].as_str().unwrap_or_default();
+        names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
+    let (mut kinds, mut spaces) = (BTreeSet::new(), BTreeSet::new());
+    for path in LISTS {
+        let list = home.cluster.read(path).await.unwrap();
+        for item in list["items"].as_array().unwrap() {
+            let metadata = &item["metadata"];
+            if metadata["labels"]["applyset.kubernetes.io/part-of"]
+                == parent["metadata"]["labels"]["applyset.kubernetes.io/id"]
+            {
+                kinds.insert(path.rsplit('/').next().unwrap().to_owned());
+                spaces.extend(metadata["namespace"].as_str().map(str::to_owned));
+            }
+        }
+    }
+    let plurals = named("contains-group-kinds").iter().map(|kind| plural(kind.split('.').next().unwrap())).collect();
+    (kinds, spaces) == (plurals, named("additional-namespaces"))
+}
+
 /// Returns the namespaces of the apps that are lived with.
 fn namespaces() -> impl Iterator<Item = &'static str> {
     ["quickcache", "stonedb"].into_iter()

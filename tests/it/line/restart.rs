@@ -109,6 +109,29 @@ async fn a_lost_store_is_rebuilt_without_a_write() {
     assert_eq!(remembered(&world, "stonedb").await, known);
 }
 
+/// A process that was killed between the last deletion and the write of the ApplySet leaves names behind in which nothing stands.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_in_which_nothing_stands_leave_the_apply_set_after_a_restart_and_the_others_stay_without_a_store() {
+    let mut world = World::start(&["stonedb 15.5"]).await;
+    installed(&world, &["stonedb", "quickcache"]).await;
+    let parent = format!("/api/v1/namespaces/wild-system/configmaps/wild-{}", world.handle.instance().id);
+    let named = async |world: &World| {
+        let annotations = world.get(&parent).await.unwrap()["metadata"]["annotations"].clone();
+        ["contains-group-kinds", "additional-namespaces"]
+            .map(|key| annotations[format!("applyset.kubernetes.io/{key}")].as_str().unwrap().to_owned())
+    };
+    let before = named(&world).await;
+    world.stop().await;
+    let [kinds, namespaces] = &before;
+    let stale = serde_json::json!({"metadata": {"annotations": {
+        "applyset.kubernetes.io/contains-group-kinds": format!("{kinds},Ingress.networking.k8s.io,Widget.nobody.example"),
+        "applyset.kubernetes.io/additional-namespaces": format!("{namespaces},default,nowhere"),
+    }}});
+    world.patch(&parent, stale).await;
+    world.restart_without_store().await;
+    world.until("only names in which something stands are left", async || named(&world).await == before).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_does_not_answer_is_said_and_loses_nothing() {
     let mut world = World::start(&["stonedb 15.5"]).await;

@@ -16,7 +16,7 @@ use rewild::plan::marks;
 use rewild::target::{
     Answer, ApplyRequest, DeleteRequest, Deletion, Dependents, FreeRequest, Kind, LiveObject, LogLines, LogRequest,
     Mode, Note, Ownership, PatchRequest, Places, Reachability, Refusal, RefusalKind, SourceSecret, Target,
-    TargetCounts, TargetEvent, VolumeRequest, WatchState, Written,
+    TargetCounts, TargetEvent, VolumeRequest, WatchState, Whereabouts, Written,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -685,6 +685,10 @@ impl Target for Cluster {
 
     fn grow_apply_set<'a>(&'a self, _kinds: &'a BTreeSet<Kind>, _namespaces: &'a BTreeSet<String>) -> Answer<'a, ()> {
         Box::pin(self.step(|_| Ok(())))
+    }
+
+    fn shrink_apply_set<'a>(&'a self, _known: &'a dyn Whereabouts) -> Answer<'a, bool> {
+        Box::pin(self.step(|_| Ok(true)))
     }
 
     fn ended(&self, id: &ObjectId) -> Option<(String, health::Health)> {

@@ -2,13 +2,13 @@
 //!
 //! There is one set per instance and cluster, not per app, because a parent write per app would cost a quarter of an
 //! install of small apps. The id follows kubectl, which differs from the enhancement's text. Not here: the parent object,
-//! which grows as kinds and namespaces come into use (`target`).
+//! which names the kinds and namespaces in use (`target`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use super::{InstanceId, ObjectId};
 use crate::base::sha256;
-use crate::model::{InstanceId, ObjectId};
 
 /// Returns the identity of the parent of an instance.
 pub fn parent_id(instance: &InstanceId, control_namespace: &str) -> ObjectId {
