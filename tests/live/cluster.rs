@@ -12,13 +12,15 @@ use rewild::base::Timestamp;
 use rewild::health::HealthState;
 use rewild::model::{InstanceId, ObjectId, Spread};
 use rewild::target::{
-    Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Place, Places,
+    Access, ApplyRequest, Cluster, DeleteRequest, Deletion, Dependents, Kind, Mode, Ownership, Patience, Place, Places,
     Reachability, RefusalKind, Stays, Target, TargetEvent, WatchState, Whereabouts,
 };
 use serde_json::{Value, json};
 
 use crate::commits::{step, stepped_clock};
 use crate::parts::{ControlPlane, Shape, Shared, fail, until};
+use crate::proxy::{Fault, Frames, Proxy, To};
+use crate::world::kubeconfig_of;
 
 /// How long news may take; ends a hung test, is no assertion on time.
 const NEWS_DEADLINE: Duration = Duration::from_secs(20);
@@ -490,4 +492,43 @@ async fn a_file_that_changed_is_used_before_a_server_refuses_what_was_in_it() {
     std::fs::write(&path, &right).unwrap();
     step::<4>(PAUSE);
     assert_eq!(refusal().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_has_forgotten_is_listed_anew() {
+    let Some(plane) = ControlPlane::start(Shape::Forgetful) else { return };
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let namespace = plane.namespace("forgotten");
+    let proxy = Proxy::start_with(&plane.address(), plane.client()).await;
+    let instance = InstanceId::parse("k3f7q2m5xd").unwrap();
+    let patience = Patience { stream: Duration::from_secs(2), ..Patience::default() };
+    let access = Access::Hurried(kubeconfig_of(proxy.url()), patience);
+    let cluster = Cluster::connect(&access, &instance, CONTROL_NAMESPACE, || Timestamp(0)).await.unwrap();
+    let kubectl = |args: &[&str]| plane.kubectl(&[&["-n", &namespace], args].concat()).unwrap();
+    for name in ["changes", "goes", "stays"] {
+        kubectl(&["create", "configmap", name, "--from-literal=k=v"]);
+        kubectl(&["label", "configmap", name, "rewild.dev/instance=k3f7q2m5xd", "rewild.dev/app=web"]);
+    }
+    cluster.watch("web", &in_place(config_maps())).await.unwrap();
+    let id = |name: &str| ObjectId::new("", "ConfigMap", &namespace, name);
+    let version = |name: &str| cluster.live(&id(name)).map(|live| live.resource_version);
+    let before = version("changes").unwrap();
+    // No watch opens while the version that it was to begin with is forgotten.
+    proxy.spoil(To::Watches, Fault::Refuse(503, ""), usize::MAX);
+    until("a watch was to be opened", || (proxy.hits() > 0).then_some(()));
+    proxy.bend(Frames::Straight);
+    kubectl(&["patch", "configmap", "changes", "--type=merge", "-p", r#"{"data": {"k": "w"}}"#]);
+    kubectl(&["delete", "configmap", "goes"]);
+    let exactly = format!(
+        "/api/v1/namespaces/{namespace}/configmaps?resourceVersion={before}&resourceVersionMatch=Exact&limit=1"
+    );
+    until("it is forgotten", || plane.kubectl(&["get", "--raw", &exactly]).is_err().then_some(()));
+    assert_eq!(version("changes"), Some(before.clone()), "it was told nothing of that");
+    proxy.clear();
+    until("what changed is seen", || (version("changes") != Some(before.clone())).then_some(()));
+    until("what went is seen", || version("goes").is_none().then_some(()));
+    assert!(version("stays").is_some());
+    assert!(proxy.listed_anew());
+    let state = || cluster.watch_state("web", "", "ConfigMap");
+    until("the watch can be trusted", || (state() == WatchState::Fresh).then_some(()));
 }

@@ -35,14 +35,7 @@ fn logs_of_an_app_come_from_its_pods() {
     let home = &home;
     let file = home.plane.log_file();
     write(&file, &LINES);
-    home.pull();
-    let folder = home.path("clone").join("apps/chatty");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("kustomization.yaml"), "namespace: chatty\nresources: [web.yaml]\n").unwrap();
-    std::fs::write(folder.join("web.yaml"), WEB).unwrap();
-    home.in_clone(&["add", "apps/chatty"]);
-    home.in_clone(&["commit", "-qm", "chatty"]);
-    home.in_clone(&["push", "-q", "origin", "HEAD:main"]);
+    push(home, "chatty", WEB);
     crate::parts::until("the app is there", || home.wild_says("app wait chatty --timeout 60s", 0).then_some(()));
 
     let all = home.json("app logs chatty", 0);
@@ -60,6 +53,35 @@ fn logs_of_an_app_come_from_its_pods() {
     home.wild("app logs nobody", 2);
     follow(home, &file, pod);
     follow_all(home, pod);
+    hook_that_fails(home);
+}
+
+/// Pushes an app of one file.
+fn push(home: &Home, name: &str, text: &str) {
+    home.pull();
+    let folder = home.path("clone").join("apps").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("kustomization.yaml"), format!("namespace: {name}\nresources: [all.yaml]\n")).unwrap();
+    std::fs::write(folder.join("all.yaml"), text).unwrap();
+    home.in_clone(&["add", "apps"]);
+    home.in_clone(&["commit", "-qm", name]);
+    home.in_clone(&["push", "-q", "origin", "HEAD:main"]);
+}
+
+/// What a hook said before it failed is shown where a person looks for why its app waits.
+fn hook_that_fails(home: &Home) {
+    const HOOK: &str = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: check, annotations: {rewild.dev/hook: pre-deploy}}\nspec:\n  backoffLimit: 0\n  \
+                        template:\n    metadata: {labels: {pod-container-running-failed.stage.kwok.x-k8s.io: \"true\"}}\n    spec:\n      restartPolicy: Never\n      \
+                        containers: [{name: run, image: \"registry.example.invalid/run:1\"}]\n";
+    push(home, "failing", HOOK);
+    crate::parts::until("it is there", || home.wild_says("app show failing", 0).then_some(()));
+    let state = || home.json("app show failing", 0);
+    crate::parts::until("it is told", || (state()["reason"] == "HookFailed").then_some(()));
+    let said =
+        || (state()["log"].as_array().is_some_and(|lines| lines.iter().any(|line| line == "fourth"))).then_some(());
+    crate::parts::until("what it said is shown", said);
+    let said = home.wild("app deploy failing", 6);
+    assert!(said.contains("Job/check said last:\n") && said.contains("| fourth"), "{said}");
 }
 
 /// A pod that takes the place of another one is followed as well.

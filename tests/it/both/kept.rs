@@ -1,6 +1,7 @@
 //! What git does not say is no word to delete: a revision with nothing in it, and a directory that is gone.
 
 use rewild::model::{Request, Suspension};
+use rewild::pipeline;
 use serde_json::{Value, json};
 
 use super::{Plain, config, has_version, says};
@@ -66,6 +67,36 @@ pub(super) async fn a_person_agrees_once_to_what_goes_in_stages<C: Ground>(world
         plain.until("it is gone", &plain.path("v1", "configmaps", name), Value::is_null).await;
     }
     world.until("nothing is known of the app", async || world.state(plain.name).await.is_none()).await;
+}
+
+/// §8.3: an upstream that went back, or rewrote its history, is said and takes nothing away.
+pub(super) async fn nothing_goes_because_an_upstream_went_back<C: Ground>(world: &World<C>) {
+    const CACHE: &str = "/apis/apps/v1/namespaces/quickcache/deployments/quickcache";
+    let name = "quickcache";
+    says(world, &format!("wild app add {name}"), &[name]).await;
+    says(world, &format!("wild app deploy {name}"), &[name]).await;
+    world.healthy(name).await;
+    let (applied, live) = (world.state(name).await.unwrap().applied, world.get(CACHE).await.unwrap());
+    let identity = |live: &Value| [&live["metadata"]["uid"], &live["metadata"]["generation"]].map(Value::clone);
+    let rewind = async |to: &str| {
+        let mut git = std::process::Command::new("git");
+        git.arg("--git-dir").arg(world.upstream.git_dir()).args(["update-ref", "refs/heads/main", to]);
+        assert!(git.status().unwrap().success());
+        world.handle.fetch_directories().await.unwrap();
+    };
+    let head = world.upstream.head("main").await.unwrap().unwrap();
+    let log = world.upstream.log(&head, 1_000, None).await.unwrap();
+    rewind(log.last().unwrap().id.as_str()).await;
+    says(world, "wild directory list", &["the upstream went back or rewrote its history"]).await;
+    world.look_again(name).await;
+    let preview = pipeline::preview(world.handle.instance(), &app(name), None).await.unwrap();
+    assert!(preview.plan.is_some_and(|plan| plan.actions.is_empty()));
+    assert_eq!(world.state(name).await.unwrap().applied, applied);
+    assert_eq!(identity(&world.get(CACHE).await.unwrap()), identity(&live));
+    rewind(head.as_str()).await;
+    assert!(!super::wild(world, "wild directory list", "").await.contains("went back"));
+    world.look_again(name).await;
+    assert_eq!(identity(&world.get(CACHE).await.unwrap()), identity(&live));
 }
 
 /// §2.6: a suspension with an end ends without anybody's word.

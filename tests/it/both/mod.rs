@@ -85,6 +85,9 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
     away::a_cluster_that_answers_again_is_brought_what_it_missed(world).await;
     check_deletions(world).await;
     cancelled::what_a_person_ends_stays_as_it_is_until_somebody_says_so(world).await;
+    if is_wanted("rewound") {
+        kept::nothing_goes_because_an_upstream_went_back(world).await;
+    }
     events::what_becomes_of_apps_is_told_in_the_cluster_where_somebody_wants_it(world).await;
     ended::a_namespace_is_freed_only_where_the_settings_let_it(world).await;
 }

@@ -35,6 +35,8 @@ const LOGS_FILE: &str = "logs.yaml";
 pub(crate) enum Shape {
     /// etcd and the API server: objects are stored, nothing happens to them.
     Api,
+    /// The same, which forgets old versions within seconds and keeps none in memory.
+    Forgetful,
     /// Controllers, scheduler, a node whose pods become ready, volumes and addresses as well.
     Full,
 }
@@ -106,9 +108,13 @@ impl ControlPlane {
         let api = Api::new(*server, &credentials)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| format!("start a runtime: {error}"))?;
+        let mut arguments = server_arguments(scratch.path(), (*server, *etcd), SERVING);
+        if shape == Shape::Forgetful {
+            arguments.extend(["--watch-cache=false", "--etcd-compaction-interval=1s"].map(str::to_owned));
+        }
         let processes = vec![
             run(&scratch, program, "etcd", &etcd_arguments(scratch.path(), *etcd, *peer))?,
-            run(&scratch, program, "kube-apiserver", &server_arguments(scratch.path(), (*server, *etcd), SERVING))?,
+            run(&scratch, program, "kube-apiserver", &arguments)?,
         ];
         let program = program.to_owned();
         let mut plane = Self { runtime: Some(runtime), processes, scratch, ports, program, api };
