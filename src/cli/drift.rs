@@ -29,6 +29,9 @@ Exit codes:
 
 const REVERT_HELP: &str = "Examples:
   wild drift revert quillblog
+  wild drift revert quillblog Deployment/quillblog
+
+With an object, the others stay as their policy says.
 
 Exit codes:
   0 put back, or there was none   2 error   6 blocked";
@@ -75,6 +78,9 @@ pub(super) enum DriftVerb {
         /// App.
         #[arg(value_name = "APP", value_parser = AppName::parse)]
         app: AppName,
+        /// Objects, as KIND/NAME; none means all that differ.
+        #[arg(value_name = "OBJECT")]
+        objects: Vec<String>,
     },
     /// Takes values of the cluster into the repository, as one commit.
     #[command(after_long_help = ADOPT_HELP)]
@@ -126,10 +132,10 @@ pub(super) async fn run(session: &mut Session<'_>, verb: DriftVerb) -> Result<Ex
             session.get(&format!("/apps/{app}")).await?;
             show(session, Some(&app)).await
         }
-        DriftVerb::Revert { app } => {
+        DriftVerb::Revert { app, objects } => {
             let below = format!("/drift/{app}/revert");
-            let asked =
-                session.ask(Change { method: "POST", below, body: json!({}), patience: Patience::Wait }).await?;
+            let body = json!({"objects": objects});
+            let asked = session.ask(Change { method: "POST", below, body, patience: Patience::Wait }).await?;
             Ok(session.report(asked, &Next { done: "", undecided: "" }))
         }
         DriftVerb::Adopt { app, object, fields } => {

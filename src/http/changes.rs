@@ -362,9 +362,26 @@ pub(super) async fn delete(change: Change) -> Answered {
     change.ask(Request::Delete { app: change.app()?, data }).await
 }
 
+/// Body of `POST /drift/{app}/revert`: everything, or some objects.
+#[derive(Deserialize, Default)]
+struct Reverted {
+    #[serde(default)]
+    objects: Vec<String>,
+}
+
 /// `POST /drift/{app}/revert`: puts the committed values back.
 pub(super) async fn revert_drift(change: Change) -> Answered {
-    change.ask(Request::RevertDrift { app: change.app()? }).await
+    let Reverted { objects } = change.body()?;
+    let app = change.app()?;
+    if !objects.is_empty() {
+        let state = apps::state(change.instance(), &app).await?;
+        let has = |object: &&String| state.objects.iter().any(|it| it.object.short() == **object);
+        if let Some(unknown) = objects.iter().find(|object| !has(object)) {
+            let what = format!("revert {unknown} of {app}");
+            return Err(Problem::new(404, what, "the app has no such object", format!("wild app tree {app}")));
+        }
+    }
+    change.ask(Request::RevertDrift { app, objects }).await
 }
 
 /// Body of `POST /drift/{app}/adopt`: everything, or one object, or fields of it.

@@ -127,6 +127,9 @@ pub enum Request {
     RevertDrift {
         /// The app.
         app: AppName,
+        /// The objects, as `Kind/name`; none means all.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        objects: Vec<String>,
     },
     /// Take values of the cluster into the repository.
     AdoptDrift {
@@ -189,7 +192,7 @@ impl Request {
             | Self::Abort { app }
             | Self::Rollback { app, .. }
             | Self::Delete { app, .. }
-            | Self::RevertDrift { app }
+            | Self::RevertDrift { app, .. }
             | Self::AdoptDrift { app, .. }
             | Self::IgnoreDrift { app, .. }
             | Self::Suspend { app, .. }

@@ -142,7 +142,7 @@ pub async fn observe_realms(observation: RealmObservation<'_>) -> RealmSnapshot 
 /// Returns what the server's last failure was, if it is not its time to be asked again.
 fn still_silent(snapshot: &RealmSnapshot) -> Option<String> {
     let waited = snapshot.waited.as_ref()?;
-    let is_early = waited.commit == snapshot.commit && snapshot.now < waited.until && !snapshot.ask.correct;
+    let is_early = waited.commit == snapshot.commit && snapshot.now < waited.until && !snapshot.ask.correct.is_all();
     (is_early && !waited.silence.is_empty()).then(|| waited.silence.clone())
 }
 

@@ -773,11 +773,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Returns what a request means for the plan: a person's deploy or revert writes the whole object, whatever the drift policy.
 fn ask_of(request: Option<&Request>) -> Ask {
     match request {
-        Some(Request::Deploy { app: _, approve, recreate, adopt }) => {
-            Ask { correct: true, adopt: *adopt, approve: approve.clone(), recreate: recreate.clone(), rerun: None }
-        }
+        Some(Request::Deploy { app: _, approve, recreate, adopt }) => Ask {
+            correct: plan::Correct::All,
+            adopt: *adopt,
+            approve: approve.clone(),
+            recreate: recreate.clone(),
+            rerun: None,
+        },
         Some(Request::Reconcile { app: _, rerun }) => Ask { rerun: rerun.clone(), ..Ask::default() },
-        Some(Request::RevertDrift { .. }) => Ask { correct: true, ..Ask::default() },
+        Some(Request::RevertDrift { app: _, objects }) => Ask { correct: plan::Correct::of(objects), ..Ask::default() },
         _ => Ask::default(),
     }
 }

@@ -15,7 +15,7 @@ pub const HELD: &str = "Held";
 
 /// Takes every write out of the plan of an app that is held, unless a person asks for it in this pass.
 pub(super) fn hold(snapshot: &Snapshot, plan: &mut Plan) {
-    let Some(cancellation) = snapshot.cancelled.as_ref().filter(|_| !snapshot.ask.correct) else { return };
+    let Some(cancellation) = snapshot.cancelled.as_ref().filter(|_| !snapshot.ask.correct.is_all()) else { return };
     suspend::stand_still(plan);
     let blocked = held(snapshot, cancellation, &plan.digest);
     plan.blocked.insert(0, blocked);
@@ -64,9 +64,9 @@ pub fn is_anything_left(snapshot: &Snapshot, plan: &Plan, outcomes: &[Outcome]) 
 mod tests {
     use super::is_anything_left;
     use crate::model::{Cancellation, Effect, OperationId, Outcome, Suspension};
-    use crate::plan::Presence;
     use crate::plan::tests::check;
     use crate::plan::tests::world::{World, config, custom};
+    use crate::plan::{Correct, Presence};
 
     fn cancelled() -> World {
         let world = World::deployed(&[config("files", "1"), config("gone", "1")]).loses("ConfigMap/gone");
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_persons_word_writes_it() {
-        let plan = crate::plan::plan(&cancelled().with(|it| it.ask.correct = true).snapshot);
+        let plan = crate::plan::plan(&cancelled().with(|it| it.ask.correct = Correct::All).snapshot);
         assert_eq!((plan.actions.len(), plan.blocked.len()), (3, 0));
     }
 

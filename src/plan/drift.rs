@@ -115,7 +115,7 @@ pub(super) fn mismatch(snapshot: &Snapshot, id: &ObjectId) -> Option<Difference>
 
 /// Returns what is done about a difference; nothing if nobody is to look.
 pub(super) fn verdict(snapshot: &Snapshot, wanted: &Wanted, kind: DriftKind) -> Option<Verdict> {
-    if snapshot.ask.correct {
+    if snapshot.ask.correct.is_about(&wanted.id) {
         return Some(Verdict::Revert);
     }
     match (policy(&wanted.payload).unwrap_or(snapshot.policy.drift), kind) {

@@ -78,7 +78,7 @@ fn verdict(snapshot: &Snapshot, wanted: &Wanted) -> Option<Verdict> {
     let is_off = drift::policy(&wanted.payload).unwrap_or(snapshot.policy.drift) == DriftPolicy::Off;
     match snapshot.policy.extra {
         ExtraPolicy::Keep => None,
-        ExtraPolicy::Report | ExtraPolicy::Remove if snapshot.ask.correct => Some(Verdict::Revert),
+        ExtraPolicy::Report | ExtraPolicy::Remove if snapshot.ask.correct.is_about(&wanted.id) => Some(Verdict::Revert),
         ExtraPolicy::Report | ExtraPolicy::Remove if is_off => None,
         ExtraPolicy::Report => Some(Verdict::Report),
         ExtraPolicy::Remove => Some(Verdict::Revert),

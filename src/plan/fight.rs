@@ -74,7 +74,7 @@ pub(super) struct HeldFields(BTreeMap<String, Timestamp>);
 impl HeldFields {
     /// Returns the fields of an object that are left as they are, because putting them back has not helped.
     pub(super) fn of(snapshot: &Snapshot, wanted: &Wanted) -> Self {
-        let is_fought = |fight: &Fight| fight.hash == wanted.hash && !snapshot.ask.correct;
+        let is_fought = |fight: &Fight| fight.hash == wanted.hash && !snapshot.ask.correct.is_about(&wanted.id);
         let all = snapshot.fights.range((wanted.id.clone(), String::new())..);
         let own = all.take_while(|((id, _), _)| *id == wanted.id).filter(|(_, fight)| is_fought(fight));
         let held = own.filter_map(|((_, path), fight)| Some((path.clone(), fight.held_until?)));
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::plan::tests::check;
     use crate::plan::tests::world::{World, deployment};
-    use crate::plan::{Verb, plan};
+    use crate::plan::{Correct, Verb, plan};
 
     fn at(seconds: u64) -> Timestamp {
         Timestamp::parse("2026-11-21T12:00:00Z").unwrap().plus(Duration::from_secs(seconds))
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_fight_ends_by_a_persons_word_by_other_content_and_by_time() {
-        assert_eq!(plan(&fought().with(|snapshot| snapshot.ask.correct = true).snapshot).actions.len(), 1);
+        assert_eq!(plan(&fought().with(|snapshot| snapshot.ask.correct = Correct::All).snapshot).actions.len(), 1);
         let other = fought().drops("Deployment/web").wants(&deployment("web", "web:2"));
         assert_eq!(plan(&other.snapshot).actions.len(), 1);
         assert_eq!(plan(&fought().with(|snapshot| snapshot.now = at(304)).snapshot).actions.len(), 1);

@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// Returns until when the differences of an object are left alone; nothing if they are not.
 pub(super) fn until(snapshot: &Snapshot, id: &ObjectId) -> Option<Timestamp> {
     // A person who asks for the committed values by name means also these.
-    let live = snapshot.live.get(id).filter(|_| !snapshot.ask.correct)?;
+    let live = snapshot.live.get(id).filter(|_| !snapshot.ask.correct.is_about(id))?;
     let until = Timestamp::parse(&live.hold).ok()?;
     let limit = written(live).unwrap_or(snapshot.now).plus(LONGEST);
     Some(until.min(limit)).filter(|until| *until > snapshot.now)

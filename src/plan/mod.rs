@@ -84,8 +84,8 @@ pub use overdue::Underway;
 pub use prune::dropped;
 pub use recreate::{Recreate, changed};
 pub use snapshot::{
-    Agreed, Ask, Claim, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner,
-    Policy, Presence, Remnant, RequirementState, Snapshot, TargetState,
+    Agreed, Ask, Claim, Correct, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState,
+    Owner, Policy, Presence, Remnant, RequirementState, Snapshot, TargetState,
 };
 pub use stand::{Nowhere, Stand, stand};
 pub use volume::{ClaimState, ClaimedVolume, Held, VolumeState};

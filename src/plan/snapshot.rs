@@ -401,8 +401,8 @@ pub type Agreed = BTreeSet<(ObjectId, String)>;
 /// What a person asked for in this pass.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ask {
-    /// Write the whole object where it drifted, whatever the drift policy.
-    pub correct: bool,
+    /// Of which objects that drifted the whole is written, whatever the drift policy.
+    pub correct: Correct,
     /// Take over live objects without an owner.
     pub adopt: bool,
     /// Digest of the plan whose deletions are approved.
@@ -411,4 +411,37 @@ pub struct Ask {
     pub recreate: Vec<String>,
     /// Name of a Job that runs again although it has run.
     pub rerun: Option<String>,
+}
+
+/// Of which objects a person asks for the committed values.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Correct {
+    /// Of none.
+    #[default]
+    No,
+    /// Of these, as `Kind/name`.
+    Objects(Vec<String>),
+    /// Of all.
+    All,
+}
+
+impl Correct {
+    /// Returns that a person asks for the committed values of these objects, or of all if there are none.
+    pub fn of(objects: &[String]) -> Self {
+        if objects.is_empty() { Self::All } else { Self::Objects(objects.to_vec()) }
+    }
+
+    /// Returns whether a person asks for the committed values of the whole app.
+    pub fn is_all(&self) -> bool {
+        *self == Self::All
+    }
+
+    /// Returns whether a person asks for the committed values of an object.
+    pub fn is_about(&self, id: &ObjectId) -> bool {
+        match self {
+            Self::No => false,
+            Self::Objects(objects) => objects.contains(&id.short()),
+            Self::All => true,
+        }
+    }
 }

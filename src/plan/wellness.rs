@@ -98,7 +98,7 @@ pub(super) fn end(snapshot: &Snapshot, wanted: &Wanted) -> Option<String> {
 pub(super) fn is_over(snapshot: &Snapshot, record: &Record) -> bool {
     match of_absent(snapshot, record).state {
         HealthState::Healthy => true,
-        HealthState::Degraded => !snapshot.ask.correct,
+        HealthState::Degraded => !snapshot.ask.correct.is_all(),
         _ => false,
     }
 }

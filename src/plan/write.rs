@@ -147,7 +147,7 @@ fn applied(snapshot: &Snapshot, wanted: &Wanted, record: &Record, live: Option<&
         // A job runs once: gone after its run is as wanted.
         return (Decision::Leave, Vec::new());
     }
-    if live.is_none() && wanted.expires() && !snapshot.ask.correct {
+    if live.is_none() && wanted.expires() && !snapshot.ask.correct.is_about(&wanted.id) {
         return (may_have_run(snapshot, wanted), Vec::new());
     }
     judged(snapshot, wanted, differences, uid)

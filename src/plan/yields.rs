@@ -88,7 +88,8 @@ impl Yields {
         let mut yields = Self::by(object, &policy.ignore, snapshot.now);
         yields.rules.extend(handover.filter(|rule| !rule.path.is_empty()));
         // A person who asks for the committed values means also these.
-        let conflicts = if snapshot.ask.correct { ConflictPolicy::Force } else { policy.conflicts };
+        let conflicts =
+            if snapshot.ask.correct.is_about(&object.id()) { ConflictPolicy::Force } else { policy.conflicts };
         Self { editors: policy.editors.clone(), ..yields.with_conflicts(conflicts) }
     }
 

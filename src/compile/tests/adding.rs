@@ -117,7 +117,7 @@ fn an_app_added_to_be_deployed_needs_no_second_commit() {
             .unwrap()
             .is_nothing()
     );
-    assert!(world.act(&Request::RevertDrift { app: app("blog") }).unwrap().is_nothing());
+    assert!(world.act(&Request::RevertDrift { app: app("blog"), objects: Vec::new() }).unwrap().is_nothing());
 }
 
 #[test]

@@ -158,7 +158,7 @@ impl Walk<'_> {
     /// Notes drift; returns whether it is put back.
     fn drifts(&mut self, wanted: &RealmWanted, kind: DriftKind, paths: Vec<String>) -> bool {
         let policy = self.snapshot.policy.drift;
-        let is_reverted = policy == DriftPolicy::Correct || self.snapshot.ask.correct;
+        let is_reverted = policy == DriftPolicy::Correct || self.snapshot.ask.correct.is_about(&wanted.id);
         if is_reverted || policy == DriftPolicy::Report {
             self.plan.drift.push(DriftItem {
                 object: wanted.id.clone(),
@@ -349,7 +349,7 @@ fn stand_still(snapshot: &RealmSnapshot, plan: &mut Plan) {
     let suspension = snapshot.policy.suspend.as_ref();
     let is_over = |until: &str| Timestamp::parse(until).is_ok_and(|until| until <= snapshot.now);
     let is_suspended = suspension.is_some_and(|suspension| !is_over(&suspension.until));
-    let is_held = snapshot.is_held && !snapshot.ask.correct;
+    let is_held = snapshot.is_held && !snapshot.ask.correct.is_all();
     if !is_suspended && !is_held {
         return;
     }

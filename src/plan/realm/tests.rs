@@ -6,8 +6,8 @@ use super::*;
 use crate::model::{
     ClusterName, DriftPolicy, Grants, REALM_API, RealmKind, Record, RecordState, Suspension, realm_object,
 };
-use crate::plan::display;
 use crate::plan::tests::world::World;
+use crate::plan::{Correct, display};
 
 fn id(kind: RealmKind, name: &str) -> ObjectId {
     realm_object(kind, "shop", name)
@@ -216,7 +216,7 @@ fn a_realm_goes_only_if_a_person_agrees_and_stays_with_the_data_of_its_app() {
 fn the_rest_of_what_a_person_ended_waits_for_a_person() {
     let held = with(fresh(), |it| it.is_held = true);
     assert!(plan(&held, 0).actions.is_empty());
-    assert_eq!(plan(&with(held, |it| it.ask.correct = true), 0).actions.len(), 5);
+    assert_eq!(plan(&with(held, |it| it.ask.correct = Correct::All), 0).actions.len(), 5);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::check;
 use super::world::{World, deployment};
 use crate::model::{ConflictPolicy, DriftPolicy, HandoverRule};
-use crate::plan::{Verb, plan};
+use crate::plan::{Correct, Verb, plan};
 
 const TUNER: Option<(&str, &str, &str)> = Some(("tuner", "Update", ""));
 const REPLICAS: &[&str] = &["f:spec", "f:replicas"];
@@ -29,7 +29,7 @@ fn a_field_of_ours_that_a_program_holds_is_taken_left_or_holds_the_object_back()
     // A person is no program, and one who asks for the committed values says more than the settings.
     let edit = Some(("kubectl-edit", "Update", ""));
     assert_eq!(plan(&edited(ConflictPolicy::Yield, edit).snapshot).actions.len(), 1);
-    let asked = edited(ConflictPolicy::Block, TUNER).with(|snapshot| snapshot.ask.correct = true);
+    let asked = edited(ConflictPolicy::Block, TUNER).with(|snapshot| snapshot.ask.correct = Correct::All);
     check(&asked, &[put_back, CHANGED, "= 1 unchanged"]);
 }
 

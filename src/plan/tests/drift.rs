@@ -3,7 +3,7 @@
 use super::check;
 use super::world::{World, config, deployment};
 use crate::model::DriftPolicy;
-use crate::plan::{DriftKind, Force, Owner, Verb, plan};
+use crate::plan::{Correct, DriftKind, Force, Owner, Verb, plan};
 
 const EDIT: Option<(&str, &str, &str)> = Some(("kubectl-edit", "Update", ""));
 const WEB: [&str; 5] = ["f:spec", "f:template", "f:spec", "f:containers", "k:{\"name\":\"web\"}"];
@@ -74,13 +74,23 @@ fn under_report_a_value_that_a_person_put_back_is_ours_again() {
 fn under_report_a_person_may_still_ask_for_the_correction() {
     let world = policy(edited(EDIT, &[&["f:spec", "f:replicas"]]), DriftPolicy::Report);
     check(
-        &world.with(|snapshot| snapshot.ask.correct = true),
+        &world.with(|snapshot| snapshot.ask.correct = Correct::All),
         &[
             PUT_BACK,
             "* Deployment/web changed spec.replicas by kubectl-edit (Update) at 2026-11-21T11:00:00Z",
             "= 1 unchanged",
         ],
     );
+}
+
+#[test]
+fn a_person_may_ask_for_one_object_and_leave_the_others() {
+    let world = policy(edited(EDIT, &[&["f:spec", "f:replicas"]]), DriftPolicy::Report);
+    let asks = |object: &str| {
+        let objects = Correct::of(&[object.to_owned()]);
+        plan(&world.clone().with(|snapshot| snapshot.ask.correct = objects).snapshot).actions.len()
+    };
+    assert_eq!((asks("Deployment/web"), asks("ConfigMap/files")), (1, 0));
 }
 
 #[test]
@@ -259,7 +269,7 @@ fn what_an_autoscaler_scaled_is_left_to_it() {
     let note = "i Deployment/web spec.replicas is held by kube-controller-manager since 2026-11-21T11:00:00Z and is left to it";
     check(&edited(SCALER, &[REPLICAS]), &[note, "= 2 unchanged"]);
     // Also where a person asks for everything else to be put back.
-    check(&edited(SCALER, &[REPLICAS]).with(|snapshot| snapshot.ask.correct = true), &[note, "= 2 unchanged"]);
+    check(&edited(SCALER, &[REPLICAS]).with(|snapshot| snapshot.ask.correct = Correct::All), &[note, "= 2 unchanged"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::check;
 use super::world::{World, config, deployment, managed};
 use crate::model::{DriftPolicy, Editors, ExtraPolicy, IgnoreRule};
 use crate::plan::wanted::Wanted;
-use crate::plan::{Extras, Force, Verb, plan};
+use crate::plan::{Correct, Extras, Force, Verb, plan};
 
 /// Lets an editor add a variable and a label to the deployment, without touching a field of ours.
 fn added(world: World) -> World {
@@ -72,7 +72,7 @@ fn an_addition_is_kept_or_taken_away_where_the_settings_say_so() {
     assert!(matches!(action.verb, Verb::Apply { force: Force::Yes, .. }));
     check(&removed.with(|snapshot| snapshot.policy.drift = DriftPolicy::Off), &["= 2 unchanged"]);
     // A person who asks for it says more than the settings.
-    check(&web().with(|snapshot| snapshot.ask.correct = true), &[GOES, ADDED, "= 1 unchanged"]);
+    check(&web().with(|snapshot| snapshot.ask.correct = Correct::All), &[GOES, ADDED, "= 1 unchanged"]);
 }
 
 #[test]

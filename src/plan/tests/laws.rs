@@ -6,8 +6,8 @@ use super::world::{World, claim, config, custom, deployment, desired, ending, id
 use crate::model::{AdoptPolicy, DriftPolicy, Object, OwnEntry, Prune, Record, RecordState};
 use crate::plan::wanted::Wanted;
 use crate::plan::{
-    Action, ClaimState, Desired, DesiredObject, Freshness, Held, Live, NamespaceState, Owner, Plan, Presence, Snapshot,
-    TargetState, Verb, VolumeState, lint, namespace, plan,
+    Action, ClaimState, Correct, Desired, DesiredObject, Freshness, Held, Live, NamespaceState, Owner, Plan, Presence,
+    Snapshot, TargetState, Verb, VolumeState, lint, namespace, plan,
 };
 
 /// What happened to one object before the plan is made.
@@ -109,7 +109,7 @@ prop_compose! {
                 snapshot.presence = presence;
                 snapshot.policy.drift = drift;
                 snapshot.policy.adopt = adopt;
-                snapshot.ask.correct = correct;
+                snapshot.ask.correct = if correct { Correct::All } else { Correct::No };
             });
         world = in_trouble(world, trouble);
         world.snapshot

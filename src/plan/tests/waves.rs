@@ -4,7 +4,7 @@ use super::check;
 use super::world::{World, config, deployment, job};
 use crate::health::{Health, HealthState};
 use crate::model::Object;
-use crate::plan::{Propagation, Recreate, WakeOn, plan};
+use crate::plan::{Correct, Propagation, Recreate, WakeOn, plan};
 
 fn with(mut object: Object, key: &str, value: &str) -> Object {
     object.set_annotation(&format!("rewild.dev/{key}"), value);
@@ -225,7 +225,7 @@ fn a_job_that_is_gone_has_run_only_if_somebody_saw_it_end_well() {
     assert!(plan(&later.snapshot).actions.is_empty());
     assert_eq!(state(&later), HealthState::Degraded);
     // A person who deploys it wants another run.
-    assert_eq!(plan(&failed.with(|snapshot| snapshot.ask.correct = true).snapshot).actions.len(), 1);
+    assert_eq!(plan(&failed.with(|snapshot| snapshot.ask.correct = Correct::All).snapshot).actions.len(), 1);
 }
 
 #[test]

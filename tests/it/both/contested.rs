@@ -48,7 +48,7 @@ pub(super) async fn what_a_program_holds_stays_with_it_and_is_told<C: Ground>(wo
     // What nobody holds any more comes back by itself.
     world.patch_as("tuner", &maps, json!({"data": {"more": null}})).await;
     plain.until("what was given up is put back", &maps, |live| live["data"]["more"] == json!("git")).await;
-    world.done(Request::RevertDrift { app: app(plain.name) }).await;
+    world.done(Request::RevertDrift { app: app(plain.name), objects: Vec::new() }).await;
     let expected = json!({"theirs": "git", "tuned": "another", "more": "git", "version": "2"});
     plain.until("all but what is handed over is as in git", &maps, |live| live["data"] == expected).await;
     world.until("nothing is left to tell", async || told(&plain).await.is_empty()).await;
@@ -67,7 +67,7 @@ pub(super) async fn what_a_program_holds_holds_the_object_back<C: Ground>(world:
     let second = push(&plain, "2", "").await;
     world.look_again(plain.name).await;
     assert_eq!(data(&plain).await["version"], json!("1"));
-    world.done(Request::RevertDrift { app: app(plain.name) }).await;
+    world.done(Request::RevertDrift { app: app(plain.name), objects: Vec::new() }).await;
     plain.done(&second).await;
     let expected = json!({"theirs": "git", "tuned": "git", "more": "another", "version": "2"});
     assert_eq!(data(&plain).await, expected);

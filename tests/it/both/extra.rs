@@ -63,7 +63,7 @@ pub(super) async fn what_people_add_is_told_and_left<C: Ground>(world: &World<C>
     assert_eq!((&live["data"]["mine"], &live["data"]["version"]), (&json!("1"), &json!("2")));
     let web = plain.path("apps/v1", "deployments", "web");
     assert_eq!(variables(&world.get(&web).await.unwrap()), ["OURS", "MINE"]);
-    world.done(Request::RevertDrift { app: app(plain.name) }).await;
+    world.done(Request::RevertDrift { app: app(plain.name), objects: Vec::new() }).await;
     are_gone(&plain).await;
     world.until("nothing is left to tell", async || told(&plain).await.is_empty()).await;
 }

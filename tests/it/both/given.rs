@@ -107,7 +107,7 @@ pub(super) async fn what_is_held_or_only_reported_is_left_alone_and_told<C: Grou
     world.patch(&held, json!({"metadata": {"annotations": {"rewild.dev/hold-until": null}}})).await;
     world.look_again(plain.name).await;
     plain.until("what is held no more is put back", &held, super::has_version("1")).await;
-    world.done(rewild::model::Request::RevertDrift { app: crate::world::app(plain.name) }).await;
+    world.done(rewild::model::Request::RevertDrift { app: crate::world::app(plain.name), objects: Vec::new() }).await;
     plain.healthy().await;
     assert_eq!(world.get(&told).await.unwrap()["data"]["version"], json!("1"), "a person asked for it");
 }

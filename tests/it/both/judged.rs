@@ -3,7 +3,7 @@
 use rewild::model::{DataFate, IgnoreRule, OperationState, Request, Suspension};
 use serde_json::{Value, json};
 
-use super::{Plain, config, has_version, nowhere, workload};
+use super::{Plain, config, has_version, nowhere, says, workload};
 use crate::world::{Ground, World, app};
 
 fn manifest(name: &str, more: &str) -> String {
@@ -103,8 +103,18 @@ pub(super) async fn drift_is_put_back_left_or_taken_over_as_a_person_says<C: Gro
     let shown = change("left", "2").await.remove(0);
     assert_eq!((shown.path.as_str(), shown.manager.as_str()), ("data.version", "kubectl-edit"));
     assert_eq!((&shown.desired, &shown.live), (&Some(json!("1")), &Some(json!("2"))));
-    world.done(Request::RevertDrift { app: app(plain.name) }).await;
+    world.done(Request::RevertDrift { app: app(plain.name), objects: Vec::new() }).await;
     assert!(has_version("1")(&plain.config("left").await));
+    world.until("nothing is told any more", is_clean).await;
+    change("left", "5").await;
+    change("taken", "5").await;
+    says(world, "wild drift revert answered ConfigMap/nobody", &["the app has no such object"]).await;
+    says(world, "wild drift revert answered ConfigMap/left", &["ConfigMap/left"]).await;
+    assert!(has_version("1")(&plain.config("left").await) && has_version("5")(&plain.config("taken").await));
+    let told =
+        async || world.state(plain.name).await.unwrap().drift.iter().map(|it| it.object.short()).collect::<Vec<_>>();
+    world.until("the other one is still told", async || told().await == ["ConfigMap/taken"]).await;
+    says(world, "wild drift revert answered", &["ConfigMap/taken"]).await;
     world.until("nothing is told any more", is_clean).await;
     let shown = change("left", "3").await.remove(0);
     let rule = IgnoreRule {

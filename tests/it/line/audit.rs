@@ -138,7 +138,7 @@ async fn reports() {
     assert_eq!((shown.desired, shown.live), (Some(json!("b")), Some(json!("bent"))));
     world.look_again("hand").await;
     assert_eq!(drift().await.len(), 1, "another look finds it again");
-    world.done(Request::RevertDrift { app: app("hand") }).await;
+    world.done(Request::RevertDrift { app: app("hand"), objects: Vec::new() }).await;
     let path = "/api/v1/namespaces/hand/configmaps/kept";
     assert_eq!(value(world.get(path).await, "/data/a"), "b");
     world.look_again("hand").await;

@@ -27,7 +27,7 @@ async fn reported_drift_is_shown_and_not_healed_until_somebody_asks() {
         .await;
     world.look_again("stonedb").await;
     assert_eq!(world.get(STONEDB).await.unwrap().pointer("/spec/replicas"), Some(&json!(3)));
-    world.done(Request::RevertDrift { app: app("stonedb") }).await;
+    world.done(Request::RevertDrift { app: app("stonedb"), objects: Vec::new() }).await;
     assert_eq!(world.get(STONEDB).await.unwrap().pointer("/spec/replicas"), Some(&json!(1)));
     world.healthy("stonedb").await;
     world
