@@ -15,6 +15,9 @@ use crate::target::Target;
 const WAITS: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(5)];
 
+/// By how much a wait is longer or shorter than written at most, so that not all daemons of a cluster knock at once.
+const JITTER: f64 = 0.2;
+
 /// The clusters that do not answer.
 #[derive(Default)]
 pub(super) struct Probes {
@@ -31,10 +34,10 @@ struct Silence {
 }
 
 impl Probes {
-    /// Notes that a cluster stopped answering; returns whether that is news.
-    pub(super) fn begin(&mut self, cluster: &ClusterName, now: Duration) -> bool {
+    /// Notes that a cluster stopped answering; returns whether that is news. The share, between 0 and 1, spreads the wait, here and below.
+    pub(super) fn begin(&mut self, cluster: &ClusterName, now: Duration, share: f64) -> bool {
         let is_known = self.silent.contains_key(cluster);
-        self.silent.entry(cluster.clone()).or_insert(Silence { tries: 1, next: Some(now + wait(0)) });
+        self.silent.entry(cluster.clone()).or_insert(Silence { tries: 1, next: Some(now + wait(0, share)) });
         !is_known
     }
 
@@ -77,16 +80,17 @@ impl Probes {
     }
 
     /// Arranges the next look at a cluster that still does not answer.
-    pub(super) fn again(&mut self, cluster: &ClusterName, now: Duration) {
+    pub(super) fn again(&mut self, cluster: &ClusterName, now: Duration, share: f64) {
         if let Some(silence) = self.silent.get_mut(cluster) {
-            silence.next = Some(now + wait(silence.tries));
+            silence.next = Some(now + wait(silence.tries, share));
             silence.tries += 1;
         }
     }
 }
 
-fn wait(tries: usize) -> Duration {
-    WAITS.get(tries).or(WAITS.last()).copied().unwrap_or_default()
+fn wait(tries: usize, share: f64) -> Duration {
+    let wait = WAITS.get(tries).or(WAITS.last()).copied().unwrap_or_default();
+    wait.mul_f64(1.0 + JITTER * (2.0 * share - 1.0))
 }
 
 #[cfg(test)]
@@ -98,18 +102,28 @@ mod tests {
         let (home, edge) = (ClusterName::default(), ClusterName::parse("edge").unwrap());
         let at = Duration::from_secs;
         let mut probes = Probes::default();
-        assert!(probes.begin(&home, at(0)) && !probes.begin(&home, at(0)));
+        assert!(probes.begin(&home, at(0), 0.5) && !probes.begin(&home, at(0), 0.5));
         for (now, next) in [(1, 3), (3, 7), (7, 12), (12, 17)] {
             assert_eq!(probes.next(), Some(at(now)));
             assert_eq!(probes.due(at(now)), std::slice::from_ref(&home));
             assert!(probes.due(at(now + 100)).is_empty(), "one look at a time");
-            probes.again(&home, at(now));
+            probes.again(&home, at(now), 0.5);
             assert_eq!(probes.next(), Some(at(next)));
         }
-        assert!(probes.begin(&edge, at(12)));
+        assert!(probes.begin(&edge, at(12), 0.5));
         assert_eq!((probes.next(), probes.due(at(13))), (Some(at(13)), vec![edge.clone()]));
         probes.end(&home);
         probes.end(&edge);
         assert_eq!(probes.next(), None);
+    }
+
+    #[test]
+    fn a_wait_is_a_fifth_longer_or_shorter() {
+        let home = ClusterName::default();
+        for (share, next) in [(0.0, 800), (0.5, 1_000), (1.0, 1_200)] {
+            let mut probes = Probes::default();
+            probes.begin(&home, Duration::ZERO, share);
+            assert_eq!(probes.next(), Some(Duration::from_millis(next)));
+        }
     }
 }

@@ -485,7 +485,7 @@ impl Worker {
         if answers {
             self.released(cluster);
         } else {
-            self.probes.again(cluster, self.now());
+            self.probes.again(cluster, self.now(), jitter());
         }
     }
 
@@ -508,7 +508,7 @@ impl Worker {
                     let target = self.shared.instance.targets().get(cluster).cloned();
                     if target.is_none_or(|target| !target.reachability().is_silent()) {
                         self.released(cluster);
-                    } else if self.probes.begin(cluster, self.now()) {
+                    } else if self.probes.begin(cluster, self.now(), jitter()) {
                         let apps = self.known.iter().flat_map(|known| known.apps.keys().cloned());
                         let there = apps.filter(|app| self.queue.cluster(app) == *cluster);
                         for app in there.collect::<Vec<_>>() {
