@@ -175,7 +175,7 @@ fn a_stateful_set_that_waits_for_deletions_says_how_many_pods_are_old() {
     let spec = json!({"replicas": 3, "updateStrategy": {"type": "OnDelete"}});
     check(
         stateful(spec.clone(), set_status(json!({"updateRevision": "b", "updatedReplicas": 1}))),
-        "healthy: 2 of 3 pods still run the old version",
+        "healthy: 2 of 3 pods still run the old version until somebody deletes them: those without the label controller-revision-hash=b",
     );
     check(stateful(spec, set_status(json!({"readyReplicas": 2}))), "progressing: 2 of 3 pods ready");
 }

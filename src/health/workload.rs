@@ -73,7 +73,14 @@ pub(super) fn stateful_set(object: &Object) -> Health {
     let updated = status("updatedReplicas");
     if text(object, &["spec", "updateStrategy", "type"]) == "OnDelete" {
         let old = wanted.saturating_sub(updated);
-        let reason = if old > 0 { format!("{old} of {wanted} pods still run the old version") } else { String::new() };
+        let revision = text(object, &["status", "updateRevision"]);
+        let reason = match old {
+            0 => String::new(),
+            // Which these are nobody knows without a look at each pod; the label is how people find them.
+            _ => format!(
+                "{old} of {wanted} pods still run the old version until somebody deletes them: those without the label controller-revision-hash={revision}"
+            ),
+        };
         return Health::new(HealthState::Healthy, reason);
     }
     let partition = count(object, &["spec", "updateStrategy", "rollingUpdate", "partition"]);

@@ -44,7 +44,14 @@ async fn sets<C: Ground>(world: &World<C>) {
     let image = |pod: &Value| pod["spec"]["containers"][0]["image"].as_str().unwrap_or("").to_owned();
     let second = push("2").await;
     plain.done(&second).await;
-    is_told(&plain, "StatefulSet/byhand", "healthy", "1 of 1 pods still run the old version").await;
+    let set = plain.live("apps/v1", "statefulsets", "byhand").await;
+    let revision = set["status"]["updateRevision"].as_str().unwrap().to_owned();
+    let old = format!(
+        "1 of 1 pods still run the old version until somebody deletes them: those without the label controller-revision-hash={revision}"
+    );
+    is_told(&plain, "StatefulSet/byhand", "healthy", &old).await;
+    let label = plain.live("v1", "pods", "byhand-0").await["metadata"]["labels"]["controller-revision-hash"].clone();
+    assert!(label.is_string() && label != revision.as_str(), "{label}");
     let pod = async |name: &str| image(&plain.live("v1", "pods", name).await);
     assert!(pod("byhand-0").await.ends_with(":1") && pod("partly-0").await.ends_with(":1"));
     assert!(pod("partly-1").await.ends_with(":2"));
