@@ -38,7 +38,13 @@ pub async fn sweep(instance: &Instance) -> bool {
         }
         let swept = target.shrink_apply_set(&Known { instance, cluster }).await;
         swept.unwrap_or_else(|error| {
-            tracing::warn!(instance = %instance.name, %error, "kinds or namespaces that are gone may still stand in the ApplySet");
+            let (instance, what) = (&instance.name, "names of what is gone may still stand in the ApplySet");
+            // That a cluster does not answer is told elsewhere.
+            if error.is_unreachable() {
+                tracing::debug!(%instance, %error, "{what}");
+            } else {
+                tracing::warn!(%instance, %error, "{what}");
+            }
             false
         })
     });

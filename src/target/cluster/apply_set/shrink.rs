@@ -12,6 +12,9 @@ use super::super::call::{Call, DISCOVERY_DEADLINE, Form, GET_DEADLINE};
 use super::{Kind, Members, Parent, Refusal, RefusalKind, Server, Turn, Value, WRITE_ROUNDS, locked, version_of};
 use crate::target::Whereabouts;
 
+/// Namespaces that are looked at for one shrinking: after a lost store all of them are unknown at first, and the others wait for the next.
+const NAMESPACES_AT_ONCE: usize = 256;
+
 impl Parent {
     /// Takes out what `known` does not hold and of which the server shows nothing; `home` is the parent's namespace. Returns whether nothing
     /// is left that `known` does not hold.
@@ -100,7 +103,8 @@ impl Inner {
                 found.kinds.insert(kind.clone());
             }
         }
-        for namespace in &some.namespaces {
+        found.namespaces.extend(some.namespaces.iter().skip(NAMESPACES_AT_ONCE).cloned());
+        for namespace in some.namespaces.iter().take(NAMESPACES_AT_ONCE) {
             if self.is_in_use(namespace, &all.kinds, &versions).await? {
                 found.namespaces.insert(namespace.clone());
             }
