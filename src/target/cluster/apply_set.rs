@@ -493,6 +493,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn one_that_is_given_up_leaves_nobody_with_half_of_the_names() {
+        let (parent, server) = naming(&["a", "b"]).await;
+        let told = Told(spread(&["b"]), Semaphore::new(1));
+        {
+            let mut shrinks = pin!(parent.shrink(&server, &told, "wild-system"));
+            assert!(poll!(&mut shrinks).is_pending());
+        }
+        server.asked.lock().unwrap().clear();
+        parent.grow(&server, &members(&["c"])).await.unwrap();
+        assert_eq!(server.asked.lock().unwrap()[0], "read", "it writes what it does not know");
+    }
+
+    #[tokio::test]
     async fn what_becomes_known_while_it_is_looked_for_stays() {
         let (parent, server) = naming(&["a", "b"]).await;
         struct Late(Mutex<Vec<Spread>>);
@@ -506,10 +519,11 @@ mod tests {
         assert_eq!(*server.asked.lock().unwrap(), ["look for 1"]);
         // Where it cannot be told what is known, nothing is taken out.
         assert!(!parent.shrink(&server, &late, "wild-system").await.unwrap());
-        let once = Late(Mutex::new(vec![spread(&["b"])]));
-        parent.shrink(&server, &once, "wild-system").await.unwrap();
+        let once = || Late(Mutex::new(vec![spread(&["b"])]));
+        assert!(!parent.shrink(&server, &once(), "wild-system").await.unwrap(), "it is for another time");
         assert_eq!(*server.asked.lock().unwrap(), ["look for 1", "look for 1"]);
+        // What it names then is read by whoever needs it.
         parent.grow(&server, &members(&["a"])).await.unwrap();
-        assert_eq!(server.asked.lock().unwrap().len(), 2);
+        assert_eq!(server.asked.lock().unwrap()[2..], ["read", "make with 2"]);
     }
 }

@@ -4,6 +4,7 @@
 //! by the set's label. Not here: when that is worth a look (`pipeline::sweep`).
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use tokio::time::Instant;
 
@@ -39,29 +40,34 @@ impl Parent {
         }
         let found = server.found(&idle, &named).await?;
         let gone = idle.without(&found);
-        if !gone.is_empty() {
-            let mut turn = self.turn.lock().await;
-            self.gather(&turn).await;
-            let names = std::mem::take(&mut *locked(&self.known));
-            let left = Self::take_out((server, &mut turn), (known, home), (gone, names), &self.wanted).await;
-            *locked(&self.known) = if turn.version.is_some() { left? } else { Members::default() };
+        if gone.is_empty() {
+            return Ok(found.is_empty());
         }
+        let mut turn = self.turn.lock().await;
+        self.gather(&turn).await;
+        // From here on neither counts as known, so whoever comes while this is under way, or was given up, reads the parent.
+        let named = (turn.version.take(), std::mem::take(&mut *locked(&self.known)));
+        let left = Self::take_out(server, named, (known, home), (gone, &self.wanted)).await?;
+        let Some((version, names)) = left else { return Ok(false) };
+        *turn = Turn { version, written: Some(Instant::now()) };
+        *locked(&self.known) = names;
         Ok(found.is_empty())
     }
 
-    /// Writes the parent without what is gone and still not known; returns what it names then.
+    /// Writes the parent without what is gone and still not known. Returns its version and what it names then, or nothing if that is for another
+    /// time.
     async fn take_out(
-        (server, turn): (&impl Server, &mut Turn),
+        server: &impl Server,
+        (mut version, mut names): (Option<String>, Members),
         (known, home): (&dyn Whereabouts, &str),
-        (gone, mut names): (Members, Members),
-        wanted: &std::sync::Mutex<Members>,
-    ) -> Result<Members, Refusal> {
+        (gone, wanted): (Members, &Mutex<Members>),
+    ) -> Result<Option<(Option<String>, Members)>, Refusal> {
         for _ in 0..WRITE_ROUNDS {
-            if turn.version.is_none() {
-                let Some(live) = server.read_parent().await? else { return Ok(Members::default()) };
-                (turn.version, names) = (version_of(&live), super::members(&live));
+            if version.is_none() {
+                let Some(live) = server.read_parent().await? else { return Ok(None) };
+                (version, names) = (version_of(&live), super::members(&live));
             }
-            let Some(stands) = known.spread().await else { break };
+            let Some(stands) = known.spread().await else { return Ok(None) };
             let gone = gone.without(&Members::of(&stands, home));
             {
                 let mut wanted = locked(wanted);
@@ -69,22 +75,15 @@ impl Parent {
             }
             let next = names.without(&gone);
             if next == names {
-                break;
+                return Ok(Some((version, names)));
             }
-            match server.write_parent(turn.version.as_deref(), &next).await {
-                Err(refusal) => {
-                    turn.version = None;
-                    if !matches!(refusal.kind, RefusalKind::Changed | RefusalKind::NotFound) {
-                        return Err(refusal);
-                    }
-                }
-                Ok(written) => {
-                    (turn.version, turn.written) = (version_of(&written), Some(Instant::now()));
-                    return Ok(next);
-                }
+            match server.write_parent(version.as_deref(), &next).await {
+                Err(refusal) if matches!(refusal.kind, RefusalKind::Changed | RefusalKind::NotFound) => version = None,
+                Err(refusal) => return Err(refusal),
+                Ok(written) => return Ok(Some((version_of(&written), next))),
             }
         }
-        Ok(names)
+        Ok(None)
     }
 }
 
