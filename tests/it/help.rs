@@ -154,6 +154,7 @@ const EXAMPLES: &[Example] = &[
     example("wild drift show quillblog", 1, "1 → 5"),
     example("wild drift adopt quillblog --dry-run", 0, "Nothing was changed."),
     example("wild drift revert quillblog", 0, "configured"),
+    after("scale 5", "wild drift revert quillblog Deployment/quillblog", 0, "configured"),
     after("scale 4", "wild drift adopt quillblog Deployment/quillblog spec.replicas", 0, "spec.replicas: 1 → 4"),
     after("scale 3", "wild drift adopt quillblog", 0, "spec.replicas: 4 → 3"),
     example(
