@@ -151,11 +151,17 @@ impl Parent {
             if version.is_some() && next.holds(wanted) {
                 return Ok(());
             }
-            next.add(&locked(&self.wanted));
-            // What was wanted before may have been taken out since.
             next.add(wanted);
             if next.bytes() > NAMES_LIMIT {
+                // Nobody else fails by it.
+                let mut all = locked(&self.wanted);
+                *all = all.without(wanted);
                 return Err(too_many(&server.parent_name()));
+            }
+            let mut shared = next.clone();
+            shared.add(&locked(&self.wanted));
+            if shared.bytes() <= NAMES_LIMIT {
+                next = shared;
             }
             match server.write_parent(version.as_deref(), &next).await {
                 Err(refusal) => {
@@ -423,10 +429,15 @@ mod tests {
             namespaces: (0..count).map(|number| format!("namespace-{number:05}")).collect(),
         };
         let parent = Parent::default();
-        parent.grow(&server, &wish(NAMES_LIMIT / 16)).await.unwrap();
+        parent.grow(&server, &wish(NAMES_LIMIT / 16 - 1)).await.unwrap();
         let refused = parent.grow(&server, &wish(NAMES_LIMIT / 16 + 1)).await.unwrap_err();
         assert!(refused.message.contains("more than 200 KiB of names"), "{}", refused.message);
         assert_eq!(server.asked.lock().unwrap().len(), 2);
+        // What was refused is not in the way of what still fits.
+        parent.turn.lock().await.written = None;
+        let small = members(&["a", "b"]);
+        parent.grow(&server, &small).await.unwrap();
+        assert_eq!(server.asked.lock().unwrap()[2..], ["grow with 12801"]);
     }
 
     /// What is known, told as often as it is let.
