@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::read::Sight;
-use super::{Error, Instance, Passed, counts, lock, read, resume};
+use super::{Error, Instance, Passed, consents, counts, lock, read, resume};
 use crate::apply::{Applied, Halt};
 use crate::base::limits::MAX_MESSAGE_CHARS;
 use crate::model::{
     AppName, Cancellation, DataFate, InstanceId, Operation, OperationId, OperationOutcome, OperationState, RefusalText,
     Request,
 };
-use crate::plan::{self, Plan, Snapshot};
+use crate::plan::{self, Agreed, Plan, Snapshot};
 use crate::record::Recording;
 use crate::store::{self, Store};
 
@@ -287,7 +287,7 @@ pub(super) async fn let_go(
 ) -> Result<(), Error> {
     let Some(held) = lock(&instance.cancels.held).get(app).cloned() else { return Ok(()) };
     // Whoever ended a farewell half-way took back what was agreed to: the rest needs a word of its own.
-    lock(&instance.agreed).remove(app);
+    consents::note(instance, app, &Agreed::new()).await?;
     let revision = revision(app, sight);
     let is_asked = operation.is_some_and(|operation| operation.request.as_ref().is_some_and(asks_for_all));
     let next = match &held.revision {

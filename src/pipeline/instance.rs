@@ -12,6 +12,7 @@ use super::Error;
 use super::audit::Turns;
 use super::cancel::Cancels;
 use super::claims::Wishes;
+use super::consents::Consents;
 use super::neighbours;
 use super::overview::{self, Overview};
 use super::realms::Realms;
@@ -26,7 +27,7 @@ use crate::model::{
     AppName, Author, ClusterName, CommitId, InstanceId, InstanceName, Operation, RefusalText, Request,
     SETTINGS_VERSION, Settings, Subdirectory,
 };
-use crate::plan::{Agreed, Fights, Underway};
+use crate::plan::{Fights, Underway};
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
 use crate::store::Store;
 use crate::target::{Access, Keycloak, Plugin, RealmAccess, Refusal};
@@ -74,8 +75,8 @@ pub struct Instance {
     pub(super) refused: Mutex<BTreeMap<AppName, CommitId>>,
     /// By app, the objects that were put back lately. A restart forgets them, which costs a few more corrections.
     pub(super) fights: Mutex<BTreeMap<AppName, Fights>>,
-    /// Deletions to which a person agreed, by app that goes; after a restart it is asked once more.
-    pub(super) agreed: Mutex<BTreeMap<AppName, Agreed>>,
+    /// Deletions to which people agreed.
+    pub(super) consents: Consents,
     /// By app, what is on its way. A restart forgets it and takes up when the cluster says it was changed last.
     pub(super) underway: Mutex<BTreeMap<AppName, Underway>>,
     /// The apps that were found as wanted.
@@ -150,6 +151,7 @@ impl Instance {
         let committer = Author { name: "wild".to_owned(), email: "wild@localhost".to_owned() };
         let hash_key = own.hash_key()?;
         let cancels = Cancels::read(&store, &id).await?;
+        let consents = Consents::read(&store, &id).await?;
         store.take_over_running(&id, clock()).await?;
         tidy(&store, &id, &settings, clock()).await?;
         Ok(Self {
@@ -173,7 +175,7 @@ impl Instance {
             verdicts: Verdicts::default(),
             refused: Mutex::default(),
             fights: Mutex::default(),
-            agreed: Mutex::default(),
+            consents,
             underway: Mutex::default(),
             settled: Memory::default(),
             wishes: Wishes::default(),

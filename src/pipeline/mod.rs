@@ -12,6 +12,7 @@ mod cancel;
 mod cascades;
 mod claims;
 mod commit;
+mod consents;
 mod counts;
 mod fault;
 mod files;
@@ -49,7 +50,7 @@ use crate::model::{
 };
 use crate::observe::{self, Grace, Observation, Observed};
 use crate::plan::cascade::Cascade;
-use crate::plan::{self, Agreed, Ask, Blocked, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn};
+use crate::plan::{self, Ask, Blocked, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn};
 use crate::target::Target;
 use crate::{git, record, settings, store};
 
@@ -552,6 +553,9 @@ async fn deploy(
     let facts = state::Facts { snapshot, plan: &plan, applied: &applied, drift, committed, sight: &sight, realms };
     let state = state::of_pass(instance, &facts).await?;
     settled::note(instance, &facts, state.as_ref(), ground);
+    if state.is_none() {
+        consents::note(instance, app, &plan::Agreed::new()).await?;
+    }
     let before = state::put(instance, app, state.as_ref()).await?;
     counts::pass(instance, &plan, &applied, before.as_deref());
     let ended = close(instance, opened, &applied, &plan).await?;
@@ -585,6 +589,7 @@ async fn write<'a>(
     let recording = record::open(&instance.store, &instance.id, snapshot, plan, operation).await?;
     instance.bus.operation_changed();
     let recording = recording.hiding(secrets.clone());
+    consents::note(instance, &plan.app, &plan.agreed).await?;
     fault::point("apply");
     let mut applied = Applied::default();
     if !skips("apply") {
@@ -595,7 +600,6 @@ async fn write<'a>(
         applied = apply::apply(plan, hands).await;
     }
     lock(&instance.fights).insert(snapshot.app.clone(), plan::fights_after(snapshot, plan));
-    note_agreed(instance, plan);
     Ok(Written { applied, opened: Opened { recording, underway }, told })
 }
 
@@ -738,31 +742,12 @@ async fn look(
     })
     .await;
     observed.snapshot.elsewhere.removed = sight.along;
-    observed.snapshot.agreed = agreed(instance, app, presence);
+    observed.snapshot.agreed = consents::of(instance, app, presence).await?;
     observed.snapshot.cancelled = instance.cancels.holding(app, sight);
     claims::fill(instance, sight, &mut observed.snapshot).await?;
     shippers::fill(instance, &sight.settings, &mut observed.snapshot).await;
     before::fill(instance, sight, &secrets, &mut observed.snapshot, target).await;
     Ok(observed)
-}
-
-/// Remembers to which deletions of its farewell a person agreed, for the passes of its later stages.
-fn note_agreed(instance: &Instance, plan: &Plan) {
-    let mut agreed = lock(&instance.agreed);
-    if plan.agreed.is_empty() {
-        agreed.remove(&plan.app);
-    } else {
-        agreed.insert(plan.app.clone(), plan.agreed.clone());
-    }
-}
-
-/// Returns to which deletions of its farewell a person agreed before; an app that is there again has none.
-fn agreed(instance: &Instance, app: &AppName, presence: Presence) -> Agreed {
-    let mut agreed = lock(&instance.agreed);
-    if matches!(presence, Presence::Kept | Presence::Added) {
-        agreed.remove(app);
-    }
-    agreed.get(app).cloned().unwrap_or_default()
 }
 
 /// Locks what stays valid if a holder panicked: every change under it is one assignment.

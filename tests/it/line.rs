@@ -9,6 +9,7 @@ mod credentials;
 mod data;
 mod deletion;
 mod drift;
+mod farewell;
 mod finish;
 mod growth;
 mod hands;

@@ -25,6 +25,8 @@ mod data;
 mod directory;
 mod drawn;
 mod engine;
+#[path = "../it/line/farewell.rs"]
+mod farewell;
 mod faults;
 mod finish;
 mod forge;

@@ -8,6 +8,7 @@ use rewild::model::Request;
 use serde_json::{Value, json};
 
 use crate::credentials::{credentials, programs};
+use crate::farewell::a_consent_outlives_a_restart;
 use crate::ground::{Plane, start};
 use crate::hands::{late, losses, standstill, strangers};
 use crate::parts::{ControlPlane, Shape};
@@ -299,6 +300,7 @@ async fn restarts(plane: &Plane) {
     let mut world = start(plane, "k3f7q2mnnn").await;
     pods_follow_their_config(&world).await;
     a_lost_key_restarts_nothing(&mut world).await;
+    a_consent_outlives_a_restart(&mut world).await;
     world.stop().await;
 }
 

@@ -155,3 +155,8 @@ async fn pods_follow_their_config() {
     super::restarts::pods_follow_their_config(&world).await;
     super::restarts::a_lost_key_restarts_nothing(&mut world).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consent_outlives_a_restart() {
+    super::farewell::a_consent_outlives_a_restart(&mut World::start(&["stonedb 15.5"]).await).await;
+}
