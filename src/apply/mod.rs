@@ -384,7 +384,7 @@ async fn write(action: &Action, request: ApplyRequest, hands: Hands<'_>) -> Resu
         sent => sent,
     };
     let refusal = match sent {
-        Ok(answer) => return Ok(kept(action, answer, target, String::new()).await),
+        Ok(answer) => return Ok(kept(action, (&request.body, answer), (target, hands.hidden), String::new()).await),
         Err(refusal) => refusal,
     };
     match &refusal.kind {
@@ -396,7 +396,7 @@ async fn write(action: &Action, request: ApplyRequest, hands: Hands<'_>) -> Resu
         }
         RefusalKind::Immutable(_) => replace(action, request, hands, refusal).await,
         RefusalKind::Invalid(fields) if action.uid.is_some() => {
-            make_room(action, request, target, (fields, &refusal)).await
+            make_room(action, request, (target, hands.hidden), (fields, &refusal)).await
         }
         _ => Err(refusal),
     }
@@ -406,7 +406,7 @@ async fn write(action: &Action, request: ApplyRequest, hands: Hands<'_>) -> Resu
 async fn make_room(
     action: &Action,
     request: ApplyRequest,
-    target: &dyn Target,
+    (target, hidden): (&dyn Target, &Secrets),
     (fields, refusal): (&[String], &Refusal),
 ) -> Result<Outcome, Refusal> {
     // The values of a Secret are read by nobody.
@@ -419,8 +419,10 @@ async fn make_room(
     };
     let (id, api_version) = (action.object.clone(), action.api_version.clone());
     target.patch(&PatchRequest { id, api_version, steps }).await?;
-    let answer = target.apply(&ApplyRequest { ownership: Ownership::Take, ..request }).await?;
-    Ok(kept(action, answer, target, format!("takes out what stood beside {}", fields.join(", "))).await)
+    let request = ApplyRequest { ownership: Ownership::Take, ..request };
+    let answer = target.apply(&request).await?;
+    let message = format!("takes out what stood beside {}", fields.join(", "));
+    Ok(kept(action, (&request.body, answer), (target, hidden), message).await)
 }
 
 /// Makes ours what editors added to an object, so that the apply that follows takes it away.
@@ -444,7 +446,12 @@ async fn take_additions(action: &Action, target: &dyn Target) -> Result<(), Refu
 
 /// Takes in the answer to an apply; what editors hold beside us is ours alone from then on. A later write of the object does that where this
 /// one cannot.
-async fn kept(action: &Action, answer: Written, target: &dyn Target, message: String) -> Outcome {
+async fn kept(
+    action: &Action,
+    (sent, answer): (&serde_json::Value, Written),
+    (target, hidden): (&dyn Target, &Secrets),
+    message: String,
+) -> Outcome {
     let patch = |object: &Object| {
         object.metadata().and_then(|it| plan::sole_ownership(it, action.extras, action.yields.editors()))
     };
@@ -459,7 +466,7 @@ async fn kept(action: &Action, answer: Written, target: &dyn Target, message: St
         let now = target.metadata(&action.object, &action.api_version).await.ok().flatten();
         steps = now.as_ref().and_then(patch);
     }
-    written(action, answer, message)
+    written(action, (sent, answer), hidden, message)
 }
 
 /// Deletes an object and makes it anew, where the plan allows that and the server would take the new one.
@@ -503,7 +510,7 @@ async fn make_anew(
     hands: Hands<'_>,
     (propagation, note): (Propagation, String),
 ) -> Result<Outcome, Refusal> {
-    let Hands { identity, target, .. } = hands;
+    let Hands { identity, target, hidden, .. } = hands;
     keep(action, hands).await?;
     let deletion = target.delete(&delete_request(action, identity, dependents(propagation))).await?;
     if deletion == Deletion::Begun {
@@ -514,8 +521,9 @@ async fn make_anew(
     if let Some(metadata) = body.get_mut("metadata").and_then(serde_json::Value::as_object_mut) {
         metadata.shift_remove("uid");
     }
-    let answer = target.apply(&ApplyRequest { ownership: Ownership::Respect, body, ..request }).await?;
-    let recreated = written(action, answer, note);
+    let request = ApplyRequest { ownership: Ownership::Respect, body, ..request };
+    let answer = target.apply(&request).await?;
+    let recreated = written(action, (&request.body, answer), hidden, note);
     Ok(Outcome { effect: Effect::Recreated, ..recreated })
 }
 
@@ -531,7 +539,18 @@ fn held(action: &Action, reason: &str, message: &str) -> Outcome {
     Outcome { error: Some(ErrorClass::User), reason: reason.to_owned(), ..blocked }
 }
 
-fn written(action: &Action, answer: Written, message: String) -> Outcome {
+fn written(
+    action: &Action,
+    (sent, answer): (&serde_json::Value, Written),
+    hidden: &Secrets,
+    message: String,
+) -> Outcome {
+    let admitted = told::admitted(action, sent, &answer.object, hidden);
+    let message = match (message.is_empty(), admitted.is_empty()) {
+        (true, _) => admitted,
+        (false, true) => message,
+        (false, false) => format!("{message}; {admitted}"),
+    };
     let mut observed = answer.observed;
     if action.yields.is_partial() {
         // It never looks as it was left, so that who holds the rest is told as long as that lasts and is missed when it ends.
@@ -542,7 +561,7 @@ fn written(action: &Action, answer: Written, message: String) -> Outcome {
         (false, true) => Effect::Unchanged,
         (false, false) => Effect::Configured,
     };
-    Outcome { observed: Some(observed), ..outcome(action, effect, message) }
+    Outcome { observed: Some(observed), ..outcome(action, effect, short(&message)) }
 }
 
 fn short(message: &str) -> String {

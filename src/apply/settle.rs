@@ -67,8 +67,9 @@ pub(super) async fn settle(
     without(&mut payload, &leaves_out);
     let action = &Action { yields: action.yields.clone().without_some(&leaves_out), ..action.clone() };
     let (body, is_partial) = (payload.to_value(), action.yields.is_partial());
-    let answer = target.apply(&ApplyRequest { ownership, body, is_partial, ..request }).await?;
-    Ok(kept(action, answer, target, short(&note)).await)
+    let request = ApplyRequest { ownership, body, is_partial, ..request };
+    let answer = target.apply(&request).await?;
+    Ok(kept(action, (&request.body, answer), (target, hidden), short(&note)).await)
 }
 
 #[cfg(test)]

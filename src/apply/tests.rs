@@ -193,12 +193,14 @@ async fn what_stands_beside_our_fields_is_taken_out_once_and_what_editors_hold_a
         let fields = serde_json::json!({"f:spec": {"f:strategy": {"f:type": {}}}});
         serde_json::json!({"manager": manager, "operation": operation, "fieldsV1": fields})
     };
-    let metadata = serde_json::json!({"uid": "old", "resourceVersion": "5", "managedFields": [entry("wild", "Apply"), entry("wild", "Update")]});
-    let live =
-        serde_json::json!({"metadata": metadata, "spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {}}}});
-    let live = Object::from_value(live).unwrap();
+    let metadata = serde_json::json!({"name": "a", "uid": "old", "resourceVersion": "5", "managedFields": [entry("wild", "Apply"), entry("wild", "Update")]});
+    let strategy = |strategy: serde_json::Value| {
+        Object::from_value(serde_json::json!({"metadata": metadata, "spec": {"strategy": strategy}})).unwrap()
+    };
+    let live = strategy(serde_json::json!({"type": "RollingUpdate", "rollingUpdate": {}}));
+    let stored = strategy(serde_json::json!({"type": "Recreate"}));
     let refused = Refusal::new(RefusalKind::Invalid(vec!["spec.strategy.rollingUpdate".into()]), "no");
-    let answer = accepted().map(|answer| Written { object: live.clone(), ..answer });
+    let answer = accepted().map(|answer| Written { object: stored, ..answer });
     let target = Scripted {
         applies: std::sync::Mutex::new([Err(refused), answer].into()),
         objects: [(action(Force::No).object, Ok(live))].into(),

@@ -1,11 +1,12 @@
-//! What is told of fields that are taken over: from whom, what they were and since when, and how they would be left.
+//! What is told of fields that are taken over: from whom, what they were and since when, and how they would be left; and of fields that the
+//! cluster stored otherwise than they were sent.
 //!
 //! One read for an object whose fields somebody else holds. Of a Secret no value is read. Not here: whether they are taken (`settle.rs`).
 
 use serde_json::Value;
 
 use crate::model::{Object, Secrets, value_at};
-use crate::plan::{Action, archive, marks};
+use crate::plan::{Action, Altered, altered, archive, marks};
 use crate::target::{FieldConflict, Target};
 
 /// Fields that are named in a sentence.
@@ -45,6 +46,22 @@ pub(super) async fn taken(
         format!("; to leave it: wild drift ignore {app} {} {path}", action.object.short())
     });
     format!("takes {}{more}{}", named.join(", "), left.unwrap_or_default())
+}
+
+/// Returns the sentence about fields that admission changed; empty if all are as they were sent.
+pub(super) fn admitted(action: &Action, sent: &Value, stored: &Object, hidden: &Secrets) -> String {
+    let found = altered(&action.object, sent, stored);
+    let value = |value: &Value| short(&archive::mask(value, hidden));
+    let told = |it: &Altered| match &it.stored {
+        Some(stored) => format!("{} ({} → {})", it.path, value(&it.sent), value(stored)),
+        None => format!("{} ({} is left out)", it.path, value(&it.sent)),
+    };
+    let named: Vec<String> = found.iter().take(MAX_NAMED).map(told).collect();
+    match (named.is_empty(), found.len().saturating_sub(named.len())) {
+        (true, _) => String::new(),
+        (false, 0) => format!("admission changed {}", named.join(", ")),
+        (false, more) => format!("admission changed {} and {more} more", named.join(", ")),
+    }
 }
 
 /// Returns when a manager changed an object last, as the server wrote it.
@@ -95,6 +112,22 @@ mod tests {
             told,
             format!("takes spec.replicas over from tuner, a over from tuner, b over from tuner and 2 more{end}")
         );
+    }
+
+    #[test]
+    fn what_admission_changed_is_told_and_no_value_of_a_secret() {
+        let mut hidden = Secrets::new();
+        hidden.insert("apps.blog.token", SecretValue::new("a-value-of-a-secret".to_owned()));
+        let stored = |value: Value| Object::from_value(value).unwrap();
+        let sent = json!({"spec": {"a": 1, "b": "x", "c": "a-value-of-a-secret", "d": 1, "e": 1}});
+        let told = |stored: &Object| admitted(&action(Force::No), &sent, stored, &hidden);
+        assert_eq!(told(&stored(sent.clone())), "");
+        assert_eq!(
+            told(&stored(json!({"spec": {"a": 2, "c": "other", "d": 1, "e": 1}}))),
+            "admission changed spec.a (1 → 2), spec.b (x is left out), spec.c ((hidden) → other)"
+        );
+        let all = told(&stored(json!({"spec": {}})));
+        assert!(all.starts_with("admission changed spec.a (1 is left out), ") && all.ends_with(" and 2 more"), "{all}");
     }
 
     #[tokio::test]

@@ -127,13 +127,14 @@ fn comparable(object: &Object) -> Value {
 
 /// A place in an object, as people and as rules name it.
 #[derive(Clone, Default)]
-struct Place {
-    text: String,
+pub(super) struct Place {
+    pub(super) text: String,
     keys: Vec<String>,
 }
 
 impl Place {
-    fn below(&self, key: &str, is_item: bool) -> Self {
+    /// Returns the place of a field, or of an item of a list, below this one.
+    pub(super) fn below(&self, key: &str, is_item: bool) -> Self {
         let plain = !is_item && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         let text = match (plain, self.text.is_empty()) {
             (true, true) => key.to_owned(),

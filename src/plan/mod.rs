@@ -4,6 +4,7 @@
 //! (`record`).
 
 mod action;
+mod admission;
 mod advice;
 pub mod archive;
 pub mod audit;
@@ -66,6 +67,7 @@ mod yields;
 mod tests;
 
 pub use action::{Action, Blocked, DriftItem, DriftKind, Extras, Force, Plan, Propagation, Verb, Verdict, WakeOn};
+pub use admission::{Altered, altered};
 pub use advice::with_place;
 pub use cancel::{HELD, held, is_anything_left};
 pub use conflict::{ConflictVerdict, conflict_verdict};

@@ -71,7 +71,12 @@ fn ready<'a, T: Send + 'a>(answer: Result<T, Refusal>) -> Answer<'a, T> {
 impl Target for Scripted {
     fn apply<'a>(&'a self, request: &'a ApplyRequest) -> Answer<'a, Written> {
         self.sent.lock().unwrap().push(request.ownership);
-        ready(self.applies.lock().unwrap().pop_front().unwrap())
+        let answer = self.applies.lock().unwrap().pop_front().unwrap();
+        // Stored as it was sent, unless the answer says otherwise.
+        ready(answer.map(|written| match written.object.0.is_empty() {
+            true => Written { object: Object::from_value(request.body.clone()).unwrap_or_default(), ..written },
+            false => written,
+        }))
     }
 
     fn try_create<'a>(&'a self, _request: &'a ApplyRequest) -> Answer<'a, ()> {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use rewild::store::OperationFilter;
 use serde_json::{Value, json};
 
 use crate::both::{Plain, check_all, check_alone, config, is_told, prepare, workload};
@@ -17,7 +18,7 @@ use crate::parts::{ControlPlane, Shape};
 use crate::rights::{
     a_rule_that_is_missing_is_named, an_account_of_one_namespace_watches_that, an_app_writes_as_an_account_of_its_own,
 };
-use crate::world::{Ground, World};
+use crate::world::{Ground, World, app};
 
 const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gizmos.both.example.org}\n\
                           spec:\n  group: both.example.org\n  scope: Namespaced\n  names: {plural: gizmos, kind: Gizmo}\n  versions:\n  - name: v1\n    \
@@ -218,6 +219,54 @@ async fn a_policy_is_named_with_what_it_says(world: &World<Plane>) {
     what_would_not_be_made_is_not_deleted(&plain).await;
 }
 
+/// §4.1: a policy of the cluster that writes another value than was sent: that is told, and is neither drift nor a reason to write again.
+async fn what_admission_changes_is_told_and_is_no_drift(world: &World<Plane>) {
+    let plain = Plain { world, name: "altered" };
+    let admission = "/apis/admissionregistration.k8s.io/v1";
+    let kind = |kind: &str, spec: Value| json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "one-version"}, "spec": spec});
+    let rules = json!([{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}]);
+    let patch = "[JSONPatch{op: 'replace', path: '/data/version', value: 'by policy'}]";
+    let has_version = json!({"name": "versioned", "expression": "has(object.data) && 'version' in object.data"});
+    let policy = json!({"failurePolicy": "Fail", "reinvocationPolicy": "Never", "matchConstraints": {"resourceRules": rules},
+        "matchConditions": [has_version], "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}]});
+    world.make(&format!("{admission}/mutatingadmissionpolicies"), kind("MutatingAdmissionPolicy", policy)).await;
+    let binding = json!({"policyName": "one-version",
+        "matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "altered"}}}});
+    world
+        .make(&format!("{admission}/mutatingadmissionpolicybindings"), kind("MutatingAdmissionPolicyBinding", binding))
+        .await;
+    let first = plain.push(&[("kept.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\n")]).await;
+    plain.done(&first).await;
+    // The server takes a moment to learn a policy.
+    let (maps, other) = (plain.path("v1", "configmaps", ""), plain.path("v1", "configmaps", "other"));
+    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}});
+    world.make(maps.trim_end_matches('/'), body).await;
+    let knows = async || {
+        world.patch(&other, json!({"data": {"version": "1"}})).await;
+        world.get(&other).await.is_some_and(|live| live["data"]["version"] == json!("by policy"))
+    };
+    world.until("the server knows the policy", knows).await;
+    let path = plain.path("v1", "configmaps", "config");
+    for (version, annotations) in [("1", ""), ("2", ", annotations: {a: b}")] {
+        let text = config("config", version).replace("{name: config}", &format!("{{name: config{annotations}}}"));
+        let commit = plain.push(&[("config.yaml", &text)]).await;
+        plain.done(&commit).await;
+        let instance = world.handle.instance();
+        let filter = OperationFilter { app: Some(app(plain.name)), limit: None };
+        let mut messages = Vec::new();
+        for operation in instance.store.operations(&instance.id, &filter).await.unwrap() {
+            messages.extend(instance.store.outcomes(&operation.id).await.unwrap().into_iter().map(|it| it.message));
+        }
+        let said = format!("admission changed data.version ({version} → by policy)");
+        assert!(messages.contains(&said), "{messages:#?}");
+        let version = |live: Option<Value>| live.unwrap()["metadata"]["resourceVersion"].clone();
+        let before = version(world.get(&path).await);
+        world.look_again(plain.name).await;
+        assert!(world.state(plain.name).await.unwrap().drift.is_empty());
+        assert_eq!(version(world.get(&path).await), before, "nothing is written again");
+    }
+}
+
 /// §10: an object that has to be made anew stays where the server would not take the new one.
 async fn what_would_not_be_made_is_not_deleted(plain: &Plain<'_, Plane>) {
     let frozen = |data: &str| {
@@ -307,6 +356,7 @@ async fn the_engine_does_on_a_real_cluster_what_its_design_says() {
         what_controllers_and_admission_say_is_told(&world),
         a_quota_is_named_with_what_is_used_and_its_limit(&world),
         a_policy_is_named_with_what_it_says(&world),
+        what_admission_changes_is_told_and_is_no_drift(&world),
         a_pod_that_crashes_is_named(&world),
         a_webhook_that_does_not_answer_is_named_with_its_service(&world),
         a_rule_that_is_missing_is_named(&plane),

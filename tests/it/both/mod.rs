@@ -90,6 +90,7 @@ pub(crate) async fn check_all<C: Ground>(world: &mut World<C>) {
     }
     events::what_becomes_of_apps_is_told_in_the_cluster_where_somebody_wants_it(world).await;
     ended::a_namespace_is_freed_only_where_the_settings_let_it(world).await;
+    taken::nothing_is_said_to_be_changed_that_was_not(world).await;
 }
 
 /// Returns whether a check is among those that `WILD_CHECKS` names, if it names any.

@@ -1,5 +1,6 @@
 //! Objects and fields that were there before us.
 
+use rewild::store::OperationFilter;
 use serde_json::json;
 
 use super::{Plain, config, says, workload};
@@ -116,4 +117,19 @@ pub(super) async fn what_is_refused_before_any_request_is_told<C: Ground>(world:
     let web = format!("{}status: {{replicas: 7}}\n", workload("Deployment", "web", ("web", "1"), ""));
     let last = push(&web).await;
     plain.done(&last).await;
+}
+
+/// §4.1: of all that the other checks brought, a server stored nothing otherwise than it was sent, whatever it filled in and however it writes
+/// a value. One real check has a policy that does change something.
+pub(super) async fn nothing_is_said_to_be_changed_that_was_not<C: Ground>(world: &World<C>) {
+    let instance = world.handle.instance();
+    let mut seen = 0;
+    for operation in instance.store.operations(&instance.id, &OperationFilter::default()).await.unwrap() {
+        let outcomes = instance.store.outcomes(&operation.id).await.unwrap();
+        seen += outcomes.len();
+        let altered = outcomes.iter().find(|outcome| outcome.message.contains("admission changed"));
+        let is_wanted = operation.app.as_ref().is_some_and(|app| app.as_str() == "altered");
+        assert!(is_wanted || altered.is_none(), "{altered:#?}");
+    }
+    assert!(seen > 0);
 }
