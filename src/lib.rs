@@ -56,6 +56,7 @@
 //! | `refs/heads/main` | the deployed branch: forward only, one commit per change |
 //! | `refs/wild/generated/<app>` | exactly the bytes that were compiled; the parent is the generation before |
 //! | `refs/heads/wild/update/<app>` | an update that waits for decisions |
+//! | `refs/heads/wild/drift/<app>` | values of the cluster that a person adopted for review |
 //! | `refs/wild/resolutions` | what people decided about conflicts; applied again when the same one appears |
 //! | `refs/wild/upstream/<name>/<branch>` | an upstream as fetched and checked |
 //! | `refs/notes/wild` | what is said about commits, with or without a forge |

@@ -12,7 +12,7 @@ use super::report::Next;
 use super::session::Session;
 use super::table::{ago, table};
 use super::wait::{Change, Patience};
-use crate::model::AppName;
+use crate::model::{AppName, Branch};
 
 const LIST_HELP: &str = "Examples:
   wild drift list
@@ -40,9 +40,12 @@ const ADOPT_HELP: &str = "Examples:
   wild drift adopt quillblog --dry-run
   wild drift adopt quillblog
   wild drift adopt quillblog Deployment/quillblog spec.replicas
+  wild drift adopt quillblog --branch
 
 A field that the package makes from a config value changes that value; any other changes the file that \
 holds it. What a file cannot say alone, such as one half of a patch, is refused, and values of Secrets are. \
+With --branch the commit goes to wild/drift/APP, and the cluster's value stays a difference until a person \
+merges that.
 A difference is there to adopt while it is reported (drift: report) or the app is suspended; otherwise it is \
 put back at once.
 
@@ -94,6 +97,9 @@ pub(super) enum DriftVerb {
         /// Fields, as drift is shown; none means all that differ.
         #[arg(value_name = "FIELD")]
         fields: Vec<String>,
+        /// Commits to a branch of its own, for review, and not to the deployed one.
+        #[arg(long)]
+        branch: bool,
     },
     /// Leaves fields of a live object to whoever holds them.
     #[command(after_long_help = IGNORE_HELP)]
@@ -138,9 +144,10 @@ pub(super) async fn run(session: &mut Session<'_>, verb: DriftVerb) -> Result<Ex
             let asked = session.ask(Change { method: "POST", below, body, patience: Patience::Wait }).await?;
             Ok(session.report(asked, &Next { done: "", undecided: "" }))
         }
-        DriftVerb::Adopt { app, object, fields } => {
+        DriftVerb::Adopt { app, object, fields, branch } => {
             let below = format!("/drift/{app}/adopt");
-            let body = json!({"object": object, "fields": fields});
+            let branch = if branch { Branch::Review } else { Branch::Deployed };
+            let body = json!({"object": object, "fields": fields, "branch": branch});
             let asked = session.ask(Change { method: "POST", below, body, patience: Patience::Wait }).await?;
             Ok(session.report(asked, &Next { done: "", undecided: "" }))
         }

@@ -19,7 +19,7 @@ use super::update::is_there;
 use crate::base::RepoPath;
 use crate::kustomize;
 use crate::merge::{is_customised, is_package_view};
-use crate::model::{AppName, Diagnostic, DriftState, File, FileTree, MASK, Object, at, locate};
+use crate::model::{AppName, Branch, Diagnostic, DriftState, File, FileTree, MASK, Object, at, locate};
 use crate::yaml::{self, Dialect};
 
 /// Places that are tried for one field; each costs a build of the app.
@@ -28,7 +28,12 @@ const MAX_TRIES: usize = 32;
 const MAX_FIELDS: usize = 50;
 
 /// Commits live values of fields.
-pub(super) fn adopt(app: &AppName, sources: &Sources, fields: &[DriftState]) -> Result<Proposal, Refusal> {
+pub(super) fn adopt(
+    app: &AppName,
+    sources: &Sources,
+    fields: &[DriftState],
+    branch: Branch,
+) -> Result<Proposal, Refusal> {
     if !is_there(app, sources) {
         return Err(no_such_app("adopt drift of", app, apps_of(&sources.files).keys().map(AppName::as_str)));
     }
@@ -45,7 +50,15 @@ pub(super) fn adopt(app: &AppName, sources: &Sources, fields: &[DriftState]) -> 
         check(app, field)?;
         adopted.take(field)?;
     }
-    adopted.proposal()
+    let proposal = adopted.proposal()?;
+    Ok(if branch == Branch::Review { for_review(app, proposal) } else { proposal })
+}
+
+/// Returns the same for a branch of its own: what it compiles to once it is merged is committed then, so no generation comes of it before.
+fn for_review(app: &AppName, proposal: Proposal) -> Proposal {
+    let Proposal { main, summary, .. } = proposal;
+    let review = main.map(|edit| TreeEdit { join: Join::None, ..edit });
+    Proposal { review, summary, ..Proposal::nothing(app) }
 }
 
 /// Refuses what no file can say, or what must not stand in one.

@@ -101,7 +101,7 @@ fn answer(app: &AppName, sources: &Sources, request: &Request) -> Result<Proposa
         Request::Rollback { app: _, to, reason, undoes: _ } => rollback::rollback(app, sources, to, reason),
         Request::Delete { app: _, data } => remove::remove(app, sources, *data),
         Request::RevertDrift { app: _, objects: _ } => deploy::revert_drift(app, sources),
-        Request::AdoptDrift { app: _, fields } => adopt_drift::adopt(app, sources, fields),
+        Request::AdoptDrift { app: _, fields, branch } => adopt_drift::adopt(app, sources, fields, *branch),
         Request::IgnoreDrift { app: _, rule } => ignore::ignore(app, sources, rule),
         Request::Suspend { app: _, suspension } => suspend::suspend(app, sources, suspension),
         Request::Resume { app: _ } => suspend::resume(app, sources),

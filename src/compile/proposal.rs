@@ -36,6 +36,8 @@ pub struct Proposal {
     /// The commit on the update branch: parents are the head, the generation and the old tip of the branch, if there is one;
     /// where it joins no generation, the old tip and the head.
     pub update: Option<TreeEdit>,
+    /// The commit on the branch of adoptions that a person reviews: its parents are the head and the old tip of that branch, if there is one.
+    pub review: Option<TreeEdit>,
     /// What becomes of the update branch otherwise.
     pub update_branch: Fate,
     /// What becomes of the ref of the app's generations.
@@ -64,6 +66,7 @@ impl Proposal {
             generation: None,
             main: None,
             update: None,
+            review: None,
             update_branch: Fate::Keep,
             generations: Fate::Keep,
             remember: BTreeMap::new(),
@@ -78,9 +81,15 @@ impl Proposal {
 
     /// Returns whether no ref would move.
     pub fn is_nothing(&self) -> bool {
-        let Self { generation, main, update, update_branch, generations, remember, .. } = self;
+        let Self { generation, main, update, review, update_branch, generations, remember, .. } = self;
         let is_kept = *update_branch == Fate::Keep && *generations == Fate::Keep;
-        generation.is_none() && main.is_none() && update.is_none() && is_kept && remember.is_empty()
+        let edits = [main, update, review];
+        generation.is_none() && edits.iter().all(|edit| edit.is_none()) && is_kept && remember.is_empty()
+    }
+
+    /// Returns the commit that people are shown before it is made: the one on the deployed branch, if there is one.
+    pub fn edit(&self) -> Option<&TreeEdit> {
+        self.main.as_ref().or(self.review.as_ref()).or(self.update.as_ref())
     }
 }
 

@@ -23,8 +23,8 @@ use super::problem::Problem;
 use crate::compile;
 use crate::daemon::{Daemon, Handle};
 use crate::model::{
-    AppName, ClusterName, CommitId, DataFate, Decision, Deploy, IgnoreRule, PackageName, Request, Suspension, Take,
-    Trigger,
+    AppName, Branch, ClusterName, CommitId, DataFate, Decision, Deploy, IgnoreRule, PackageName, Request, Suspension,
+    Take, Trigger,
 };
 use crate::pipeline::{self, Instance};
 
@@ -135,7 +135,7 @@ async fn preview(handle: &Handle, request: &Request) -> Answered {
         }
         (_, None) => return Err(Problem::unreadable("preview the request", "it is about no app")),
     };
-    let there = match proposal.main.as_ref().or(proposal.update.as_ref()) {
+    let there = match proposal.edit() {
         Some(edit) => {
             let paths: Vec<&str> = edit.changes.keys().map(|path| path.as_str()).collect();
             shown.tree.read_tree(&overview.head, &paths).await?
@@ -391,11 +391,13 @@ struct Adopted {
     object: Option<String>,
     #[serde(default)]
     fields: Vec<String>,
+    #[serde(default)]
+    branch: Branch,
 }
 
 /// `POST /drift/{app}/adopt`: takes values of the cluster into the repository, as they were seen last.
 pub(super) async fn adopt_drift(change: Change) -> Answered {
-    let Adopted { object, fields } = change.body()?;
+    let Adopted { object, fields, branch } = change.body()?;
     let app = change.app()?;
     let mut seen = apps::state(change.instance(), &app).await?.drift.clone();
     seen.retain(|drift| object.as_ref().is_none_or(|object| drift.object.short() == *object));
@@ -404,7 +406,7 @@ pub(super) async fn adopt_drift(change: Change) -> Answered {
         return Err(Problem::new(404, what, "it does not differ from git", format!("wild drift show {app}")));
     }
     seen.retain(|drift| fields.is_empty() || fields.contains(&drift.path));
-    change.ask(Request::AdoptDrift { app, fields: seen }).await
+    change.ask(Request::AdoptDrift { app, fields: seen, branch }).await
 }
 
 /// `POST /drift/{app}/ignore`: leaves fields of live objects to whoever holds them.

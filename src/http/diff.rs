@@ -105,7 +105,7 @@ async fn mine(instance: &Instance, app: &AppName) -> Result<Vec<Value>, Problem>
 async fn upstream(instance: &Instance, app: &AppName, to: Option<String>) -> Result<Vec<Value>, Problem> {
     let request = Request::Update { app: app.clone(), to, take: None };
     let Preview { proposal, plan: _, cascades: _ } = pipeline::preview(instance, app, Some(&request)).await?;
-    let Some(edit) = proposal.main.as_ref().or(proposal.update.as_ref()) else { return Ok(Vec::new()) };
+    let Some(edit) = proposal.edit() else { return Ok(Vec::new()) };
     let head = pipeline::overview(instance).await?.head.clone();
     let paths: Vec<&str> = edit.changes.keys().map(|path| path.as_str()).collect();
     let before = instance.tree.read_tree(&head, &paths).await?;

@@ -216,11 +216,15 @@ fn drift(item: &DriftItem) -> Value {
 
 /// Returns a proposal as JSON; `there` holds those of its files that exist now.
 pub(super) fn proposal(proposal: &Proposal, there: &FileTree) -> Result<Value, Problem> {
-    let edit = proposal.main.as_ref().or(proposal.update.as_ref());
+    let edit = proposal.edit();
     let changes = edit.map(|edit| changes(edit, there)).unwrap_or_default();
     Ok(json!({
         "subject": edit.map(|edit| edit.subject.clone()),
-        "branch": if proposal.main.is_none() && proposal.update.is_some() { "update" } else { "deployed" },
+        "branch": match proposal {
+            Proposal { main: None, review: Some(_), .. } => "review",
+            Proposal { main: None, update: Some(_), .. } => "update",
+            _ => "deployed",
+        },
         "changes": changes,
         "conflicts": value(&proposal.conflicts)?,
         "breaking": value(&proposal.breaking)?,

@@ -46,7 +46,7 @@ pub use operation::{
 };
 pub use prune::{PRUNE, PRUNE_WORDS, Prune};
 pub use realm::{CLIENT_SECRET, REALM_API, REALM_GROUP, RealmKind, realm_object};
-pub use request::{DataFate, Decision, Deploy, Request, Take};
+pub use request::{Branch, DataFate, Decision, Deploy, Request, Take};
 pub use revision::{Author, CommitId, CommitIdError, Revision};
 pub use secrets::{MASK, NewSecret, Purpose, SecretBytes, SecretPayloads, SecretValue, Secrets};
 pub use settings::{

@@ -137,6 +137,9 @@ pub enum Request {
         app: AppName,
         /// The fields, as they were seen.
         fields: Vec<DriftState>,
+        /// Where the commit goes.
+        #[serde(default, skip_serializing_if = "Branch::is_deployed")]
+        branch: Branch,
     },
     /// Leave fields of live objects to whoever holds them.
     IgnoreDrift {
@@ -173,6 +176,24 @@ pub enum Request {
         /// Branch.
         branch: String,
     },
+}
+
+/// Where a change is committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Branch {
+    /// On the deployed branch.
+    #[default]
+    Deployed,
+    /// On a branch of its own, for a person to merge.
+    Review,
+}
+
+impl Branch {
+    /// Returns whether it is the deployed branch.
+    pub fn is_deployed(&self) -> bool {
+        *self == Self::Deployed
+    }
 }
 
 impl Request {

@@ -121,6 +121,17 @@ impl Subdirectory {
         format!("wild/update/{}", self.outward(app.as_str()))
     }
 
+    /// Returns the name of the branch on which an adoption of an app's drift waits to be reviewed.
+    pub fn drift_branch(&self, app: &AppName) -> String {
+        format!("{}{app}", self.drift_branches())
+    }
+
+    /// Returns what the names of all such branches of this instance begin with.
+    pub fn drift_branches(&self) -> String {
+        let below = self.outward("");
+        format!("wild/drift/{below}{}", if below.is_empty() { "" } else { "/" })
+    }
+
     /// Returns the ref of an upstream as fetched: two instances may follow different ones under one name.
     pub fn upstream_ref(&self, upstream: &Upstream) -> String {
         format!("refs/wild/upstream/{}/{}", self.outward(&upstream.name), upstream.branch)
@@ -198,6 +209,10 @@ mod tests {
         assert_eq!((top.outward("apps/blog").as_str(), top.outward("").as_str()), ("apps/blog", ""));
         assert_eq!(top.generated_ref(&app), "refs/wild/generated/blog");
         assert_eq!(top.update_branch(&app), "wild/update/blog");
+        assert_eq!(
+            (top.drift_branches().as_str(), top.drift_branch(&app).as_str()),
+            ("wild/drift/", "wild/drift/blog")
+        );
     }
 
     #[test]
@@ -209,6 +224,7 @@ mod tests {
         );
         assert_eq!(home.generated_ref(&app), "refs/wild/generated/clusters/home/blog");
         assert_eq!(home.update_branch(&app), "wild/update/clusters/home/blog");
+        assert_eq!(home.drift_branch(&app), "wild/drift/clusters/home/blog");
         let upstream =
             Upstream { name: "main".into(), url: String::new(), branch: "stable".into(), path: String::new() };
         assert_eq!(home.upstream_ref(&upstream), "refs/wild/upstream/clusters/home/main/stable");

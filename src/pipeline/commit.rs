@@ -9,7 +9,7 @@ use std::path::Path;
 use super::read::{generated_ref, update_ref};
 use super::remote::{self, Published};
 use super::skip::skips;
-use super::{Instance, Read, fault, files, undo};
+use super::{Instance, Read, fault, files, review, undo};
 use crate::compile::{Authors, Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
 use crate::git::{self, NewCommit};
 use crate::merge::{RESOLUTIONS_REF, Resolution, resolution_path};
@@ -144,6 +144,10 @@ pub(super) async fn commit(
             undo::part_with_secrets(instance, app, *data)?;
         }
     }
+    if let Some(edit) = &proposal.review {
+        review::propose(instance, app, (read, edit), operation).await?;
+        remote::publish_branches(instance, &committed.head).await;
+    }
     if let (Fate::Drop, Some(tip)) = (proposal.generations, &read.sources.tip) {
         instance.repository.delete_ref(&generated_ref(instance, app), &tip.commit).await?;
     }
@@ -174,7 +178,7 @@ async fn refuse_dirty(instance: &Instance, edit: &TreeEdit) -> Result<(), Error>
 /// Refuses to commit the value of a secret: what is in git is known to everybody who can read it, for ever.
 fn refuse_leaks(instance: &Instance, app: &AppName, proposal: &Proposal) -> Result<(), Error> {
     let secrets = instance.secrets.read()?;
-    let edits = [&proposal.main, &proposal.update].into_iter().flatten();
+    let edits = [&proposal.main, &proposal.update, &proposal.review].into_iter().flatten();
     let changes = edits.flat_map(|edit| &edit.changes).filter_map(|(path, file)| Some((path, file.as_ref()?)));
     let diagnostics = package::leaks(&proposal.needs, &secrets, changes);
     let Some(first) = diagnostics.first().map(ToString::to_string) else { return Ok(()) };
@@ -373,7 +377,7 @@ async fn wait(
 }
 
 /// Returns who asked: the actor of the operation, or we ourselves.
-fn author(instance: &Instance, operation: Option<&Operation>) -> Author {
+pub(super) fn author(instance: &Instance, operation: Option<&Operation>) -> Author {
     match operation.map(|operation| operation.actor.as_str()) {
         None | Some("" | "wild") => instance.committer.clone(),
         Some(actor) => match actor.split_once(" <") {
@@ -384,7 +388,7 @@ fn author(instance: &Instance, operation: Option<&Operation>) -> Author {
 }
 
 /// Returns the message: subject, body, trailers in the order that readers rely on.
-fn message(
+pub(super) fn message(
     instance: &Instance,
     edit: &TreeEdit,
     operation: Option<&Operation>,

@@ -25,6 +25,7 @@ mod realms;
 mod remote;
 mod requirements;
 mod resume;
+mod review;
 mod secrets;
 mod settled;
 mod shippers;
@@ -45,7 +46,7 @@ use crate::apply::{self, Applied, Hands};
 use crate::base::{Timestamp, chain};
 use crate::compile::{self, Cause, Proposal};
 use crate::model::{
-    AppName, AppState, CommitId, DataFate, ErrorClass, Inventory, ObjectId, Operation, OperationOutcome,
+    AppName, AppState, Branch, CommitId, DataFate, ErrorClass, Inventory, ObjectId, Operation, OperationOutcome,
     OperationState, Reason, RefusalText, Request, SecretPayloads, Secrets,
 };
 use crate::observe::{self, Grace, Observation, Observed};
@@ -210,6 +211,9 @@ async fn walk(instance: &Instance, app: &AppName, why: Reason, request: Option<O
         }
         return follow_up(instance, app, &read, None, Some(committed)).await;
     };
+    if proposal.review.is_some() {
+        proposal.summary.push(review::told(instance, app));
+    }
     if let Some(undone) = undone {
         proposal.summary.extend(undo::told(instance, app, &committed.head, undone).await?);
     }
@@ -453,6 +457,7 @@ async fn settle(
             | Request::Learn { .. }
             | Request::Forget { .. }
             | Request::Suspend { .. }
+            | Request::AdoptDrift { branch: Branch::Review, .. }
             | Request::AddDirectory { .. },
         ) => true,
         _ => false,

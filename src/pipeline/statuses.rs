@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::overview::{self, Overview};
-use super::{Error, Instance, read, state};
+use super::{Error, Instance, read, review, state};
 use crate::broadcast::message;
 use crate::forge::StatusState;
 use crate::model::{AppName, AppState, CommitId, Event, EventKind, Standing};
@@ -96,6 +96,7 @@ async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overv
         (None, None) => overview.apps.keys().cloned().collect(),
     };
     state::wait(instance, &changed).await?;
+    review::end(instance, head).await;
     instance.verdicts.changed.lock().unwrap_or_else(PoisonError::into_inner).extend(changed);
     let commit = instance.repository.read_commit(head).await?;
     let ours = commit.committer == instance.committer;

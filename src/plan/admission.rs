@@ -33,7 +33,7 @@ pub fn altered(id: &ObjectId, sent: &Value, stored: &Object) -> Vec<Altered> {
     let mut walk = Walk { id, way: Vec::new(), found: &mut found };
     for (key, value) in sent.as_object().into_iter().flatten() {
         walk.way.push(key.clone());
-        walk.walk(&Place::default().below(key, false), value, stored.0.get(key));
+        walk.walk(&Place::default().field(key), value, stored.0.get(key));
         walk.way.pop();
     }
     found
@@ -53,7 +53,7 @@ impl Walk<'_> {
             (Value::Object(sent), Some(Value::Object(stored))) if self.way.len() < MAX_DEPTH => {
                 for (key, value) in sent {
                     self.way.push(key.clone());
-                    self.walk(&place.below(key, false), value, stored.get(key));
+                    self.walk(&place.field(key), value, stored.get(key));
                     self.way.pop();
                 }
             }
@@ -73,13 +73,13 @@ impl Walk<'_> {
                     let wanted = of(item);
                     let label: Vec<String> = keys.iter().zip(&wanted).map(|(key, it)| format!("{key}={it}")).collect();
                     let other = others.iter().find(|other| of(other) == wanted);
-                    self.walk(&place.below(&label.join(","), true), item, other);
+                    self.walk(&place.item(&label.join(",")), item, other);
                 }
             }
             ListKind::Set if items.iter().all(|item| others.contains(item)) => {}
             ListKind::Atomic if items.len() == others.len() => {
                 for (position, (item, other)) in items.iter().zip(others).enumerate() {
-                    self.walk(&place.below(&position.to_string(), true), item, Some(other));
+                    self.walk(&place.item(&position.to_string()), item, Some(other));
                 }
             }
             ListKind::Set | ListKind::Atomic => self.add(place, sent, stored),

@@ -133,8 +133,17 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Returns the place of a field, or of an item of a list, below this one.
-    pub(super) fn below(&self, key: &str, is_item: bool) -> Self {
+    /// Returns the place of a field below this one.
+    pub(super) fn field(&self, name: &str) -> Self {
+        self.below(name, false)
+    }
+
+    /// Returns the place of an item of the list at this one.
+    pub(super) fn item(&self, label: &str) -> Self {
+        self.below(label, true)
+    }
+
+    fn below(&self, key: &str, is_item: bool) -> Self {
         let plain = !is_item && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         let text = match (plain, self.text.is_empty()) {
             (true, true) => key.to_owned(),
@@ -152,7 +161,7 @@ fn walk(place: &Place, sides: (Option<&Value>, Option<&Value>), found: &mut Vec<
         (Some(Value::Object(one)), Some(Value::Object(other))) if place.keys.len() < MAX_DEPTH => {
             let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
             for key in keys {
-                walk(&place.below(key, false), (one.get(key), other.get(key)), found);
+                walk(&place.field(key), (one.get(key), other.get(key)), found);
             }
         }
         (Some(Value::Array(one)), Some(Value::Array(other))) if place.keys.len() < MAX_DEPTH => {
@@ -161,7 +170,7 @@ fn walk(place: &Place, sides: (Option<&Value>, Option<&Value>), found: &mut Vec<
                     let names: BTreeSet<&&str> = one.keys().chain(other.keys()).collect();
                     for name in names {
                         let sides = (one.get(*name).copied(), other.get(*name).copied());
-                        walk(&place.below(&format!("name={name}"), true), sides, found);
+                        walk(&place.item(&format!("name={name}")), sides, found);
                     }
                 }
                 _ => found.push(place.clone()),

@@ -88,6 +88,9 @@ fn green_once_the_cluster_is_adopted(home: &Home) {
     let shown = home.wild("drift adopt stonedb --dry-run", 0);
     assert!(shown.contains("~ apps/stonedb/statefulset.yaml") && home.pull() == before, "{shown}");
     home.wild("drift adopt stonedb StatefulSet/stonedb spec.template", 2);
+    home.wild("drift adopt stonedb --branch", 0);
+    let reviewed = home.in_clone(&["ls-remote", "origin", "refs/heads/wild/drift/stonedb"]);
+    assert!(reviewed.ends_with("refs/heads/wild/drift/stonedb") && home.pull() == before, "{reviewed}");
     home.wild("drift adopt stonedb", 0);
     let head = home.pull();
     assert_eq!(home.in_clone(&["diff", "--name-only", &before, &head]), FILE);

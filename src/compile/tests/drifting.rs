@@ -5,7 +5,8 @@
 use serde_json::{Value, json};
 
 use super::{World, app, refused, summary};
-use crate::model::{DriftState, ObjectId, Request};
+use crate::compile::{Cause, Join, propose};
+use crate::model::{Branch, DriftState, ObjectId, Request};
 
 const DEPLOYMENT: &str = "apps/blog/deployment.yaml";
 const IMAGE: &str = "spec.template.spec.containers[name=blog].image";
@@ -30,7 +31,7 @@ fn blog(path: &str, desired: Value, live: Value) -> DriftState {
 }
 
 fn adopt(fields: &[DriftState]) -> Request {
-    Request::AdoptDrift { app: app("blog"), fields: fields.to_vec() }
+    Request::AdoptDrift { app: app("blog"), fields: fields.to_vec(), branch: Branch::Deployed }
 }
 
 /// An app without a package whose files are these.
@@ -158,4 +159,16 @@ fn what_must_not_or_cannot_stand_in_a_file_is_refused() {
         world.act(&adopt(&[derived])),
         "user: adopt data.k of ConfigMap/derived: no file of the app holds ConfigMap/derived; it is made by a rule of ours; wild drift revert blog",
     );
+}
+
+#[test]
+fn what_is_adopted_for_review_moves_nothing_but_a_branch_of_its_own() {
+    let fields = vec![blog("spec.replicas", json!(1), json!(3)), blog(IMAGE, json!("blog:1.0"), json!("blog:1.0-hot"))];
+    let main = World::with_blog().act(&adopt(&fields)).unwrap().main.unwrap();
+    let request = Request::AdoptDrift { app: app("blog"), fields, branch: Branch::Review };
+    let proposal = propose(&app("blog"), &World::with_blog().sources(&app("blog")), Cause::Request(&request)).unwrap();
+    let review = proposal.review.clone().unwrap();
+    assert_eq!((review.changes, review.subject, review.body), (main.changes, main.subject, main.body));
+    assert_eq!((proposal.edit().map(|edit| &edit.join), main.join), (Some(&Join::None), Join::Generation));
+    assert_eq!((proposal.main, proposal.generation, proposal.update), (None, None, None));
 }

@@ -1,6 +1,6 @@
 //! What people do to apps that are held back, stopped or only reported, and what an app does for itself around an update and a failure.
 
-use rewild::model::{DataFate, IgnoreRule, OperationState, Request, Suspension};
+use rewild::model::{Branch, DataFate, IgnoreRule, OperationState, Request, Suspension};
 use serde_json::{Value, json};
 
 use super::{Plain, config, has_version, nowhere, says, workload};
@@ -126,7 +126,7 @@ pub(super) async fn drift_is_put_back_left_or_taken_over_as_a_person_says<C: Gro
     world.done(Request::IgnoreDrift { app: app(plain.name), rule }).await;
     world.until("it is drift no more", is_clean).await;
     let fields = change("taken", "4").await;
-    world.done(Request::AdoptDrift { app: app(plain.name), fields }).await;
+    world.done(Request::AdoptDrift { app: app(plain.name), fields, branch: Branch::Deployed }).await;
     let file = world.file("main", "apps/answered/taken.yaml").await.unwrap();
     assert!(file.contains("version: \"4\""), "{file}");
     world.until("git says the same", is_clean).await;

@@ -1,6 +1,8 @@
 //! Differences of the cluster from git, and objects of other tools.
 
-use rewild::model::{IgnoreRule, Request};
+use std::process::Command;
+
+use rewild::model::{Branch, IgnoreRule, OperationOutcome, OperationState, Request};
 use serde_json::json;
 
 use super::{add, deploy, installed};
@@ -84,7 +86,7 @@ async fn drift_that_a_person_adopts_is_what_git_says_from_then_on() {
         .until("the drift is shown", async || world.state("stonedb").await.is_some_and(|state| !state.drift.is_empty()))
         .await;
     let fields = world.state("stonedb").await.unwrap().drift;
-    world.done(Request::AdoptDrift { app: app("stonedb"), fields }).await;
+    world.done(Request::AdoptDrift { app: app("stonedb"), fields, branch: Branch::Deployed }).await;
     assert_eq!(world.file("main", path).await.unwrap(), before.replace("replicas: 1", "replicas: 3"));
     let head = world.head().await;
     let log = world.git(&["log", "-1", "--format=%s%n%b", "main"]).1;
@@ -142,4 +144,59 @@ async fn an_object_of_another_tool_is_held_back_alone() {
     let live = world.get(&format!("{path}/quickcache")).await.unwrap();
     assert_eq!(live.pointer("/spec/template/spec/containers/0/image"), Some(&json!("theirs:1")));
     assert_eq!(live.pointer("/metadata/labels"), None);
+}
+
+/// §7.4: what is adopted for review is on a branch of its own until a person merges it; what people commit there is theirs.
+#[tokio::test(flavor = "multi_thread")]
+async fn drift_that_is_adopted_for_review_waits_on_a_branch_until_a_person_merges_it() {
+    const BRANCH: &str = "wild/drift/stonedb";
+    const FILE: &str = "apps/stonedb/statefulset.yaml";
+    let world = World::start(&["stonedb 15.5"]).await;
+    world.set("drift: report\n").await;
+    installed(&world, &["stonedb"]).await;
+    let (before, head) = (world.file("main", FILE).await.unwrap(), world.head().await);
+    let adopt = async |replicas: u64| {
+        world.patch(STONEDB, json!({"spec": {"replicas": replicas}})).await;
+        let shows = |drift: &rewild::model::DriftState| drift.live == Some(json!(replicas));
+        let is_shown = async || world.state("stonedb").await.is_some_and(|state| state.drift.iter().any(shows));
+        world.until("the drift is shown", is_shown).await;
+        let fields = world.state("stonedb").await.unwrap().drift;
+        world.ask(Request::AdoptDrift { app: app("stonedb"), fields, branch: Branch::Review }).await
+    };
+    for (replicas, parents) in [(3, vec![head.to_string()]), (2, vec![head.to_string(), "old".to_owned()])] {
+        let old = world.git(&["rev-parse", BRANCH]).1.trim().to_owned();
+        let done = adopt(replicas).await;
+        assert_eq!((done.state, done.outcome), (OperationState::Succeeded, Some(OperationOutcome::Changed)));
+        assert!(done.message.contains("to have it: git merge wild/drift/stonedb"), "{}", done.message);
+        let there = world.file(BRANCH, FILE).await.unwrap();
+        assert_eq!(there, before.replace("replicas: 1", &format!("replicas: {replicas}")));
+        let parents = parents.join(" ").replace("old", &old);
+        assert_eq!(world.git(&["log", "-1", "--format=%P", BRANCH]).1.trim(), parents);
+    }
+    let tip = world.git(&["rev-parse", BRANCH]).1;
+    adopt(2).await;
+    assert_eq!(world.git(&["rev-parse", BRANCH]).1, tip, "the same once more is no commit");
+    assert_eq!((world.head().await, world.file("main", FILE).await.unwrap()), (head, before));
+    assert!(!world.state("stonedb").await.unwrap().drift.is_empty(), "it is a difference as long as nobody merged it");
+    let tree = tempfile::tempdir().unwrap();
+    let git = |arguments: &[&str]| {
+        let person = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"];
+        let ran = Command::new("git").arg("-C").arg(tree.path()).args(person).args(arguments).output().unwrap();
+        assert!(ran.status.success(), "git {arguments:?}: {ran:?}");
+    };
+    git(&["clone", "-q", world.git(&["rev-parse", "--absolute-git-dir"]).1.trim(), "."]);
+    git(&["checkout", "-q", BRANCH]);
+    std::fs::write(tree.path().join("apps/stonedb/NOTES.md"), "two are enough\n").unwrap();
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "why"]);
+    git(&["push", "-q", "origin", BRANCH]);
+    let refused = adopt(4).await;
+    let because = refused.refusal.map(|refusal| refusal.because).unwrap_or_default();
+    assert!(because.contains("wild/drift/stonedb holds commits of people"), "{because}");
+    git(&["checkout", "-q", "main"]);
+    git(&["merge", "-q", "--no-edit", BRANCH]);
+    git(&["push", "-q", "origin", "main"]);
+    world.until("the branch is gone", async || !world.git(&["rev-parse", "-q", "--verify", BRANCH]).0).await;
+    assert!(world.file("main", FILE).await.unwrap().contains("replicas: 2"));
+    assert!(world.file("main", "apps/stonedb/NOTES.md").await.is_some());
 }
