@@ -81,7 +81,7 @@ pub(super) enum DriftVerb {
         /// App.
         #[arg(value_name = "APP", value_parser = AppName::parse)]
         app: AppName,
-        /// Objects, as KIND/NAME; none means all that differ.
+        /// Objects, as KIND/NAME, or NAMESPACE/KIND/NAME where two have one name; none means all that differ.
         #[arg(value_name = "OBJECT")]
         objects: Vec<String>,
     },
@@ -91,7 +91,7 @@ pub(super) enum DriftVerb {
         /// App.
         #[arg(value_name = "APP", value_parser = AppName::parse)]
         app: AppName,
-        /// Object, as KIND/NAME; none means all that differ.
+        /// Object, as KIND/NAME, or NAMESPACE/KIND/NAME where two have one name; none means all that differ.
         #[arg(value_name = "OBJECT")]
         object: Option<String>,
         /// Fields, as drift is shown; none means all that differ.

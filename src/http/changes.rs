@@ -375,7 +375,7 @@ pub(super) async fn revert_drift(change: Change) -> Answered {
     let app = change.app()?;
     if !objects.is_empty() {
         let state = apps::state(change.instance(), &app).await?;
-        let has = |object: &&String| state.objects.iter().any(|it| it.object.short() == **object);
+        let has = |object: &&String| state.objects.iter().any(|it| it.object.is_called(object));
         if let Some(unknown) = objects.iter().find(|object| !has(object)) {
             let what = format!("revert {unknown} of {app}");
             return Err(Problem::new(404, what, "the app has no such object", format!("wild app tree {app}")));
@@ -400,7 +400,7 @@ pub(super) async fn adopt_drift(change: Change) -> Answered {
     let Adopted { object, fields, branch } = change.body()?;
     let app = change.app()?;
     let mut seen = apps::state(change.instance(), &app).await?.drift.clone();
-    seen.retain(|drift| object.as_ref().is_none_or(|object| drift.object.short() == *object));
+    seen.retain(|drift| object.as_ref().is_none_or(|object| drift.object.is_called(object)));
     if let Some(unknown) = fields.iter().find(|field| !seen.iter().any(|drift| drift.path == **field)) {
         let what = format!("adopt {unknown} of {}", object.unwrap_or_else(|| app.to_string()));
         return Err(Problem::new(404, what, "it does not differ from git", format!("wild drift show {app}")));

@@ -29,6 +29,11 @@ impl ObjectId {
     pub fn short(&self) -> String {
         format!("{}/{}", self.kind, self.name)
     }
+
+    /// Returns whether a person's words mean this object: `Kind/name`, or `namespace/Kind/name` where two of an app have one name.
+    pub fn is_called(&self, words: &str) -> bool {
+        words == self.short() || words == format!("{}/{}", self.namespace, self.short())
+    }
 }
 
 impl fmt::Display for ObjectId {
@@ -168,7 +173,14 @@ fn child<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, 
 mod tests {
     use serde_json::json;
 
-    use super::Object;
+    use super::{Object, ObjectId};
+
+    #[test]
+    fn people_call_an_object_by_kind_and_name_and_by_its_namespace_where_that_is_needed() {
+        let id = ObjectId::new("apps", "Deployment", "blog", "web");
+        let called = ["Deployment/web", "blog/Deployment/web", "shop/Deployment/web", "blogDeployment/web", "web"];
+        assert_eq!(called.map(|words| id.is_called(words)), [true, true, false, false, false]);
+    }
 
     #[test]
     fn the_version_is_no_part_of_the_identity() {

@@ -419,7 +419,7 @@ pub enum Correct {
     /// Of none.
     #[default]
     No,
-    /// Of these, as `Kind/name`.
+    /// Of these, as [`ObjectId::is_called`] has them.
     Objects(Vec<String>),
     /// Of all.
     All,
@@ -440,7 +440,7 @@ impl Correct {
     pub fn is_about(&self, id: &ObjectId) -> bool {
         match self {
             Self::No => false,
-            Self::Objects(objects) => objects.contains(&id.short()),
+            Self::Objects(objects) => objects.iter().any(|object| id.is_called(object)),
             Self::All => true,
         }
     }
