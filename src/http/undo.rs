@@ -9,7 +9,7 @@ use super::changes::Change;
 use super::problem::Problem;
 use crate::compile;
 use crate::git::Commit;
-use crate::model::{AppName, CommitId, DataFate, ObjectId, Operation, OperationId, Request};
+use crate::model::{AppName, Branch, CommitId, DataFate, ObjectId, Operation, OperationId, Request};
 use crate::pipeline::{self, Instance, Pruned};
 
 /// Commits that are searched for the one of an operation.
@@ -70,6 +70,10 @@ async fn opposite(instance: &Instance, operation: &Operation) -> Result<Request,
         | Request::AdoptDrift { .. } => {}
     }
     let Some((commit, later)) = commits(instance, &app, &operation.id).await? else {
+        if matches!(request, Request::AdoptDrift { branch: Branch::Review, .. }) {
+            let branch = instance.tree.subdirectory().drift_branch(&app);
+            return refuse("it is on a branch that nobody has merged", format!("git push origin :{branch}"));
+        }
         return refuse("it changed nothing in the repository", format!("wild app history {app}"));
     };
     stand_on(&app, what.clone(), &later)?;

@@ -7,7 +7,7 @@ use super::Instance;
 use super::commit::{self, author, message};
 use super::read::Read;
 use crate::base::chain;
-use crate::compile::TreeEdit;
+use crate::compile::{self, TreeEdit};
 use crate::git::{self, NewCommit};
 use crate::model::{AppName, CommitId, Operation, RefusalText};
 
@@ -47,7 +47,7 @@ pub(super) async fn propose(
     }
     if let Some(old) = &old
         && instance.repository.read_commit(old).await?.parents.first() == Some(&read.head)
-        && holds(instance, old, edit).await?
+        && holds(instance, old, app, (read, edit)).await?
     {
         return Ok(());
     }
@@ -66,11 +66,24 @@ pub(super) async fn propose(
     Ok(())
 }
 
-/// Returns whether a commit has the files of an edit already.
-async fn holds(instance: &Instance, commit: &CommitId, edit: &TreeEdit) -> Result<bool, git::Error> {
-    let paths: Vec<&str> = edit.changes.keys().map(|path| path.as_str()).collect();
-    let there = instance.tree.read_tree(commit, &paths).await?;
-    Ok(edit.changes.iter().all(|(path, file)| there.get(path.as_str()) == file.as_ref()))
+/// Returns whether a commit made of the head's files what an edit makes of them.
+async fn holds(
+    instance: &Instance,
+    commit: &CommitId,
+    app: &AppName,
+    (read, edit): (&Read, &TreeEdit),
+) -> Result<bool, git::Error> {
+    let changed = edit.changes.keys().map(|path| path.as_str());
+    let (record, own) = (compile::record_path(app), format!("apps/{}", app));
+    let paths: Vec<&str> = changed.chain(["config.yaml", record.as_str(), own.as_str()]).collect();
+    let mut wanted = instance.tree.read_tree(&read.head, &paths).await?;
+    for (path, file) in &edit.changes {
+        match file {
+            Some(file) => wanted.insert(path.clone(), file.clone()),
+            None => _ = wanted.remove(path),
+        }
+    }
+    Ok(instance.tree.read_tree(commit, &paths).await? == wanted)
 }
 
 /// Returns whether nobody else committed to the branch since it left the deployed one.

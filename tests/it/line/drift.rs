@@ -174,10 +174,12 @@ async fn drift_that_is_adopted_for_review_waits_on_a_branch_until_a_person_merge
         assert_eq!(world.git(&["log", "-1", "--format=%P", BRANCH]).1.trim(), parents);
     }
     let tip = world.git(&["rev-parse", BRANCH]).1;
-    adopt(2).await;
+    let again = adopt(2).await;
     assert_eq!(world.git(&["rev-parse", BRANCH]).1, tip, "the same once more is no commit");
     assert_eq!((world.head().await, world.file("main", FILE).await.unwrap()), (head, before));
     assert!(!world.state("stonedb").await.unwrap().drift.is_empty(), "it is a difference as long as nobody merged it");
+    let said = crate::both::wild(&world, &format!("wild undo {}", again.id), "").await;
+    assert!(said.contains("it is on a branch that nobody has merged"), "{said}");
     let tree = tempfile::tempdir().unwrap();
     let git = |arguments: &[&str]| {
         let person = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"];
