@@ -9,6 +9,7 @@ use super::overview::overview;
 use super::{Error, Instance, lock};
 use crate::model::{AppName, DriftPolicy, Event, EventKind, ObjectId, Record};
 use crate::plan::{Snapshot, audit};
+use crate::target::Target;
 
 /// What is to be compared. A restart forgets it, and the next hour comes all the same.
 #[derive(Default)]
@@ -52,6 +53,14 @@ pub async fn begin_audit(instance: &Instance) -> Result<BTreeSet<AppName>, Error
         state.turns.entry(app).or_default().due.extend(objects);
     }
     Ok(apps)
+}
+
+/// Lets a pass of an app compare what the watches of a target cannot tell.
+pub(super) fn doubt(instance: &Instance, app: &AppName, target: &dyn Target) {
+    let doubts = target.doubts(app.as_str());
+    if !doubts.is_empty() {
+        lock(&instance.audits.0).turns.entry(app.clone()).or_default().due.extend(doubts);
+    }
 }
 
 /// Returns the objects that a pass of an app is to compare.

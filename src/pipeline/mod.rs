@@ -525,6 +525,7 @@ async fn deploy(
     cancel::let_go(instance, (app, &sight), operation.as_ref()).await?;
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
     let ground = settled::Ground { secrets: instance.secrets.read()?, seen: target.seen(app.as_str()) };
+    audit::doubt(instance, app, target.as_ref());
     let due = audit::due(instance, app);
     let age = apply::Age::begin(target.as_ref());
     let Observed { mut snapshot, payloads } =

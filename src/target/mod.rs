@@ -487,6 +487,10 @@ pub trait Target: Send + Sync {
     fn count(&self, app: &str) -> usize;
     /// Returns the objects with the mark of an app that the watches show, each with the `apiVersion` that its kind is watched in.
     fn members(&self, app: &str) -> Vec<(ObjectId, String)>;
+    /// Returns the objects of an app that may have been changed in a way which the watches cannot tell, each once.
+    fn doubts(&self, _app: &str) -> BTreeSet<ObjectId> {
+        BTreeSet::new()
+    }
     /// Returns a number that changes with everything that the watches see of an app's objects.
     fn seen(&self, app: &str) -> u64;
     /// Returns how often this process stood still so long that what was seen of the target before is not acted upon any more.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::doubt::Doubts;
 use super::patience::Patience;
 use super::source::Followed;
 use crate::base::Timestamp;
@@ -46,6 +47,8 @@ pub(super) struct Cache {
     ended: VecDeque<(ObjectId, String, Health)>,
     /// Secrets that apps have copies of.
     pub(super) followed: Followed,
+    /// What may have changed without a sign of it.
+    pub(super) doubts: Doubts,
     /// News that nobody has fetched yet; bounded by four per app.
     pub(super) news: BTreeSet<TargetEvent>,
 }
@@ -456,8 +459,15 @@ impl Cache {
             }
             self.flights.remove(id);
         }
+        let is_doubtful = live.as_ref().is_some_and(|live| self.doubts.hear(id, live));
         self.store(id, live);
-        self.judge(id, before.as_ref())
+        self.judge(id, before.as_ref()) | (is_doubtful && self.doubt_of(id))
+    }
+
+    /// Has an object looked at of which nobody can tell whether it is as we left it.
+    fn doubt_of(&mut self, id: &ObjectId) -> bool {
+        let app = self.live(id).map(|live| live.app).unwrap_or_default();
+        self.news.insert(TargetEvent::Drift { app })
     }
 
     /// Takes in what was seen of objects whose writes were answered before a time while their echoes were waited for: what comes from a list
@@ -510,6 +520,7 @@ impl Cache {
             let observed = &written.observed;
             let own = OwnEntry { fields: observed.fields.clone(), time: observed.time.clone() };
             self.expected.insert(id.clone(), Expected { uid: observed.uid.clone(), own, sent });
+            self.doubts.answered(id, observed);
             let echoed = flight.seen.contains(&observed.resource_version)
                 || before.as_ref().is_some_and(|live| live.resource_version == observed.resource_version);
             if !echoed {
@@ -524,7 +535,9 @@ impl Cache {
             self.flights.insert(id.clone(), flight);
             return false;
         }
-        self.judge(id, before.as_ref())
+        // What came behind the echo, and before the answer.
+        let is_doubtful = before.as_ref().is_some_and(|live| self.doubts.hear(id, live));
+        self.judge(id, before.as_ref()) | (is_doubtful && self.doubt_of(id))
     }
 
     /// Returns what is known of an object.

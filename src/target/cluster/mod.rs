@@ -13,6 +13,7 @@ mod connection;
 mod contents;
 mod counts;
 mod discovery;
+mod doubt;
 mod endpoints;
 mod free;
 mod jobs;
@@ -355,6 +356,10 @@ impl Target for Cluster {
 
     fn members(&self, app: &str) -> Vec<(ObjectId, String)> {
         self.inner.cache().members(app)
+    }
+
+    fn doubts(&self, app: &str) -> BTreeSet<ObjectId> {
+        self.inner.cache().doubts.take(app)
     }
 
     fn seen(&self, app: &str) -> u64 {

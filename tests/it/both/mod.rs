@@ -24,6 +24,7 @@ mod planted;
 mod pruned;
 mod rerun;
 mod shared;
+mod sorts;
 mod streamed;
 mod taken;
 mod told;
@@ -54,6 +55,7 @@ health:
 apps:
   anew: {grants: {kinds: [PriorityClass, IngressClass, RuntimeClass, StorageClass]}}
   takenaway: {extra: remove}
+  sorts: {drift: report}
   yielding: {conflicts: yield, handover: [{path: /data/tuned, manager: tuner}]}
   blocking: {conflicts: block}
   given: {grants: {kinds: [ValidatingWebhookConfiguration]}}
@@ -142,6 +144,7 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("moved", pruned::an_object_goes_from_one_app_to_another(world).boxed_local()),
         ("rivals", pruned::what_two_apps_want_is_told(world).boxed_local()),
         ("rerun", rerun::a_job_runs_again_only_when_a_person_asks(world).boxed_local()),
+        ("sorts", sorts::each_sort_of_change_is_told_as_what_it_is(world).boxed_local()),
         ("shared", shared::a_shared_certificate_is_copied_and_follows_its_source(world).boxed_local()),
         ("streamed", streamed::what_happens_to_an_app_is_told_as_it_happens(world).boxed_local()),
         ("taken", taken::what_nobody_owns_is_taken_over_with_consent_and_every_field_of_it(world).boxed_local()),

@@ -79,11 +79,12 @@ fn the_echo_of_an_own_write_is_no_news() {
 /// Returns an object of which another holds a field, and a controller its state.
 fn shared(version: &str, holder: &str) -> Object {
     let mut object = object(version, "f:data").to_value();
+    object["metadata"]["generation"] = json!(1);
     let entry = |manager: &str, subresource: &str| json!({"manager": manager, "operation": "Update", "subresource": subresource, "time": version, "fieldsV1": {"f:a": {}}});
     let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
     entries.push(entry("controller", "status"));
     if !holder.is_empty() {
-        entries.push(json!({"manager": holder, "operation": "Update", "fieldsV1": {"f:spec": {}}}));
+        entries.push(json!({"manager": holder, "operation": "Update", "time": "t", "fieldsV1": {"f:spec": {}}}));
     }
     Object::from_value(object).unwrap()
 }
@@ -102,7 +103,9 @@ fn who_holds_what_a_write_left_out_is_kept_and_a_change_of_it_is_news() {
         let mut cache = cache();
         cache.begin_write(&id());
         let written = Written { object: shared("5", "tuner"), ..written("5", "f:data") };
-        cache.end_write(&id(), Some(&written), sent);
+        // A kind with generations, of which only the spec is of interest.
+        let observed = Observed { generation: 1, ..written.observed.clone() };
+        cache.end_write(&id(), Some(&Written { observed, ..written }), sent);
         assert!(!event(&mut cache, "5", "tuner") && !event(&mut cache, "6", "tuner"), "{is_partial}");
         assert_eq!(holders(&cache), is_partial.then_some(2));
         assert_eq!(event(&mut cache, "7", ""), is_partial);
@@ -343,4 +346,44 @@ fn what_comes_as_metadata_alone_is_of_no_custom_kind() {
     let whole = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": metadata});
     let gateway = ObjectId::new("gateway.networking.k8s.io", "Gateway", "blog", "one");
     assert!(decode(&gateway, &Object::from_value(whole).unwrap(), &[]).unspoken);
+}
+
+/// An apply in our name in the second of our own one leaves the same entry with the same time.
+#[test]
+fn what_follows_a_write_at_once_and_is_of_nobody_else_is_to_be_compared() {
+    let drift = || TargetEvent::Drift { app: "blog".into() };
+    let begun = || {
+        let mut cache = cache();
+        cache.begin_write(&id());
+        cache.event(&id(), live("5", "f:data"));
+        cache
+    };
+    let mut cache = begun();
+    assert!(!cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole));
+    assert!(!cache.event(&id(), live("5", "f:data")), "the echo of our own write");
+    assert!(cache.event(&id(), live("6", "f:data")) && cache.news.contains(&drift()));
+    assert_eq!((cache.doubts.take("blog"), cache.doubts.take("blog")), ([id()].into(), BTreeSet::new()));
+
+    let mut cache = begun();
+    cache.event(&id(), live("6", "f:data"));
+    assert!(cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole), "it came before the answer");
+    assert_eq!(cache.doubts.take("blog"), [id()].into());
+
+    let explained = |change: fn(&mut serde_json::Value)| {
+        let mut cache = begun();
+        cache.end_write(&id(), Some(&written("5", "f:data")), Sent::Whole);
+        let mut object = object("6", "f:data").to_value();
+        change(&mut object);
+        let decoded = decode(&id(), &Object::from_value(object).unwrap(), &[]);
+        cache.event(&id(), Some(decoded));
+        cache.doubts.take("blog")
+    };
+    assert_eq!(explained(|_| {}), [id()].into());
+    let others = |object: &mut serde_json::Value| {
+        let entry = json!({"manager": "tuner", "operation": "Update", "time": "t", "fieldsV1": {"f:spec": {}}});
+        object["metadata"]["managedFields"].as_array_mut().unwrap().push(entry);
+    };
+    assert_eq!(explained(others), BTreeSet::new(), "somebody else did that");
+    assert_eq!(explained(|object| object["metadata"]["deletionTimestamp"] = json!("t")), BTreeSet::new());
+    assert_eq!(explained(|object| object["metadata"]["uid"] = json!("another")), BTreeSet::new());
 }
