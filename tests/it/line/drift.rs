@@ -183,7 +183,9 @@ async fn drift_that_is_adopted_for_review_waits_on_a_branch_until_a_person_merge
     let tree = tempfile::tempdir().unwrap();
     let git = |arguments: &[&str]| {
         let person = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"];
-        let ran = Command::new("git").arg("-C").arg(tree.path()).args(person).args(arguments).output().unwrap();
+        let mut command = Command::new("git");
+        command.envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null")]);
+        let ran = command.arg("-C").arg(tree.path()).args(person).args(arguments).output().unwrap();
         assert!(ran.status.success(), "git {arguments:?}: {ran:?}");
     };
     git(&["clone", "-q", world.git(&["rev-parse", "--absolute-git-dir"]).1.trim(), "."]);
