@@ -155,8 +155,8 @@ const EXAMPLES: &[Example] = &[
     example("wild drift adopt quillblog --dry-run", 0, "Nothing was changed."),
     example("wild drift revert quillblog", 0, "configured"),
     after("scale 5", "wild drift revert quillblog Deployment/quillblog", 0, "configured"),
-    after("scale 5", "wild drift adopt quillblog --branch", 0, "git merge wild/drift/quillblog"),
-    after("scale 4", "wild drift adopt quillblog Deployment/quillblog spec.replicas", 0, "spec.replicas: 1 → 4"),
+    after("scale 4", "wild drift adopt quillblog --branch", 0, "git merge wild/drift/quillblog"),
+    example("wild drift adopt quillblog Deployment/quillblog spec.replicas", 0, "spec.replicas: 1 → 4"),
     after("scale 3", "wild drift adopt quillblog", 0, "spec.replicas: 4 → 3"),
     example(
         "wild drift ignore quillblog Deployment/quillblog spec.replicas --reason 'scaled by hand'",
