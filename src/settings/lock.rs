@@ -16,7 +16,14 @@ const HOLDER_LIMIT: u64 = 200;
 /// Proof that this process alone works on an instance. Dropping it frees the instance.
 #[derive(Debug)]
 pub struct InstanceLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for InstanceLock {
+    fn drop(&mut self) {
+        // A child that was forked and does not run its program yet has the file open as well, and closing it here would leave the lock there.
+        let _ = self.file.unlock();
+    }
 }
 
 impl InstanceLock {
@@ -52,7 +59,7 @@ impl InstanceLock {
             .and_then(|()| file.seek(SeekFrom::Start(0)))
             .and_then(|_| file.write_all(holder.as_bytes()))
             .map_err(io("write the lock", path))?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 }
 
@@ -72,5 +79,16 @@ mod tests {
         assert!(holder.starts_with("pid ") && holder.ends_with("since 1970-01-01T00:00:00Z"), "{holder}");
         drop(first);
         InstanceLock::take(&path, Timestamp(2)).unwrap();
+    }
+
+    #[test]
+    fn it_is_free_although_a_child_has_not_closed_its_file_yet() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let first = InstanceLock::take(&path, Timestamp(0)).unwrap();
+        let of_child = first.file.try_clone().unwrap();
+        drop(first);
+        InstanceLock::take(&path, Timestamp(1)).unwrap();
+        drop(of_child);
     }
 }
