@@ -133,6 +133,7 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("oversized", kept::what_is_too_large_is_refused_with_its_file(world).boxed_local()),
         ("moments", judged::hooks_run_at_their_moments_and_at_no_other(world).boxed_local()),
         ("recorded", noted::what_was_done_is_recorded(world).boxed_local()),
+        ("staged", noted::kinds_are_written_stage_by_stage(world).boxed_local()),
         ("burst", noted::a_burst_of_commits_costs_one_pass(world).boxed_local()),
         ("owned", owners::what_is_somebody_elses_is_named_and_not_touched(world).boxed_local()),
         ("holders", owners::a_field_is_taken_from_people_and_programs_and_not_from_tools(world).boxed_local()),

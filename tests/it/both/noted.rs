@@ -3,7 +3,7 @@
 use rewild::model::{Effect, ErrorClass, Operation, OperationOutcome, OperationState, Reason, Trigger};
 use rewild::store::OperationFilter;
 
-use super::{Plain, config};
+use super::{Plain, config, workload};
 use crate::world::{Ground, World, app};
 
 /// Wake-ups of one burst.
@@ -76,4 +76,36 @@ pub(super) async fn a_burst_of_commits_costs_one_pass<C: Ground>(world: &World<C
     assert_eq!(passes.len(), 2, "{passes:#?}");
     assert!(passes.iter().all(|row| row.state == OperationState::Succeeded), "{passes:#?}");
     assert!(passes[0].ended.unwrap() <= passes[1].started, "one after the other: {passes:#?}");
+}
+
+/// §5.1: what is needed is there before what needs it, in whatever order the files name them; versions of both servers rise with every write.
+pub(super) async fn kinds_are_written_stage_by_stage<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "staged" };
+    let route = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: NAME}\nspec: {defaultBackend: {service: {name: web, port: {number: 80}}}}\n";
+    let service =
+        "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}, ports: [{port: 80}]}\n";
+    let account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: web}\n";
+    let [one, two] = ["one", "two"].map(|name| route.replace("NAME", name));
+    let [web, more] = ["web", "more"].map(|name| workload("Deployment", name, (name, "1"), ""));
+    let (a, b) = (config("a", "1"), config("b", "1"));
+    let files = [("a.yaml", &*one), ("b.yaml", &*two), ("c.yaml", &*web), ("d.yaml", &*more)];
+    let needed = [("e.yaml", service), ("f.yaml", account), ("g.yaml", &*a), ("h.yaml", &*b)];
+    let commit = plain.push(&[files, needed].concat()).await;
+    plain.done(&commit).await;
+    let first = rows(&plain, 1).await.remove(0);
+    let outcomes = world.handle.instance().store.outcomes(&first.id).await.unwrap();
+    let mut written: Vec<(u64, String)> = outcomes
+        .into_iter()
+        .filter(|outcome| outcome.effect == Effect::Created)
+        .map(|outcome| (outcome.observed.unwrap().resource_version.parse().unwrap(), outcome.object.kind))
+        .collect();
+    written.sort();
+    let stage = |kind: &str| match kind {
+        "Namespace" => 0,
+        "ServiceAccount" | "ConfigMap" | "Service" => 2,
+        "Deployment" => 4,
+        _ => 5,
+    };
+    let stages: Vec<i32> = written.iter().map(|(_, kind)| stage(kind)).collect();
+    assert_eq!(stages, [0, 2, 2, 2, 2, 4, 4, 5, 5], "{written:#?}");
 }
