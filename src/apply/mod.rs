@@ -36,7 +36,7 @@ use crate::target::{
 
 /// Calls of one stage that are prepared side by side; the target has a limit of its own over all apps.
 const STAGE_WIDTH: usize = 16;
-/// How often an object that changes meanwhile is read again to take what editors hold as well.
+/// How often an object that changes meanwhile is read again to take what others hold.
 const OWNERSHIP_ROUNDS: usize = 3;
 /// How long until it is noted again which Jobs have run, where that failed.
 const NOTE_PAUSE: Duration = Duration::from_secs(10);
@@ -365,7 +365,8 @@ fn unkept(action: &Action, why: &str) -> Refusal {
 async fn write(action: &Action, request: ApplyRequest, hands: Hands<'_>) -> Result<Outcome, Refusal> {
     let target = hands.target;
     if action.extras == Extras::Remove {
-        take_additions(action, target).await?;
+        let editors = action.yields.editors();
+        own(action, target, |metadata| plan::taken_additions(metadata, editors)).await?;
     }
     if let Recreate::Now(propagation) = action.recreate
         && action.uid.is_some()
@@ -384,7 +385,7 @@ async fn write(action: &Action, request: ApplyRequest, hands: Hands<'_>) -> Resu
         sent => sent,
     };
     let refusal = match sent {
-        Ok(answer) => return Ok(kept(action, (&request.body, answer), (target, hands.hidden), String::new()).await),
+        Ok(answer) => return kept(action, (&request, answer), (target, hands.hidden), String::new()).await,
         Err(refusal) => refusal,
     };
     match &refusal.kind {
@@ -422,19 +423,19 @@ async fn make_room(
     let request = ApplyRequest { ownership: Ownership::Take, ..request };
     let answer = target.apply(&request).await?;
     let message = format!("takes out what stood beside {}", fields.join(", "));
-    Ok(kept(action, (&request.body, answer), (target, hidden), message).await)
+    kept(action, (&request, answer), (target, hidden), message).await
 }
 
-/// Makes ours what editors added to an object, so that the apply that follows takes it away.
-async fn take_additions(action: &Action, target: &dyn Target) -> Result<(), Refusal> {
-    let editors = action.yields.editors();
+/// Makes ours what somebody else holds, so that the apply that follows takes it away.
+async fn own(
+    action: &Action,
+    target: &dyn Target,
+    taken: impl Fn(&serde_json::Map<String, serde_json::Value>) -> Option<serde_json::Value>,
+) -> Result<(), Refusal> {
     let mut failed = None;
     for _ in 0..OWNERSHIP_ROUNDS {
         let live = target.metadata(&action.object, &action.api_version).await?;
-        let Some(steps) = live.as_ref().and_then(Object::metadata).and_then(|it| plan::taken_additions(it, editors))
-        else {
-            return Ok(());
-        };
+        let Some(steps) = live.as_ref().and_then(Object::metadata).and_then(&taken) else { return Ok(()) };
         let (id, api_version) = (action.object.clone(), action.api_version.clone());
         match target.patch(&PatchRequest { id, api_version, steps }).await {
             Ok(()) => return Ok(()),
@@ -448,10 +449,11 @@ async fn take_additions(action: &Action, target: &dyn Target) -> Result<(), Refu
 /// one cannot.
 async fn kept(
     action: &Action,
-    (sent, answer): (&serde_json::Value, Written),
+    (request, answer): (&ApplyRequest, Written),
     (target, hidden): (&dyn Target, &Secrets),
     message: String,
-) -> Outcome {
+) -> Result<Outcome, Refusal> {
+    let answer = without_leftovers(action, request, answer, target).await?;
     let patch = |object: &Object| {
         object.metadata().and_then(|it| plan::sole_ownership(it, action.extras, action.yields.editors()))
     };
@@ -462,11 +464,29 @@ async fn kept(
         let request = PatchRequest { id, api_version, steps: found };
         let Err(refusal) = target.patch(&request).await else { break };
         tracing::debug!(error = %refusal, "fields are still held by an editor as well");
-        // A controller wrote its status meanwhile, or the object is gone.
+        // Its fields changed meanwhile, or the object is gone.
         let now = target.metadata(&action.object, &action.api_version).await.ok().flatten();
         steps = now.as_ref().and_then(patch);
     }
-    written(action, (sent, answer), hidden, message)
+    Ok(written(action, (&request.body, answer), hidden, message))
+}
+
+/// Sends an apply once more where a patch of ours, after which a process was killed say, still holds what git no longer says.
+async fn without_leftovers(
+    action: &Action,
+    request: &ApplyRequest,
+    answer: Written,
+    target: &dyn Target,
+) -> Result<Written, Refusal> {
+    let taken = |metadata: &serde_json::Map<String, serde_json::Value>| {
+        plan::taken_leftovers(metadata, action.yields.editors())
+    };
+    if answer.object.metadata().and_then(taken).is_none() {
+        return Ok(answer);
+    }
+    own(action, target, taken).await?;
+    let again = target.apply(request).await?;
+    Ok(Written { created: answer.created, unchanged: answer.unchanged && again.unchanged, ..again })
 }
 
 /// Deletes an object and makes it anew, where the plan allows that and the server would take the new one.

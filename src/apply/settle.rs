@@ -69,7 +69,7 @@ pub(super) async fn settle(
     let (body, is_partial) = (payload.to_value(), action.yields.is_partial());
     let request = ApplyRequest { ownership, body, is_partial, ..request };
     let answer = target.apply(&request).await?;
-    Ok(kept(action, (&request.body, answer), (target, hidden), short(&note)).await)
+    kept(action, (&request, answer), (target, hidden), short(&note)).await
 }
 
 #[cfg(test)]

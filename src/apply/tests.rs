@@ -213,8 +213,32 @@ async fn what_stands_beside_our_fields_is_taken_out_once_and_what_editors_hold_a
     assert_eq!(outcome.message, "takes out what stood beside spec.strategy.rollingUpdate");
     assert_eq!(*target.sent.lock().unwrap(), [Ownership::Respect, Ownership::Take]);
     let patched = target.patched.lock().unwrap().clone();
-    assert_eq!((patched.len(), &patched[1][2]["path"]), (2, &serde_json::json!("/metadata/managedFields")));
-    assert_eq!(patched[1][2]["value"], serde_json::json!([entry("wild", "Apply")]));
+    let removed = patched[1].as_array().unwrap().last().cloned();
+    assert_eq!((patched.len(), removed), (2, Some(json!({"op": "remove", "path": "/metadata/managedFields/1"}))));
+}
+
+#[tokio::test]
+async fn what_only_a_patch_of_ours_holds_any_more_is_taken_away() {
+    let entry = |operation: &str, fields: serde_json::Value| json!({"manager": "wild", "operation": operation, "fieldsV1": {"f:spec": fields}});
+    let (ours, passing) = (json!({"f:replicas": {}}), json!({"f:strategy": {"f:type": {}}}));
+    let stored = |entries: &[serde_json::Value]| {
+        let metadata = json!({"name": "a", "uid": "u", "resourceVersion": "5", "managedFields": entries});
+        Object::from_value(json!({"metadata": metadata})).unwrap()
+    };
+    let with_rest = stored(&[entry("Apply", ours.clone()), entry("Update", passing)]);
+    let answer = |object: &Object| accepted().map(|answer| Written { object: object.clone(), ..answer });
+    let clean = stored(&[entry("Apply", ours)]);
+    let target = Scripted {
+        applies: std::sync::Mutex::new([answer(&with_rest), answer(&clean)].into()),
+        objects: [(action(Force::No).object, Ok(with_rest))].into(),
+        ..Scripted::default()
+    };
+    let outcome = sent(&action(Force::No), &target, &Keeper::default()).await;
+    assert_eq!((outcome.effect, target.sent.lock().unwrap().len()), (Effect::Configured, 2));
+    let patched = target.patched.lock().unwrap().clone();
+    assert_eq!(patched.len(), 1, "{patched:?}");
+    let all = entry("Apply", json!({"f:replicas": {}, "f:strategy": {"f:type": {}}}));
+    assert!(patched[0].as_array().unwrap().iter().any(|step| step["value"] == all), "{patched:?}");
 }
 
 #[tokio::test]

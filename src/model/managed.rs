@@ -71,7 +71,7 @@ impl Editors {
     }
 }
 
-/// A field that an editor holds and we do not.
+/// A field that somebody else holds and we do not.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Addition<'a> {
     /// Names of the way there, as the entry has them, such as `f:spec`; the last one of a list item that is new is the item.
@@ -82,14 +82,25 @@ pub struct Addition<'a> {
 
 /// Returns what editors hold beside our fields, in the order of their entries; nothing where no field is ours.
 pub fn additions<'a>(managed: Option<&'a Value>, editors: &Editors) -> Vec<Addition<'a>> {
+    held_beside(managed, |manager, _| editors.include(manager))
+}
+
+/// Returns what an update under our name holds beside our fields. Only a patch that clears the way for an apply makes such an update, or an
+/// impostor, so it is nothing that git says.
+pub fn leftovers(managed: Option<&Value>) -> Vec<Addition<'_>> {
+    held_beside(managed, |manager, operation| manager == MANAGER && operation == "Update")
+}
+
+/// Returns what the entries of some managers hold beside our fields, leaving out those of subresources.
+fn held_beside(managed: Option<&Value>, is_meant: impl Fn(&str, &str) -> bool) -> Vec<Addition<'_>> {
     let Some(ours) = own(managed).and_then(|entry| entry.get("fieldsV1")).and_then(Value::as_object) else {
         return Vec::new();
     };
     let mut found = Vec::new();
     for entry in managed.and_then(Value::as_array).into_iter().flatten() {
         let text = |key| entry.get(key).and_then(Value::as_str).unwrap_or("");
-        let theirs = entry.get("fieldsV1").and_then(Value::as_object);
-        if let Some(theirs) = theirs.filter(|_| text("subresource").is_empty() && editors.include(text("manager"))) {
+        let is_meant = text("subresource").is_empty() && is_meant(text("manager"), text("operation"));
+        if let Some(theirs) = entry.get("fieldsV1").and_then(Value::as_object).filter(|_| is_meant) {
             let mut names = Vec::new();
             beside(theirs, Some(ours), (entry, &mut names), &mut found);
         }
@@ -97,7 +108,7 @@ pub fn additions<'a>(managed: Option<&'a Value>, editors: &Editors) -> Vec<Addit
     found
 }
 
-/// Adds the fields of an editor below one place that are not ours.
+/// Adds the fields of somebody below one place that are not ours.
 fn beside<'a>(
     theirs: &'a Map<String, Value>,
     ours: Option<&Map<String, Value>>,

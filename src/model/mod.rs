@@ -37,7 +37,7 @@ pub use field_path::{at, locate, value_at};
 pub use generation::{Generation, GenerationRecord};
 pub use inventory::{Inventory, Record, RecordState, Spread};
 pub use leaving::{Finalizer, Leaving};
-pub use managed::{Addition, Editors, MANAGER, OwnEntry, additions, own};
+pub use managed::{Addition, Editors, MANAGER, OwnEntry, additions, leftovers, own};
 pub use name::{AppName, InstanceId, InstanceName, NameError, PackageName};
 pub use object::{Object, ObjectId};
 pub use operation::{

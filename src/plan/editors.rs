@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::action::Extras;
 use super::fields;
 use super::marks::MANAGER;
-use crate::model::{Editors, additions};
+use crate::model::{Addition, Editors, additions, leftovers};
 
 /// Beginning of the names under which editors go on to hold what they held before an object was taken over.
 const ADOPTED: &str = "adopted-";
@@ -24,23 +24,16 @@ pub fn sole_ownership(metadata: &Map<String, Value>, extras: Extras, editors: &E
     let managed = metadata.get("managedFields")?;
     let ours = fields::applied_entry(managed, MANAGER)?.get("fieldsV1")?.as_object()?;
     let mut entries = managed.as_array()?.clone();
-    let mut is_changed = false;
     for entry in entries.iter_mut().filter(|entry| is_of_editor(entry, editors)) {
         if let Some(theirs) = entry.get_mut("fieldsV1").and_then(Value::as_object_mut) {
-            is_changed |= subtract(theirs, ours, 0);
+            subtract(theirs, ours, 0);
         }
         let manager = entry.get("manager").and_then(Value::as_str).unwrap_or("");
         if extras == Extras::Keep && editors.include(manager) {
             entry["manager"] = json!(format!("{ADOPTED}{manager}"));
-            is_changed = true;
         }
     }
-    if !is_changed {
-        return None;
-    }
-    entries.retain(|entry| entry.get("fieldsV1").and_then(Value::as_object).is_none_or(|fields| !fields.is_empty()));
-    let mut steps = same(metadata)?;
-    steps.push(json!({"op": "replace", "path": "/metadata/managedFields", "value": entries}));
+    let mut steps = exchange(metadata, &entries)?;
     if metadata.get("annotations").is_some_and(|annotations| annotations.get(LAST_APPLIED).is_some()) {
         let path = format!("/metadata/annotations/{}", LAST_APPLIED.replace('/', "~1"));
         steps.push(json!({"op": "remove", "path": path}));
@@ -50,13 +43,22 @@ pub fn sole_ownership(metadata: &Map<String, Value>, extras: Extras, editors: &E
 
 /// Returns the steps of a JSON patch that make ours what editors added, so that our next apply takes it away; nothing if they added nothing.
 pub fn taken_additions(metadata: &Map<String, Value>, editors: &Editors) -> Option<Value> {
+    taken(metadata, &additions(metadata.get("managedFields"), editors), editors)
+}
+
+/// Returns the steps of a JSON patch that make ours what only an update under our name holds, so that our next apply takes it away; nothing if
+/// there is no such thing.
+pub fn taken_leftovers(metadata: &Map<String, Value>, editors: &Editors) -> Option<Value> {
+    taken(metadata, &leftovers(metadata.get("managedFields")), editors)
+}
+
+fn taken(metadata: &Map<String, Value>, added: &[Addition<'_>], editors: &Editors) -> Option<Value> {
     let managed = metadata.get("managedFields")?;
-    let added = additions(Some(managed), editors);
     let position =
         managed.as_array()?.iter().position(|entry| Some(entry) == fields::applied_entry(managed, MANAGER))?;
     let mut entries = managed.as_array()?.clone();
     let ours = entries.get_mut(position)?.get_mut("fieldsV1")?.as_object_mut()?;
-    for addition in &added {
+    for addition in added {
         take(ours, addition.entry.get("fieldsV1")?.as_object()?, &addition.names);
     }
     let ours = ours.clone();
@@ -65,10 +67,34 @@ pub fn taken_additions(metadata: &Map<String, Value>, editors: &Editors) -> Opti
             subtract(theirs, &ours, 0);
         }
     }
-    entries.retain(|entry| entry.get("fieldsV1").and_then(Value::as_object).is_none_or(|fields| !fields.is_empty()));
-    let mut steps = same(metadata)?;
-    steps.push(json!({"op": "replace", "path": "/metadata/managedFields", "value": entries}));
-    (!added.is_empty()).then_some(Value::Array(steps))
+    exchange(metadata, &entries).filter(|_| !added.is_empty()).map(Value::Array)
+}
+
+/// Returns the steps that put entries in the place of those that are there, and take out those that hold nothing any more; nothing if all stay.
+///
+/// The patch fails where our entry or one that changes is another one by then. It does not test the version of the whole object, as `same`
+/// does: a controller that reports a status meanwhile, which it does several times a second while pods start, stands in nobody's way.
+fn exchange(metadata: &Map<String, Value>, entries: &[Value]) -> Option<Vec<Value>> {
+    let managed = metadata.get("managedFields")?;
+    let ours = fields::applied_entry(managed, MANAGER)?;
+    let mut steps = vec![json!({"op": "test", "path": "/metadata/uid", "value": metadata.get("uid")?})];
+    let mut changes = Vec::new();
+    for (position, (was, is)) in managed.as_array()?.iter().zip(entries).enumerate() {
+        let path = format!("/metadata/managedFields/{position}");
+        if was != is || was == ours {
+            steps.push(json!({"op": "test", "path": path, "value": was}));
+        }
+        if was != is {
+            let is_empty = is.get("fieldsV1").and_then(Value::as_object).is_some_and(Map::is_empty);
+            changes.push(match is_empty {
+                true => json!({"op": "remove", "path": path}),
+                false => json!({"op": "replace", "path": path, "value": is}),
+            });
+        }
+    }
+    // From the last one on, as what is removed moves what stands behind it.
+    steps.extend(changes.iter().rev().cloned());
+    (!changes.is_empty()).then_some(steps)
 }
 
 /// Puts what lies at a place of somebody's fields at the same place of ours. A map that we do not hold comes with the mark that it is held.
@@ -106,29 +132,24 @@ fn is_of_editor(entry: &Value, editors: &Editors) -> bool {
     text("subresource").is_empty() && ((is_ours && is_update) || (!is_ours && is_editor))
 }
 
-/// Takes out of somebody's fields those that are ours as well; returns whether there was any.
-fn subtract(theirs: &mut Map<String, Value>, ours: &Map<String, Value>, depth: usize) -> bool {
+/// Takes out of somebody's fields those that are ours as well.
+fn subtract(theirs: &mut Map<String, Value>, ours: &Map<String, Value>, depth: usize) {
     if depth >= MAX_DEPTH {
-        return false;
+        return;
     }
-    let mut is_changed = false;
     theirs.retain(|name, node| {
         let (Some(below), Some(own)) = (node.as_object_mut(), ours.get(name).and_then(Value::as_object)) else {
             return true;
         };
         match (below.is_empty(), own.is_empty()) {
-            (true, true) => {
-                is_changed = true;
-                false
-            }
+            (true, true) => false,
             (false, false) => {
-                is_changed |= subtract(below, own, depth + 1);
+                subtract(below, own, depth + 1);
                 !below.is_empty()
             }
             (true, false) | (false, true) => true,
         }
     });
-    is_changed
 }
 
 #[cfg(test)]
@@ -139,13 +160,30 @@ mod tests {
         json!({"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": fields})
     }
 
-    /// Returns the entries as the patch leaves them.
+    fn metadata(entries: &[Value]) -> Map<String, Value> {
+        json!({"uid": "u", "resourceVersion": "5", "managedFields": entries}).as_object().unwrap().clone()
+    }
+
+    /// Returns the entries as a patch leaves them; nothing where one is another one than was read.
+    fn patched(entries: &[Value], steps: &Value) -> Option<Vec<Value>> {
+        let mut entries = entries.to_vec();
+        for step in steps.as_array().unwrap() {
+            let place = step["path"].as_str().unwrap().strip_prefix("/metadata/managedFields/");
+            let Some(place) = place.map(|place| place.parse::<usize>().unwrap()) else { continue };
+            match step["op"].as_str().unwrap() {
+                "test" if entries.get(place) == Some(&step["value"]) => {}
+                "replace" => entries[place] = step["value"].clone(),
+                "remove" => drop(entries.remove(place)),
+                _ => return None,
+            }
+        }
+        Some(entries)
+    }
+
     fn left(entries: &[Value]) -> Option<Vec<Value>> {
-        let metadata = json!({"uid": "u", "resourceVersion": "5", "managedFields": entries});
-        let steps = sole_ownership(metadata.as_object().unwrap(), Extras::Leave, &Editors::default())?;
+        let steps = sole_ownership(&metadata(entries), Extras::Leave, &Editors::default())?;
         assert_eq!(steps[0], json!({"op": "test", "path": "/metadata/uid", "value": "u"}));
-        assert_eq!(steps[1], json!({"op": "test", "path": "/metadata/resourceVersion", "value": "5"}));
-        Some(steps[2]["value"].as_array().unwrap().clone())
+        patched(entries, &steps)
     }
 
     #[test]
@@ -190,11 +228,11 @@ mod tests {
         let ours = entry("wild", "Apply", json!({"f:data": {"f:a": {}}}));
         let entries =
             [ours.clone(), entry("kubectl-create", "Update", json!({"f:data": {".": {}, "f:a": {}, "f:b": {}}}))];
-        let metadata = json!({"uid": "u", "resourceVersion": "5", "managedFields": entries});
-        let steps = sole_ownership(metadata.as_object().unwrap(), Extras::Keep, &Editors::default()).unwrap();
+        let steps = sole_ownership(&metadata(&entries), Extras::Keep, &Editors::default()).unwrap();
         let kept = entry("adopted-kubectl-create", "Update", json!({"f:data": {".": {}, "f:b": {}}}));
-        assert_eq!(steps[2]["value"], json!([ours.clone(), kept]));
-        assert_eq!(additions(Some(&steps[2]["value"]), &Editors::default()), Vec::new());
+        let after = patched(&entries, &steps).unwrap();
+        assert_eq!(after, [ours.clone(), kept.clone()]);
+        assert_eq!(additions(Some(&json!(after)), &Editors::default()), Vec::new());
         // A field that git gets later is ours alone all the same.
         let later = entry("wild", "Apply", json!({"f:data": {"f:a": {}, "f:b": {}}}));
         let left = left(&[later.clone(), kept]).unwrap();
@@ -207,14 +245,43 @@ mod tests {
         let ours = entry("wild", "Apply", json!({"f:spec": {"f:env": {"k:{\"name\":\"A\"}": item}}}));
         let limits = json!({".": {}, "f:limits": {".": {}, "f:cpu": {}}});
         let theirs = json!({"f:spec": {"f:env": {"k:{\"name\":\"B\"}": item}, "f:resources": limits}});
-        let metadata = json!({"uid": "u", "resourceVersion": "5", "managedFields": [ours, entry("kubectl-edit", "Update", theirs)]});
-        let steps = taken_additions(metadata.as_object().unwrap(), &Editors::default()).unwrap();
+        let entries = [ours, entry("kubectl-edit", "Update", theirs)];
+        let steps = taken_additions(&metadata(&entries), &Editors::default()).unwrap();
         let all = json!({"f:spec": {
             "f:env": {"k:{\"name\":\"A\"}": item, "k:{\"name\":\"B\"}": item}, "f:resources": limits,
         }});
-        assert_eq!(steps[2]["value"], json!([entry("wild", "Apply", all)]));
-        let metadata = json!({"uid": "u", "resourceVersion": "5", "managedFields": steps[2]["value"]});
-        assert_eq!(taken_additions(metadata.as_object().unwrap(), &Editors::default()), None);
+        let after = patched(&entries, &steps).unwrap();
+        assert_eq!(after, [entry("wild", "Apply", all)]);
+        assert_eq!(taken_additions(&metadata(&after), &Editors::default()), None);
+    }
+
+    #[test]
+    fn what_only_an_update_under_our_name_holds_becomes_ours_before_it_goes() {
+        let ours = entry("wild", "Apply", json!({"f:spec": {"f:replicas": {}}}));
+        let theirs = entry("kubectl-edit", "Update", json!({"f:spec": {"f:paused": {}}}));
+        let passing = entry("wild", "Update", json!({"f:spec": {"f:replicas": {}, "f:strategy": {"f:type": {}}}}));
+        let mut status = entry("wild", "Update", json!({"f:status": {"f:replicas": {}}}));
+        status["subresource"] = json!("status");
+        let entries = [passing, ours, theirs.clone(), status.clone()];
+        let steps = taken_leftovers(&metadata(&entries), &Editors::default()).unwrap();
+        let all = entry("wild", "Apply", json!({"f:spec": {"f:replicas": {}, "f:strategy": {"f:type": {}}}}));
+        let after = patched(&entries, &steps).unwrap();
+        assert_eq!(after, [all, theirs, status]);
+        assert_eq!(taken_leftovers(&metadata(&after), &Editors::default()), None);
+    }
+
+    #[test]
+    fn a_status_that_is_written_meanwhile_stands_in_the_way_of_nothing_and_a_field_does() {
+        let ours = entry("wild", "Apply", json!({"f:spec": {"f:replicas": {}}}));
+        let theirs = entry("kubectl-edit", "Update", json!({"f:spec": {"f:replicas": {}}}));
+        let mut status = entry("controller", "Update", json!({"f:status": {"f:replicas": {}}}));
+        status["subresource"] = json!("status");
+        let steps =
+            sole_ownership(&metadata(&[ours.clone(), theirs.clone()]), Extras::Leave, &Editors::default()).unwrap();
+        let with_status = [ours.clone(), theirs.clone(), status.clone()];
+        assert_eq!(patched(&with_status, &steps), Some(vec![ours, status]));
+        let other = entry("wild", "Apply", json!({"f:spec": {"f:paused": {}}}));
+        assert_eq!(patched(&[other, theirs], &steps), None, "what is ours is another thing by now");
     }
 
     #[test]
@@ -223,10 +290,10 @@ mod tests {
             entry("wild", "Apply", json!({"f:data": {"f:a": {}}})),
             entry("kubectl-client-side-apply", "Update", json!({"f:data": {"f:a": {}}})),
         ];
-        let metadata =
-            json!({"uid": "u", "resourceVersion": "5", "managedFields": entries, "annotations": {LAST_APPLIED: "{}"}});
-        let steps = sole_ownership(metadata.as_object().unwrap(), Extras::Leave, &Editors::default()).unwrap();
+        let mut metadata = metadata(&entries);
+        metadata.insert("annotations".into(), json!({LAST_APPLIED: "{}"}));
+        let steps = sole_ownership(&metadata, Extras::Leave, &Editors::default()).unwrap();
         let path = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
-        assert_eq!(steps[3], json!({"op": "remove", "path": path}));
+        assert_eq!(steps.as_array().unwrap().last(), Some(&json!({"op": "remove", "path": path})));
     }
 }

@@ -76,7 +76,7 @@ pub use consumer::unused_claims;
 pub use contest::{FIELD_CONFLICT, held_by_others};
 pub use display::display;
 pub use earlier::strayed;
-pub use editors::{sole_ownership, taken_additions};
+pub use editors::{sole_ownership, taken_additions, taken_leftovers};
 pub use entries::in_one_version;
 pub use fight::{Fight, Fights, fights_after};
 pub use line::plan;

@@ -85,6 +85,13 @@ pub(super) async fn what_a_server_filled_in_stands_in_the_way_of_nothing<C: Grou
     plain.done(&third).await;
     let web = plain.live("apps/v1", "deployments", "web").await;
     assert_eq!(web["spec"]["strategy"]["type"], json!("RollingUpdate"), "{}", web["metadata"]["managedFields"]);
+    // And so is what was set in passing when nobody came to say so any more: by a process that was killed in between, say.
+    let passing = json!([{"op": "replace", "path": "/spec/revisionHistoryLimit", "value": 3}]);
+    world.json_patch_as("wild", &plain.path("apps/v1", "deployments", "web"), passing).await;
+    let fourth = push("4", "", "200Mi").await;
+    plain.done(&fourth).await;
+    let web = plain.live("apps/v1", "deployments", "web").await;
+    assert_eq!(web["spec"]["revisionHistoryLimit"], json!(10), "{}", web["metadata"]["managedFields"]);
 }
 
 /// §4.6: what needs no answer of a server.
