@@ -414,6 +414,8 @@ pub struct TargetCounts {
     pub restarts: BTreeMap<(String, &'static str), u64>,
     /// Objects of which only a list told that they are gone.
     pub missed: u64,
+    /// What watches told that could not be read, and was passed over.
+    pub malformed: u64,
     /// Most writes that may be in flight.
     pub write_limit: usize,
     /// Writes in flight.

@@ -18,6 +18,8 @@ use tokio::task::JoinHandle;
 
 /// Largest body of a request.
 const MAX_BODY: usize = 4 * 1024 * 1024;
+/// Length of a frame that nobody reads to its end.
+const TOO_LONG: usize = 9 * 1024 * 1024;
 /// Nesting that no parser follows.
 const DEPTH: usize = 1_000;
 
@@ -80,6 +82,8 @@ pub(crate) enum Frames {
     Cut,
     /// Each object is nested deeper than a parser follows.
     Deep,
+    /// Of the object of this name nothing comes that can be read.
+    Unreadable(&'static str),
 }
 
 #[derive(Default)]
@@ -378,11 +382,22 @@ impl Watch {
                 assert!(text.contains("\"object\":{"), "{text}");
                 vec![text.replacen("\"object\":{", &deep, 1).into()]
             }
-            Frames::Again | Frames::Bookmarks | Frames::Without(_) => return self.out.push_back(line),
+            Frames::Unreadable(name) if metadata["name"] == name => unreadable(name).into(),
+            Frames::Again | Frames::Bookmarks | Frames::Without(_) | Frames::Unreadable(_) => {
+                return self.out.push_back(line);
+            }
         };
         self.shared.hit();
         self.out.extend(out);
     }
+}
+
+/// Returns frames of an object that is not UTF-8, that is too long, that has no name and that is no object.
+fn unreadable(name: &str) -> [Bytes; 4] {
+    let named = format!("{{\"type\":\"MODIFIED\",\"object\":{{\"metadata\":{{\"name\":\"{name}\"}},\"x\":\"");
+    let ending = |text: &[u8]| Bytes::from([named.as_bytes(), text, b"\"}}\n"].concat());
+    let of = |object: Value| Bytes::from(format!("{}\n", json!({"type": "MODIFIED", "object": object})));
+    [ending(b"\xff"), ending(&vec![b'x'; TOO_LONG]), of(json!({"metadata": {"name": 5}})), of(json!([name]))]
 }
 
 fn refusal(code: u16, after: &str) -> Response {

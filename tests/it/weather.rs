@@ -173,8 +173,13 @@ fn shows(config: &Value, web: &Value, version: &str) -> bool {
 
 /// Returns how many writes the daemon sends at once.
 fn write_limit<C: Ground>(world: &World<C>) -> Option<usize> {
+    counted(world, "wild_apply_limit")
+}
+
+/// Returns what a series of the daemon counts.
+fn counted<C: Ground>(world: &World<C>, name: &str) -> Option<usize> {
     let text = world.daemon.metrics().encode();
-    let line = text.lines().find(|line| line.starts_with("wild_apply_limit{"))?;
+    let line = text.lines().find(|line| line.split('{').next() == Some(name))?;
     line.rsplit(' ').next()?.parse().ok()
 }
 
@@ -281,6 +286,38 @@ pub(crate) async fn check_frames<C: Ground>(frames: Frames, mut plain: Plain<'_,
     plain.ends(&head, "3", &what).await;
     let last = plain.live().await;
     assert_eq!(generation(&last[1]), generation(&after[1]) + 1, "{what}: it was changed more than once");
+    plain.world.stop().await;
+}
+
+/// Checks that an object of which nothing can be read holds up no other of its kind, also after a restart, and is not taken for gone.
+pub(crate) async fn check_unreadable<C: Ground>(mut plain: Plain<'_, C>) {
+    let proxy = Proxy::start_with(&plain.world.cluster.url(), plain.world.cluster.client()).await;
+    plain.push("1", true).await;
+    plain.world.restart_hurried(proxy.url(), RESTLESS).await;
+    plain.world.healthy(plain.name).await;
+    let before = plain.world.get(&plain.extra_path()).await.unwrap();
+    for place in ["a stream", "a list, after a restart"] {
+        proxy.bend(Frames::Unreadable("extra"));
+        if place != "a stream" {
+            plain.world.restart_hurried(proxy.url(), RESTLESS).await;
+        }
+        plain.world.patch(&plain.extra_path(), json!({"data": {"other": place}})).await;
+        plain.world.until(&format!("{place}: the fault is met"), async || proxy.hits() > 0).await;
+        plain.disturb().await;
+        let is_mended = async || {
+            let [config, web] = plain.live().await;
+            shows(&config, &web, "1")
+        };
+        plain.world.until(&format!("{place}: the others are put back"), is_mended).await;
+        plain.world.until(&format!("{place}: every kind is listed again"), async || proxy.listed_anew()).await;
+        plain.world.healthy(plain.name).await;
+        assert!(counted(&plain.world, "wild_watch_malformed_total").unwrap() > 0, "{place}");
+        assert_eq!(counted(&plain.world, "wild_watch_missed_total").unwrap_or(0), 0, "{place}: it is not gone");
+    }
+    let head = plain.push("2", true).await;
+    plain.ends(&head, "2", "with one that cannot be read").await;
+    let after = plain.world.get(&plain.extra_path()).await.unwrap();
+    assert_eq!((&after["metadata"]["uid"], &after["data"]["version"]), (&before["metadata"]["uid"], &json!("2")));
     plain.world.stop().await;
 }
 

@@ -12,7 +12,7 @@ use futures::{StreamExt, stream};
 
 use crate::ground::{Plane, start};
 use crate::parts::{ControlPlane, Shape};
-use rows::{FRAMES, HANDS, Plain, ROWS, check, check_fight, check_frames, check_hands, check_unused};
+use rows::{FRAMES, HANDS, Plain, ROWS, check, check_fight, check_frames, check_hands, check_unreadable, check_unused};
 
 /// Worlds side by side: more would only wait for the machine.
 const WIDTH: usize = 3;
@@ -35,6 +35,7 @@ async fn real_weather_changes_nothing_of_how_a_revision_ends() {
     each(&plane, 'w', ROWS.len(), async |index, plain| check(ROWS[index], plain).await).await;
     each(&plane, 'f', FRAMES.len(), async |index, plain| check_frames(FRAMES[index], plain).await).await;
     each(&plane, 'h', HANDS.len(), async |index, plain| check_hands(HANDS[index], plain).await).await;
+    each(&plane, 'x', 1, async |_, plain| check_unreadable(plain).await).await;
     each(&plane, 'q', 1, async |_, plain| check_fight(plain).await).await;
     each(&plane, 'u', 1, async |_, plain| check_unused(plain).await).await;
 }

@@ -91,6 +91,7 @@ pub(super) struct Counted {
     watched: Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>,
     restarts: Family<RestartLabels, Counter>,
     missed: Family<InstanceLabels, Counter>,
+    malformed: Family<InstanceLabels, Counter>,
     effects: Family<EffectLabels, Counter>,
     pruned: Family<PrunedLabels, Counter>,
     drift: Family<KindLabels, Counter>,
@@ -112,6 +113,7 @@ impl Counted {
             watched: Arc::default(),
             restarts: Family::default(),
             missed: Family::default(),
+            malformed: Family::default(),
             effects: Family::default(),
             pruned: Family::default(),
             drift: Family::default(),
@@ -127,6 +129,7 @@ impl Counted {
         registry.register("wild_watch_fresh", "Whether the watch of a kind can be trusted", all.fresh.clone());
         registry.register("wild_watch_restarts", "Watches that ended", all.restarts.clone());
         registry.register("wild_watch_missed", "Deletions that only a list told of", all.missed.clone());
+        registry.register("wild_watch_malformed", "What watches told and nobody could read", all.malformed.clone());
         registry.register("wild_apply_objects", "Objects by what happened to them", all.effects.clone());
         registry.register("wild_prune", "Deletions by how they ended", all.pruned.clone());
         registry.register("wild_drift_detected", "Differences by their sort", all.drift.clone());
@@ -136,8 +139,18 @@ impl Counted {
 
     /// Shows what was counted of a cluster.
     pub(super) fn target(&self, instance: &str, reachability: &Reachability, counts: TargetCounts) {
-        let TargetCounts { requests, durations, reads, dry_runs, restarts, missed, write_limit, writes, watches } =
-            counts;
+        let TargetCounts {
+            requests,
+            durations,
+            reads,
+            dry_runs,
+            restarts,
+            missed,
+            malformed,
+            write_limit,
+            writes,
+            watches,
+        } = counts;
         let controller = || instance.to_owned();
         // Of one that nobody asked it is not known.
         if *reachability != Reachability::Unasked {
@@ -157,6 +170,7 @@ impl Counted {
         self.limit.get_or_create_owned(&labels).set(number(write_limit));
         self.inflight.get_or_create_owned(&labels).set(number(writes));
         raise(&self.missed.get_or_create_owned(&labels), missed);
+        raise(&self.malformed.get_or_create_owned(&labels), malformed);
         for (family, counts) in [(&self.dry_runs, dry_runs), (&self.reads, reads)] {
             for (reason, count) in counts {
                 let labels = ReasonLabels { controller: controller(), reason: reason.to_owned() };

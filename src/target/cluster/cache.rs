@@ -399,7 +399,8 @@ impl Cache {
         self.kinds.iter().map(|((group, kind), watched)| (named(group, kind), fresh(watched))).collect()
     }
 
-    /// Notes that a list is complete: objects that it did not hold are gone. Returns how many should have been told as gone before.
+    /// Notes that a list is complete: objects that it did not hold are gone. Returns how many should have been told as gone before. Of a list
+    /// that could not be read as a whole it is not known what it held.
     ///
     /// Apps that waited for a kind which could not be seen, or was doubted, are told, whether anything of theirs is in the list or not.
     pub(super) fn synced(
@@ -407,7 +408,7 @@ impl Cache {
         group: &str,
         kind: &str,
         place: Option<&Place>,
-        listed: &BTreeSet<ObjectId>,
+        listed: Option<&BTreeSet<ObjectId>>,
     ) -> usize {
         let within = self.patience.fresh;
         let Some(watched) = self.watched(group, kind) else { return 0 };
@@ -418,7 +419,8 @@ impl Cache {
         reach.last = Some(Instant::now());
         let is_of_list = |id: &ObjectId| place.is_none_or(|place| *place == Place::of(id));
         let known = watched.objects.keys().filter(|id| is_of_list(id));
-        let gone: BTreeSet<ObjectId> = known.filter(|id| !listed.contains(*id)).cloned().collect();
+        let is_gone = |id: &&ObjectId| listed.is_some_and(|listed| !listed.contains(*id));
+        let gone: BTreeSet<ObjectId> = known.filter(is_gone).cloned().collect();
         let missed = if was_synced { gone.len() } else { 0 };
         for id in gone {
             self.event(&id, None);

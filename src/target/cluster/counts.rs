@@ -68,6 +68,11 @@ impl Counts {
         }
     }
 
+    /// Counts what a watch told that could not be read.
+    pub(super) fn malformed(&self) {
+        locked(&self.0).malformed += 1;
+    }
+
     /// Counts objects of which only a list told that they are gone.
     pub(super) fn missed(&self, objects: usize) {
         locked(&self.0).missed += u64::try_from(objects).unwrap_or(u64::MAX);

@@ -4,6 +4,8 @@
 //! full form, all others as metadata; Secrets and ConfigMaps are never read. Bookmarks keep the version from which a closed stream goes on;
 //! now and then a kind is listed anew, because an event that never came is found by nothing else.
 //!
+//! What cannot be read of a stream is passed over, told and counted: one such object holds up no other of its kind.
+//!
 //! Who may not watch a kind in all namespaces at once watches it in each of those in which apps need it, and what lies in none by its name.
 //!
 //! Not here: what is kept and what is news (`cache`).
@@ -36,8 +38,14 @@ const FIRST_STEP: Duration = Duration::from_millis(800);
 const STEP_LIMIT: Duration = Duration::from_secs(30);
 /// A stream that lived so long did not end early, whoever ended it.
 const LONG_LIFE: Duration = Duration::from_secs(60);
-/// Longest line of a stream, in bytes: an object of 1.5 MiB and its frame.
+/// Longest line of a stream that is read, in bytes: an object of 1.5 MiB and its frame.
 const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
+/// Pieces of that size of a longer line that are passed over; a stream with a longer one ends.
+const MAX_PIECES: usize = 64;
+/// Bytes of what cannot be read in which a name is looked for; it stands among the first fields.
+const MAX_LOOKED_AT: usize = 4 * 1024;
+/// Longest name that Kubernetes has.
+const MAX_NAME: usize = 253;
 
 /// Opens the watches that an app needs and that are not open, and waits until the first lists of all these kinds are in, or the server does not
 /// answer. Those that it needed
@@ -129,6 +137,8 @@ async fn keep_open(cluster: Weak<Inner>, (kind, scope): (Kind, Scope), stop: tok
         scope,
         version: None,
         listed: BTreeSet::new(),
+        is_list_whole: true,
+        passed_over: None,
         list_first: false,
         listed_at: Instant::now(),
         begun: Instant::now(),
@@ -217,6 +227,10 @@ struct Stream {
     scope: Scope,
     version: Option<String>,
     listed: BTreeSet<ObjectId>,
+    /// Whether everything could be read that its list has held so far.
+    is_list_whole: bool,
+    /// The name of the last object that could not be read.
+    passed_over: Option<String>,
     list_first: bool,
     /// How often its health was judged by another rule when it was opened.
     judged: usize,
@@ -291,7 +305,7 @@ impl Stream {
         }
         if self.version.is_none() {
             // What a list held that broke off is not what the next one holds.
-            self.listed.clear();
+            self.begin_list();
         }
         self.begun = Instant::now();
         if self.list_first && self.version.is_none() {
@@ -299,15 +313,39 @@ impl Stream {
         }
         let mut lines = Box::pin(self.connect(inner, &path).await?);
         while let Some(line) = next_line(&mut lines, &self.kind, inner).await? {
-            if line.is_empty() {
+            if line.trim_ascii().is_empty() {
                 continue;
             }
             inner.note_word();
-            if !self.frame(inner, &line)? {
-                break;
+            match self.frame(inner, &line) {
+                Ok(true) => {}
+                Ok(false) => break,
+                // One that broke off is told anew on the next stream.
+                Err(why) if line.last() != Some(&b'\n') => {
+                    return Err(Refusal::new(RefusalKind::Server, format!("watch {}: {why}", self.kind.kind)));
+                }
+                Err(why) => self.pass_over(inner, why, &line),
             }
         }
         Ok(())
+    }
+
+    fn begin_list(&mut self) {
+        self.listed.clear();
+        self.is_list_whole = true;
+    }
+
+    /// Goes on without what cannot be read: one such object is not to hide the others of its kind, and it would come again on the next
+    /// stream. Nothing follows for objects that the list lacks, as any of them may be the one.
+    fn pass_over(&mut self, inner: &Inner, why: &str, line: &[u8]) {
+        self.is_list_whole &= self.version.is_some();
+        inner.counts.malformed();
+        let name = name_in(line);
+        // It may be told of as often as its state changes.
+        if self.passed_over.as_ref() != Some(&name) {
+            tracing::warn!(kind = self.kind.kind, name, "what a watch told of an object was passed over: {why}");
+            self.passed_over = Some(name);
+        }
     }
 
     async fn connect(&self, inner: &Inner, path: &str) -> Result<impl AsyncBufRead + use<>, Refusal> {
@@ -380,12 +418,14 @@ impl Stream {
         if health::has_rule(&self.kind.group, &self.kind.kind, &rules) { Form::Full } else { Form::Metadata }
     }
 
-    /// Reads one frame; returns false when the stream must be opened anew from the beginning.
-    fn frame(&mut self, inner: &Inner, line: &str) -> Result<bool, Refusal> {
-        let broken = || Refusal::new(RefusalKind::Server, format!("watch {}: a frame is no JSON", self.kind.kind));
-        let mut frame: Value = json::read(line.as_bytes()).ok_or_else(broken)?;
-        let object =
-            Object::from_value(frame.get_mut("object").map(Value::take).unwrap_or(Value::Null)).ok_or_else(broken)?;
+    /// Reads one frame; returns false when the stream must be opened anew from the beginning, and why not where it cannot be read.
+    fn frame(&mut self, inner: &Inner, line: &[u8]) -> Result<bool, &'static str> {
+        if line.len() >= MAX_FRAME_BYTES {
+            return Err("it is larger than 4 MiB");
+        }
+        let mut frame: Value = json::read(line).ok_or("it is no JSON")?;
+        let object = frame.get_mut("object").map(Value::take).unwrap_or(Value::Null);
+        let object = Object::from_value(object).ok_or("it is no object")?;
         if !self.is_wanted(inner) {
             return Ok(false);
         }
@@ -418,6 +458,9 @@ impl Stream {
             }
             word => {
                 let id = self.id(&object);
+                if id.name.is_empty() {
+                    return Err("it has no name");
+                }
                 if self.version.is_some() {
                     self.version = version_of(&object);
                 } else {
@@ -457,17 +500,19 @@ impl Stream {
     fn end_of_list(&mut self, inner: &Inner) {
         self.unpark(inner, self.begun);
         let listed = std::mem::take(&mut self.listed);
+        let listed = self.is_list_whole.then_some(&listed);
         self.listed_at = Instant::now();
-        match &self.scope {
-            Scope::Ours | Scope::Place(_) => {
-                let missed = inner.cache().synced(&self.kind.group, &self.kind.kind, self.place(), &listed);
+        match (&self.scope, listed) {
+            (Scope::Ours | Scope::Place(_), listed) => {
+                let missed = inner.cache().synced(&self.kind.group, &self.kind.kind, self.place(), listed);
                 inner.counts.missed(missed);
             }
-            Scope::One(id) => {
+            (Scope::One(id), Some(listed)) => {
                 let mut cache = inner.cache();
-                let apps = cache.followed.synced(id, &listed);
+                let apps = cache.followed.synced(id, listed);
                 cache.tell_source(apps);
             }
+            (Scope::One(id), None) => inner.cache().followed.fail(id),
         }
         inner.synced.notify_waiters();
         inner.news.notify_one();
@@ -479,7 +524,7 @@ impl Stream {
         let paged = format!("limit={}&", inner.patience.page);
         for limit in [&paged, &paged] {
             match self.pages(inner, path, limit).await {
-                Err(refusal) if refusal.kind == RefusalKind::Expired => self.listed.clear(),
+                Err(refusal) if refusal.kind == RefusalKind::Expired => self.begin_list(),
                 listed => return listed,
             }
         }
@@ -497,8 +542,11 @@ impl Stream {
             let call = Call { form, ..Call::get(format!("list {}", self.kind.kind), page, LIST_DEADLINE) };
             let (_, list) = inner.call(call).await?;
             for item in list.get("items").and_then(Value::as_array).into_iter().flatten() {
-                let Some(object) = Object::from_value(item.clone()) else { continue };
-                let id = self.id(&object);
+                let object = Object::from_value(item.clone()).map(|object| (self.id(&object), object));
+                let Some((id, object)) = object.filter(|(id, _)| !id.name.is_empty()) else {
+                    self.pass_over(inner, "it has no name", b"");
+                    continue;
+                };
                 self.listed.insert(id.clone());
                 self.take_in(inner, &id, Some(&object));
             }
@@ -526,20 +574,42 @@ fn version_of(object: &Object) -> Option<String> {
     object.at(&["metadata", "resourceVersion"]).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Reads one line, or nothing at the end of the stream. The length of a line and the wait for it are bounded; a server that is quiet for long
-/// is asked whether it answers, because one that stands still keeps its connections.
+/// Returns the first name that a frame tells, to say of which object it is.
+fn name_in(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line.get(..MAX_LOOKED_AT).unwrap_or(line));
+    let after = text.split_once("\"name\":").map_or("", |(_, after)| after);
+    after.trim_start().trim_start_matches('"').chars().take_while(|char| *char != '"').take(MAX_NAME).collect()
+}
+
+/// Reads one line with its end, or nothing at the end of the stream; of one that is too long, its beginning. The wait for it is bounded; a
+/// server that is quiet for long is asked whether it answers, because one that stands still keeps its connections.
 async fn next_line(
     lines: &mut (impl AsyncBufRead + Unpin),
     kind: &Kind,
     inner: &Inner,
-) -> Result<Option<String>, Refusal> {
+) -> Result<Option<Vec<u8>>, Refusal> {
+    let mut line = next_piece(lines, kind, inner).await?;
+    for _ in 0..MAX_PIECES {
+        if line.len() < MAX_FRAME_BYTES || line.last() == Some(&b'\n') {
+            return Ok((!line.is_empty()).then_some(line));
+        }
+        let piece = next_piece(lines, kind, inner).await?;
+        if piece.len() < MAX_FRAME_BYTES || piece.last() == Some(&b'\n') {
+            line.push(b'\n');
+        }
+    }
+    Err(Refusal::new(RefusalKind::Server, format!("watch {}: a frame does not end", kind.kind)))
+}
+
+/// Reads up to the end of a line, the end of the stream, or the size of the longest line.
+async fn next_piece(lines: &mut (impl AsyncBufRead + Unpin), kind: &Kind, inner: &Inner) -> Result<Vec<u8>, Refusal> {
     let patience::Patience { quiet, idle, .. } = inner.patience;
     let attempt = |what: &str| Refusal::new(RefusalKind::Timeout, format!("watch {}: {what}", kind.kind));
-    let mut line = Vec::new();
+    let mut piece = Vec::new();
     let mut limited = futures::AsyncReadExt::take(lines, MAX_FRAME_BYTES as u64);
     let begun = Instant::now();
     let read = {
-        let mut read = limited.read_until(b'\n', &mut line);
+        let mut read = limited.read_until(b'\n', &mut piece);
         loop {
             let left = idle.saturating_sub(begun.elapsed());
             match tokio::time::timeout(quiet.min(left), &mut read).await {
@@ -549,16 +619,8 @@ async fn next_line(
             }
         }
     };
-    match read {
-        Err(error) => Err(attempt(&error.to_string())),
-        Ok(0) => Ok(None),
-        Ok(_) if line.last() != Some(&b'\n') && line.len() >= MAX_FRAME_BYTES => {
-            Err(attempt("a frame is larger than 4 MiB"))
-        }
-        Ok(_) => String::from_utf8(line)
-            .map(|text| Some(text.trim_end().to_owned()))
-            .map_err(|_| attempt("a frame is not UTF-8")),
-    }
+    read.map_err(|error| attempt(&error.to_string()))?;
+    Ok(piece)
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ pub(super) async fn an_app_waits_for_what_it_requires<C: Ground>(world: &World<C
 }
 
 /// Metrics by type, as they are announced.
-const METRICS: [(&str, &str); 32] = [
+const METRICS: [(&str, &str); 33] = [
     ("controller_runtime_reconcile", "counter"),
     ("controller_runtime_reconcile_errors", "counter"),
     ("controller_runtime_reconcile_time_seconds", "histogram"),
@@ -112,6 +112,7 @@ const METRICS: [(&str, &str); 32] = [
     ("wild_observe_requests", "counter"),
     ("wild_watch_fresh", "gauge"),
     ("wild_watch_restarts", "counter"),
+    ("wild_watch_malformed", "counter"),
     ("wild_watch_missed", "counter"),
     ("wild_prune", "counter"),
     ("wild_drift_detected", "counter"),

@@ -2,7 +2,9 @@
 
 use futures::{StreamExt, stream};
 
-use crate::weather::{FRAMES, HANDS, Plain, ROWS, check, check_fight, check_frames, check_hands, check_unused};
+use crate::weather::{
+    FRAMES, HANDS, Plain, ROWS, check, check_fight, check_frames, check_hands, check_unreadable, check_unused,
+};
 use crate::world::World;
 
 /// Worlds side by side: more would only wait for the machine. Each is boxed, because what starts one does not fit many times onto a stack.
@@ -22,6 +24,11 @@ async fn a_revision_ends_the_same_in_any_weather() {
 async fn what_a_watch_does_not_tell_is_found_all_the_same() {
     let rows = FRAMES.map(|frames| Box::pin(async move { check_frames(frames, plain().await).await }));
     stream::iter(rows).buffer_unordered(WIDTH).collect::<()>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_nobody_can_read_holds_up_no_other() {
+    check_unreadable(plain().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

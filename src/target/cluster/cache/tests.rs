@@ -168,16 +168,16 @@ fn apps_that_need_a_kind_which_could_not_be_seen_are_told_when_it_can() {
         let mut cache = cache();
         cache.need("blog", &needing("ConfigMap"));
         cache.need("shop", &needing("Secret"));
-        cache.synced("", "ConfigMap", None, &[].into());
+        cache.synced("", "ConfigMap", None, Some(&[].into()));
         assert!(cache.news.is_empty(), "a first list says nothing that nobody asked for");
         let seen = cache.seen("blog");
         hide(&mut cache);
         cache.heard("", "ConfigMap", None);
         assert!(cache.news.is_empty());
-        cache.synced("", "ConfigMap", None, &[].into());
+        cache.synced("", "ConfigMap", None, Some(&[].into()));
         assert_eq!(cache.news.pop_first(), Some(TargetEvent::Health { app: "blog".into() }));
         assert!(cache.news.is_empty() && cache.seen("blog") > seen);
-        cache.synced("", "ConfigMap", None, &[].into());
+        cache.synced("", "ConfigMap", None, Some(&[].into()));
         assert!(cache.news.is_empty(), "it is told once");
     }
 }
@@ -185,12 +185,12 @@ fn apps_that_need_a_kind_which_could_not_be_seen_are_told_when_it_can() {
 #[test]
 fn apps_that_need_a_kind_of_which_nothing_came_for_long_are_told_when_something_does() {
     let heard: fn(&mut Cache) = |cache| assert!(cache.heard("", "ConfigMap", None));
-    let listed: fn(&mut Cache) = |cache| _ = cache.synced("", "ConfigMap", None, &[].into());
+    let listed: fn(&mut Cache) = |cache| _ = cache.synced("", "ConfigMap", None, Some(&[].into()));
     for comes in [heard, listed] {
         let mut cache = cache();
         cache.need("blog", &needing("ConfigMap"));
         cache.need("shop", &needing("Secret"));
-        cache.synced("", "ConfigMap", None, &[].into());
+        cache.synced("", "ConfigMap", None, Some(&[].into()));
         assert!(!cache.heard("", "ConfigMap", None) && cache.news.is_empty(), "nothing was doubted");
         cache.patience.fresh = Duration::ZERO;
         assert_eq!(cache.state("blog", "", "ConfigMap"), WatchState::Stale);
@@ -208,7 +208,7 @@ fn a_deletion_is_news_and_so_is_an_object_that_a_new_list_lacks() {
     assert!(cache.event(&id(), None));
     cache.news.clear();
     cache.event(&id(), live("5", "f:data"));
-    cache.synced("", "ConfigMap", None, &[].into());
+    cache.synced("", "ConfigMap", None, Some(&[].into()));
     assert_eq!(cache.news.pop_first(), Some(drift()));
 }
 
@@ -236,13 +236,13 @@ fn another_rule_about_a_kind_lets_its_objects_be_listed_anew() {
     let mut cache = cache();
     cache.open(&kind("Service"));
     for kind in ["ConfigMap", "Service"] {
-        cache.synced("", kind, None, &BTreeSet::new());
+        cache.synced("", kind, None, Some(&BTreeSet::new()));
     }
     let rule = HealthRule { kind: "Service".to_owned(), ..HealthRule::default() };
     assert!(cache.judge_by(std::slice::from_ref(&rule), &Editors::default()));
     assert!(!cache.settled("blog", "", "Service") && cache.settled("blog", "", "ConfigMap"));
     assert_eq!((cache.judged("", "Service"), cache.judged("", "ConfigMap")), (1, 0));
-    cache.synced("", "Service", None, &BTreeSet::new());
+    cache.synced("", "Service", None, Some(&BTreeSet::new()));
     assert!(!cache.judge_by(&[rule], &Editors::default()) && cache.settled("blog", "", "Service"));
     assert!(cache.judge_by(&[], &Editors::default()) && !cache.settled("blog", "", "Service"));
     assert!(cache.judge_by(&[], &Editors::beside(["tuner"])) && !cache.settled("blog", "", "ConfigMap"));
@@ -289,7 +289,7 @@ fn a_kind_that_may_not_be_watched_everywhere_is_watched_where_apps_need_it() {
     assert!(!cache.settled("blog", "", "ConfigMap") && state(&cache) == WatchState::Stale);
     cache.event(&id(), live("5", "f:data"));
     let listed: BTreeSet<ObjectId> = [id()].into();
-    cache.synced("", "ConfigMap", Some(&place("blog")), &listed);
+    cache.synced("", "ConfigMap", Some(&place("blog")), Some(&listed));
     assert!(cache.settled("blog", "", "ConfigMap") && state(&cache) == WatchState::Fresh);
     assert_eq!(cache.news.pop_first(), Some(TargetEvent::Health { app: "blog".into() }), "it waited for that");
     // Another app needs it elsewhere, where nothing is known yet, and nothing may ever be.
@@ -302,7 +302,7 @@ fn a_kind_that_may_not_be_watched_everywhere_is_watched_where_apps_need_it() {
     );
     assert_eq!((state(&cache), cache.state("shop", "", "ConfigMap")), (WatchState::Fresh, WatchState::Closed));
     // A list of one namespace says nothing of another.
-    cache.synced("", "ConfigMap", Some(&place("shop")), &[].into());
+    cache.synced("", "ConfigMap", Some(&place("shop")), Some(&[].into()));
     assert!(cache.live(&id()).is_some());
     // Where no app needs it any more it is left.
     cache.need("shop", &Places::new());
@@ -310,7 +310,7 @@ fn a_kind_that_may_not_be_watched_everywhere_is_watched_where_apps_need_it() {
     // All may be watched at once again: until they are listed nothing is known.
     cache.heard("", "ConfigMap", None);
     assert!(!cache.has_place("", "ConfigMap", &place("blog")) && state(&cache) == WatchState::Stale);
-    cache.synced("", "ConfigMap", None, &listed);
+    cache.synced("", "ConfigMap", None, Some(&listed));
     assert_eq!(state(&cache), WatchState::Fresh);
 }
 
@@ -333,7 +333,7 @@ fn a_kind_that_may_not_be_watched_is_settled_and_not_trusted_until_it_is_heard_o
     assert_eq!(cache.state("blog", "", "Service"), WatchState::Closed);
     assert!(!cache.refused("", "Service", None, &RefusalKind::Unserved));
     cache.heard("", "Service", None);
-    cache.synced("", "Service", None, &BTreeSet::new());
+    cache.synced("", "Service", None, Some(&BTreeSet::new()));
     assert_eq!(cache.state("blog", "", "Service"), WatchState::Fresh);
 }
 
