@@ -54,7 +54,7 @@ async fn commits(rig: &Rig, home: &Home, daemon: &Daemon, size: &Size) {
         let begun = Instant::now();
         home.push();
         pushed.add(begun.elapsed());
-        until_is(&mut watch, &app, "/data/version", &json!(version)).await;
+        until(&mut watch, &app, |live| live["data"]["version"] == json!(version)).await;
         applied.add(begun.elapsed());
     }
     daemon.until_quiet().await;
@@ -63,48 +63,112 @@ async fn commits(rig: &Rig, home: &Home, daemon: &Daemon, size: &Size) {
     count("  one commit: requests of all", since(rig, before));
 }
 
-/// Edits as `kubectl edit` makes them, until they are reported and until they are healed.
+/// What somebody does to a live object of an app.
+struct Edit {
+    /// Where it is sent: the object or a subresource of it.
+    path: &'static str,
+    /// Under which name.
+    manager: &'static str,
+    /// The field that is another one by it; of an object that is deleted, its uid.
+    pointer: &'static str,
+    /// What is sent: the value of the field, nothing where it is taken away.
+    value: Option<Value>,
+}
+
+const CONFIG_MAP: &str = "/api/v1/namespaces/{}/configmaps/{}";
+const SERVICE: &str = "/api/v1/namespaces/{}/services/{}";
+const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/{}/deployments/{}";
+const UID: &str = "/metadata/uid";
+const MARK: &str = "/metadata/annotations/rewild.dev~1hash";
+
+/// Returns every sort of change of an object that is put back.
+fn sorts() -> Vec<Edit> {
+    let set = |path, manager, pointer, value| Edit { path, manager, pointer, value: Some(value) };
+    let take = |path, pointer| Edit { path, manager: "kubectl-edit", pointer, value: None };
+    let edit = |path, pointer, value| set(path, "kubectl-edit", pointer, value);
+    vec![
+        edit(CONFIG_MAP, "/data/version", json!("edited")),
+        edit(SERVICE, "/spec/selector/app", json!("edited")),
+        edit(DEPLOYMENT, "/spec/replicas", json!(2)),
+        edit(DEPLOYMENT, "/spec/template/spec/containers/0/image", json!("registry.example.org/edited:1")),
+        edit(SERVICE, "/spec/ports/0/targetPort", json!(9_090)),
+        edit(CONFIG_MAP, "/metadata/labels/tier", json!("edited")),
+        edit(CONFIG_MAP, MARK, json!("edited")),
+        set(DEPLOYMENT, "kubectl", "/spec/replicas", json!(3)),
+        set(CONFIG_MAP, "wild", "/data/version", json!("edited")),
+        take(CONFIG_MAP, "/data/version"),
+        take(SERVICE, "/metadata/labels/tier"),
+        take(CONFIG_MAP, UID),
+        take(DEPLOYMENT, UID),
+    ]
+}
+
+/// Changes of every sort, until they are reported and until they are healed.
 async fn edits(rig: &Rig, daemon: &Daemon, size: &Size) {
-    let sorts: [(&str, &str, Value); 3] = [
-        ("/api/v1/namespaces/{}/configmaps/{}", "/data/version", json!("edited")),
-        ("/api/v1/namespaces/{}/services/{}", "/spec/selector/app", json!("edited")),
-        ("/apis/apps/v1/namespaces/{}/deployments/{}", "/spec/replicas", json!(2)),
-    ];
-    let mut watches = Vec::new();
-    for path in ["/api/v1/configmaps", "/api/v1/services", "/apis/apps/v1/deployments"] {
-        watches.push(rig.api.watch(path).await);
+    let sorts = sorts();
+    let mut watches = BTreeMap::new();
+    for (path, all) in
+        [(CONFIG_MAP, "/api/v1/configmaps"), (SERVICE, "/api/v1/services"), (DEPLOYMENT, "/apis/apps/v1/deployments")]
+    {
+        watches.insert(path, rig.api.watch(all).await);
     }
     let (mut reported, mut healed) = (Samples::default(), Samples::default());
     let before = rig.plane.requests().len();
     for round in 0..size.edits {
         let app = name(round * 11 % size.apps);
-        let ((path, pointer, edited), watch) = (&sorts[round % 3], &mut watches[round % 3]);
-        let path = path.replace("{}", &app);
-        let was = rig.api.get(&path).await.pointer(pointer).unwrap().clone();
+        let edit = &sorts[round % sorts.len()];
+        let watch = watches.get_mut(edit.path).unwrap();
+        let path = edit.path.replace("{}", &app);
+        let was = rig.api.get(&path).await.pointer(edit.pointer).unwrap().clone();
         let known = drifts(daemon, &app).await;
         let begun = Instant::now();
-        let patch = json!([{"op": "replace", "path": pointer, "value": edited}]).to_string();
-        let edit = format!("{path}?fieldManager=kubectl-edit");
-        rig.api.send(Method::PATCH, &edit, "application/json-patch+json", patch).await;
+        send(rig, &path, edit).await;
         let told = async {
+            // Our own marks come back without a word.
+            if edit.pointer == MARK {
+                return None;
+            }
             while drifts(daemon, &app).await == known {
                 pause(Duration::from_millis(2)).await;
             }
-            begun.elapsed()
+            Some(begun.elapsed())
         };
         let mended = async {
-            until_is(watch, &app, pointer, edited).await;
-            until_is(watch, &app, pointer, &was).await;
+            until(watch, &app, |live| live.pointer(edit.pointer) != Some(&was)).await;
+            if edit.pointer != UID {
+                until(watch, &app, |live| live.pointer(edit.pointer) == Some(&was)).await;
+            }
             begun.elapsed()
         };
         let (told, mended) = tokio::join!(told, mended);
-        reported.add(told);
+        told.into_iter().for_each(|told| reported.add(told));
         healed.add(mended);
     }
     daemon.until_quiet().await;
     reported.print("  edit: sent to reported by the API");
     healed.print("  edit: sent to healed");
+    count("  edit: sorts, none missed", sorts.len());
     count("  edit: requests of all", since(rig, before));
+}
+
+async fn send(rig: &Rig, path: &str, edit: &Edit) {
+    let Edit { manager, pointer, value, .. } = edit;
+    let to = format!("{path}?fieldManager={manager}");
+    let step = match value {
+        Some(value) if *manager == "kubectl" => {
+            let scale = format!("{path}/scale?fieldManager={manager}");
+            let body = json!({"spec": {"replicas": value}}).to_string();
+            rig.api.send(Method::PATCH, &scale, "application/merge-patch+json", body).await;
+            return;
+        }
+        Some(value) => json!([{"op": "replace", "path": pointer, "value": value}]),
+        None if *pointer == UID => {
+            rig.api.send(Method::DELETE, path, "application/json", String::new()).await;
+            return;
+        }
+        None => json!([{"op": "remove", "path": pointer}]),
+    };
+    rig.api.send(Method::PATCH, &to, "application/json-patch+json", step.to_string()).await;
 }
 
 /// Returns how many drifts of an app were reported so far.
@@ -114,11 +178,11 @@ async fn drifts(daemon: &Daemon, app: &str) -> usize {
     events.iter().filter(|event| event["kind"] == "drift-detected").count()
 }
 
-/// Waits for an event that shows a value in an object.
-async fn until_is(watch: &mut crate::client::Watch, app: &str, pointer: &str, wanted: &Value) {
+/// Waits for an event that shows an object as it is to be.
+async fn until(watch: &mut crate::client::Watch, app: &str, is_meant: impl Fn(&Value) -> bool) {
     loop {
         let object = watch.next().await.expect("the watch goes on");
-        if object["metadata"]["name"] == app && object.pointer(pointer) == Some(wanted) {
+        if object["metadata"]["name"] == app && is_meant(&object) {
             return;
         }
     }

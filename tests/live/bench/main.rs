@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! for line in $(tests/parts/build); do part=${line%%=*}; export "WILD_PART_${part^^}=${line#*=}"; done
-//! cargo bench --bench cluster -- [install|life|growth|targets]...
+//! cargo bench --bench cluster -- [install|life|recovery|growth|targets]...
 //! ```
 //!
 //! Every figure is printed with its count, median and spread, and what we do is set against what others do in the same run, because only
@@ -29,6 +29,7 @@ mod life;
 #[expect(dead_code, unused_imports, reason = "the tests use more of it than the benches")]
 #[path = "../parts/mod.rs"]
 mod parts;
+mod recovery;
 mod rig;
 #[expect(dead_code, reason = "the parts count requests by their shape, and nothing else of it is used")]
 #[path = "../../it/scripts_api/mod.rs"]
@@ -72,10 +73,15 @@ fn main() -> ExitCode {
     };
     // Cargo adds `--bench` to the arguments.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let benches: [(&str, Bench); 4] =
-        [("install", install::run), ("life", life::run), ("growth", growth::run), ("targets", targets::run)];
+    let benches: [(&str, Bench); 5] = [
+        ("install", install::run),
+        ("life", life::run),
+        ("recovery", recovery::run),
+        ("growth", growth::run),
+        ("targets", targets::run),
+    ];
     if let Some(unknown) = wanted.iter().find(|name| benches.iter().all(|(known, _)| known != name)) {
-        println!("there is no bench {unknown}; there are install, life, growth and targets");
+        println!("there is no bench {unknown}; there are install, life, recovery, growth and targets");
         return ExitCode::from(2);
     }
     for (name, bench) in benches {
