@@ -80,15 +80,19 @@ pub struct Addition<'a> {
     pub entry: &'a Value,
 }
 
-/// Returns what editors hold beside our fields, in the order of their entries; nothing where no field is ours.
+/// Returns what editors, and updates under our name, hold beside our fields, in the order of their entries; nothing where no field is ours.
 pub fn additions<'a>(managed: Option<&'a Value>, editors: &Editors) -> Vec<Addition<'a>> {
-    held_beside(managed, |manager, _| editors.include(manager))
+    held_beside(managed, |manager, operation| editors.include(manager) || is_passing(manager, operation))
 }
 
-/// Returns what an update under our name holds beside our fields. Only a patch that clears the way for an apply makes such an update, or an
-/// impostor, so it is nothing that git says.
+/// Returns what updates under our name hold beside our fields.
 pub fn leftovers(managed: Option<&Value>) -> Vec<Addition<'_>> {
-    held_beside(managed, |manager, operation| manager == MANAGER && operation == "Update")
+    held_beside(managed, is_passing)
+}
+
+/// Only a patch that clears the way for an apply makes an update under our name, or an impostor, so it holds nothing that git says.
+fn is_passing(manager: &str, operation: &str) -> bool {
+    manager == MANAGER && operation == "Update"
 }
 
 /// Returns what the entries of some managers hold beside our fields, leaving out those of subresources.
@@ -142,7 +146,7 @@ fn beside<'a>(
 mod tests {
     use serde_json::json;
 
-    use super::{Editors, OwnEntry, additions};
+    use super::{Editors, OwnEntry, additions, leftovers};
 
     #[test]
     fn what_an_editor_holds_beside_our_fields_is_an_addition_and_a_new_item_is_one() {
@@ -165,6 +169,7 @@ mod tests {
             entry("wild", "Apply", ours),
             entry("kubectl-edit", "Update", theirs),
             entry("keda-operator", "Update", json!({"f:spec": {"f:replicas": {}}})),
+            entry("wild", "Update", json!({"f:metadata": {"f:labels": {"f:a": {}}}, "f:spec": {"f:paused": {}}})),
         ]);
         let found: Vec<String> =
             additions(Some(&managed), &Editors::default()).iter().map(|it| it.names.join(" ")).collect();
@@ -175,8 +180,11 @@ mod tests {
                 "f:spec f:resources f:limits f:cpu",
                 "f:spec f:containers k:{\"name\":\"web\"} f:tty",
                 "f:spec f:containers k:{\"name\":\"web\"} f:env k:{\"name\":\"B\"}",
+                "f:spec f:paused",
             ]
         );
+        let passing: Vec<String> = leftovers(Some(&managed)).iter().map(|it| it.names.join(" ")).collect();
+        assert_eq!(passing, ["f:spec f:paused"]);
         let alone = json!([entry("kubectl-edit", "Update", json!({"f:data": {"f:a": {}}}))]);
         assert_eq!(additions(Some(&alone), &Editors::default()), Vec::new(), "nothing is ours");
     }

@@ -52,10 +52,17 @@ pub(super) async fn what_people_add_is_told_and_left<C: Ground>(world: &World<C>
     plain.done(&first).await;
     add(&plain).await;
     world.until("what was added is told", async || told(&plain).await == ALL).await;
-    // What is ours is put back beside it.
+    // What an update under our own name adds is told as well, and is no claim: it goes as soon as we write.
     let maps = plain.path("v1", "configmaps", "files");
+    world.patch_as("wild", &maps, json!({"data": {"passing": "1"}})).await;
+    let passing = "extra ConfigMap/files data.passing".to_owned();
+    world.until("it is told", async || told(&plain).await.contains(&passing)).await;
+    // What is ours is put back beside it.
     world.patch(&maps, json!({"data": {"version": "by hand"}})).await;
     plain.until("what is ours is put back", &maps, |live| live["data"]["version"] == json!("1")).await;
+    world.until("the rest is told", async || told(&plain).await == ALL).await;
+    let live = world.get(&maps).await.unwrap();
+    assert_eq!((&live["data"]["passing"], &live["data"]["mine"]), (&Value::Null, &json!("1")));
     let second = push(&plain, "2").await;
     plain.done(&second).await;
     world.until("what was added is still told", async || told(&plain).await == ALL).await;
