@@ -532,6 +532,7 @@ impl Cache {
                 self.flights.insert(id.clone(), flight);
                 return false;
             }
+            self.drop_holders(id);
         }
         if flight.writes > 0 {
             self.flights.insert(id.clone(), flight);
@@ -612,11 +613,24 @@ impl Cache {
         self.kinds.get_mut(&(group.to_owned(), kind.to_owned()))
     }
 
+    /// Forgets who holds what of an object that came before it was known to be as we left it.
+    fn drop_holders(&mut self, id: &ObjectId) {
+        let is_told = self.live(id).is_some_and(|live| self.keeps_holders(id, &live));
+        let known = self.watched(&id.group, &id.kind).and_then(|watched| watched.objects.get_mut(id));
+        if let Some(live) = known.filter(|_| !is_told) {
+            live.managed = None;
+        }
+    }
+
+    /// Returns whether it is kept who holds what of an object: it is not as we left it, or people hold fields beside ours.
+    fn keeps_holders(&self, id: &ObjectId, live: &LiveObject) -> bool {
+        let is_as_left = |expected: &Expected| expected.sent == Sent::Whole && expected.own == live.own;
+        !self.expected.get(id).is_none_or(is_as_left) || !added(live, &self.editors).is_empty()
+    }
+
     fn store(&mut self, id: &ObjectId, live: Option<LiveObject>) {
-        let expected = self.expected.get(id);
         let live = live.map(|live| {
-            let is_as_left = expected.is_none_or(|expected| expected.sent == Sent::Whole && expected.own == live.own);
-            let managed = live.managed.clone().filter(|_| !is_as_left || !added(&live, &self.editors).is_empty());
+            let managed = live.managed.clone().filter(|_| self.keeps_holders(id, &live));
             LiveObject { managed, ..live }
         });
         if let Some(live) = live.as_ref().filter(|_| id.kind == "Job" && id.group == "batch") {

@@ -36,17 +36,22 @@ struct Answer {
 impl Doubts {
     /// Notes the answer to a write.
     pub(super) fn answered(&mut self, id: &ObjectId, observed: &Observed) {
+        self.forget_all_but(CAPACITY - 1);
+        let Observed { uid, resource_version, generation, fields, time, hash: _ } = observed.clone();
+        let (at, own) = (Instant::now(), OwnEntry { fields, time });
+        self.answers.insert(id.clone(), Answer { at, uid, version: resource_version, generation, own });
+        self.order.push_back((at, id.clone()));
+    }
+
+    /// Forgets the answers that are too old, and the oldest of more than so many.
+    fn forget_all_but(&mut self, capacity: usize) {
         let is_over = |(at, _): &(Instant, ObjectId)| at.elapsed() >= SOON;
-        while self.order.len() >= CAPACITY || self.order.front().is_some_and(is_over) {
+        while self.order.len() > capacity || self.order.front().is_some_and(is_over) {
             let Some((at, id)) = self.order.pop_front() else { break };
             if self.answers.get(&id).is_some_and(|answer| answer.at == at) {
                 self.answers.remove(&id);
             }
         }
-        let Observed { uid, resource_version, generation, fields, time, hash: _ } = observed.clone();
-        let (at, own) = (Instant::now(), OwnEntry { fields, time });
-        self.answers.insert(id.clone(), Answer { at, uid, version: resource_version, generation, own });
-        self.order.push_back((at, id.clone()));
     }
 
     /// Takes in what was seen of an object and returns whether it is to be compared.
@@ -65,6 +70,8 @@ impl Doubts {
 
     /// Returns the objects of an app that are to be compared, once.
     pub(super) fn take(&mut self, app: &str) -> BTreeSet<ObjectId> {
+        // Apps are looked at also when nothing is written any more.
+        self.forget_all_but(CAPACITY);
         self.due.remove(app).unwrap_or_default()
     }
 }

@@ -122,6 +122,18 @@ fn who_holds_what_a_write_left_out_is_kept_and_a_change_of_it_is_news() {
 }
 
 #[test]
+fn who_holds_what_is_not_kept_of_a_write_whose_event_came_before_its_answer() {
+    let mut cache = cache();
+    cache.expect(&id(), "u", &OwnEntry::of(object("5", "f:spec").at(&["metadata", "managedFields"])));
+    cache.begin_write(&id());
+    cache.event(&id(), live("6", "f:data"));
+    assert!(cache.live(&id()).unwrap().managed.is_some(), "it may be of anybody's making");
+    let seen = cache.seen("blog");
+    cache.end_write(&id(), Some(&written("6", "f:data")), Sent::Whole);
+    assert_eq!((cache.live(&id()).unwrap().managed, cache.seen("blog")), (None, seen));
+}
+
+#[test]
 fn an_older_event_that_our_answer_overtook_is_no_news() {
     let mut cache = cache();
     cache.begin_write(&id());
