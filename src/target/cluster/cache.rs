@@ -449,8 +449,7 @@ impl Cache {
                 if flight.seen.len() < SEEN_CAPACITY {
                     flight.seen.push(version);
                 }
-                self.store(id, live);
-                return false;
+                return self.store(id, live);
             }
             let overtaken =
                 flight.echo.as_ref().is_some_and(|(echo, since)| *echo != version && since.elapsed() < ECHO_LIMIT);
@@ -462,8 +461,7 @@ impl Cache {
             self.flights.remove(id);
         }
         let is_doubtful = live.as_ref().is_some_and(|live| self.doubts.hear(id, live));
-        self.store(id, live);
-        self.judge(id, before.as_ref()) | (is_doubtful && self.doubt_of(id))
+        self.store(id, live) | self.judge(id, before.as_ref()) | (is_doubtful && self.doubt_of(id))
     }
 
     /// Has an object looked at of which nobody can tell whether it is as we left it.
@@ -528,9 +526,8 @@ impl Cache {
             if !echoed {
                 flight.echo = Some((observed.resource_version.clone(), Instant::now()));
                 let live = decode(id, &written.object, &self.rules);
-                self.store(id, Some(live));
                 self.flights.insert(id.clone(), flight);
-                return false;
+                return self.store(id, Some(live));
             }
             self.drop_holders(id);
         }
@@ -628,7 +625,8 @@ impl Cache {
         !self.expected.get(id).is_none_or(is_as_left) || !added(live, &self.editors).is_empty()
     }
 
-    fn store(&mut self, id: &ObjectId, live: Option<LiveObject>) {
+    /// Takes in how an object is. Returns whether that is news to the app that had it: its mark is another one, or gone.
+    fn store(&mut self, id: &ObjectId, live: Option<LiveObject>) -> bool {
         let live = live.map(|live| {
             let managed = live.managed.clone().filter(|_| self.keeps_holders(id, &live));
             LiveObject { managed, ..live }
@@ -636,7 +634,7 @@ impl Cache {
         if let Some(live) = live.as_ref().filter(|_| id.kind == "Job" && id.group == "batch") {
             self.note_end(id, live);
         }
-        let Some(watched) = self.kinds.get_mut(&(id.group.clone(), id.kind.clone())) else { return };
+        let Some(watched) = self.kinds.get_mut(&(id.group.clone(), id.kind.clone())) else { return false };
         let app = live.as_ref().map(|live| live.app.clone());
         let before = match live {
             None => watched.objects.remove(id),
@@ -655,12 +653,15 @@ impl Cache {
         let version = live.as_ref().map(|live| live.resource_version.clone()).unwrap_or_default();
         let changed = live.as_ref().and_then(|live| live.changed);
         let same = before.clone().map(|before| LiveObject { resource_version: version, changed, ..before }) == live;
+        let left = app.as_ref().and(before.as_ref()).map(|before| before.app.clone());
+        let left = left.filter(|left| !left.is_empty() && Some(left) != app.as_ref());
         if !same {
             let apps: BTreeSet<String> = app.into_iter().chain(before.map(|before| before.app)).collect();
             for app in apps {
                 *self.seen.entry(app).or_default() += 1;
             }
         }
+        left.is_some_and(|app| self.news.insert(TargetEvent::Drift { app }))
     }
 
     /// Adds what is news about an object to the news.

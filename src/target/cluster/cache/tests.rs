@@ -122,6 +122,23 @@ fn who_holds_what_a_write_left_out_is_kept_and_a_change_of_it_is_news() {
 }
 
 #[test]
+fn who_had_an_object_that_somebody_gives_another_mark_or_none_is_told() {
+    let marked = |version: &str, app: &str| live(version, "f:b").map(|live| LiveObject { app: app.into(), ..live });
+    for (app, is_in_flight) in [("other", false), ("other", true), ("", false), ("", true)] {
+        let mut cache = cache();
+        cache.expect(&id(), "u", &OwnEntry::of(object("5", "f:a").at(&["metadata", "managedFields"])));
+        cache.event(&id(), live("5", "f:a"));
+        cache.begin_write(&id());
+        cache.event(&id(), live("6", "f:a"));
+        let mut is_news = is_in_flight && cache.event(&id(), marked("7", app));
+        is_news |= cache.end_write(&id(), Some(&written("6", "f:a")), Sent::Whole);
+        is_news |= !is_in_flight && cache.event(&id(), marked("7", app));
+        let owner = TargetEvent::Drift { app: "blog".into() };
+        assert!(is_news && cache.news.contains(&owner), "{app:?} {is_in_flight}: {:?}", cache.news);
+    }
+}
+
+#[test]
 fn who_holds_what_is_not_kept_of_a_write_whose_event_came_before_its_answer() {
     let mut cache = cache();
     cache.expect(&id(), "u", &OwnEntry::of(object("5", "f:spec").at(&["metadata", "managedFields"])));
