@@ -528,7 +528,8 @@ async fn what_a_server_has_forgotten_is_listed_anew() {
     until("what changed is seen", || (version("changes") != Some(before.clone())).then_some(()));
     until("what went is seen", || version("goes").is_none().then_some(()));
     assert!(version("stays").is_some());
-    assert!(proxy.listed_anew());
+    // The proxy notes that only after it has passed the list on.
+    until("it was by a list", || proxy.listed_anew().then_some(()));
     let state = || cluster.watch_state("web", "", "ConfigMap");
     until("the watch can be trusted", || (state() == WatchState::Fresh).then_some(()));
 }
