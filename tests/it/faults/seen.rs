@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rewild::base::text_diff::unified;
 use rewild::model::OperationState;
 use serde_json::Value;
 
@@ -44,21 +45,10 @@ impl Seen {
         for name in names {
             let (here, there) = (self.facts.get(name), undisturbed.facts.get(name));
             if here != there {
-                let lines =
-                    |text: Option<&String>| text.map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
-                let (here, there) = (lines(here), lines(there));
-                let only = |one: &Option<Vec<String>>, other: &Option<Vec<String>>| match one {
-                    None => "nothing".to_owned(),
-                    Some(lines) => {
-                        let other = other.as_deref().unwrap_or_default();
-                        lines.iter().filter(|line| !other.contains(line)).cloned().collect::<Vec<_>>().join("\n    ")
-                    }
-                };
-                found.push(format!(
-                    "{name}\n  disturbed:\n    {}\n  undisturbed:\n    {}",
-                    only(&here, &there),
-                    only(&there, &here)
-                ));
+                let text =
+                    |fact: Option<&String>| fact.map_or_else(|| "nothing".to_owned(), |fact| format!("{fact}\n"));
+                let labels = ("undisturbed", "disturbed");
+                found.push(format!("{name}\n{}", unified(&text(there), &text(here), labels)));
             }
         }
         for (name, generation) in &self.generations {
@@ -222,6 +212,11 @@ fn normal(value: Value, is_keyed: bool) -> Value {
                     ("managedFields", Value::Array(mut entries)) => {
                         entries.sort_by_key(|entry| format!("{} {}", entry["manager"], entry["subresource"]));
                         normal(Value::Array(entries), is_keyed)
+                    }
+                    // The one that changed last stands last, and how often pods were unavailable on the way differs from run to run.
+                    ("conditions", Value::Array(mut conditions)) => {
+                        conditions.sort_by_key(|condition| condition["type"].to_string());
+                        normal(Value::Array(conditions), is_keyed)
                     }
                     (_, value) => normal(value, is_keyed),
                 };
