@@ -392,12 +392,16 @@ impl Watch {
     }
 }
 
-/// Returns frames of an object that is not UTF-8, that is too long, that has no name and that is no object.
-fn unreadable(name: &str) -> [Bytes; 4] {
+/// How many frames that cannot be read come in the place of one.
+pub(crate) const UNREADABLE: usize = 5;
+
+/// Returns frames of an object that is not UTF-8, that is too long, that has no name, that has no version and that is no object.
+fn unreadable(name: &str) -> [Bytes; UNREADABLE] {
     let named = format!("{{\"type\":\"MODIFIED\",\"object\":{{\"metadata\":{{\"name\":\"{name}\"}},\"x\":\"");
     let ending = |text: &[u8]| Bytes::from([named.as_bytes(), text, b"\"}}\n"].concat());
     let of = |object: Value| Bytes::from(format!("{}\n", json!({"type": "MODIFIED", "object": object})));
-    [ending(b"\xff"), ending(&vec![b'x'; TOO_LONG]), of(json!({"metadata": {"name": 5}})), of(json!([name]))]
+    let (unnamed, unversioned) = (json!({"metadata": {"name": 5}}), json!({"metadata": {"name": name}}));
+    [ending(b"\xff"), ending(&vec![b'x'; TOO_LONG]), of(unnamed), of(unversioned), of(json!([name]))]
 }
 
 fn refusal(code: u16, after: &str) -> Response {

@@ -9,7 +9,7 @@ use rewild::model::CommitId;
 use rewild::target::Patience;
 use serde_json::{Value, json};
 
-use crate::proxy::{Fault, Frames, Proxy, To};
+use crate::proxy::{Fault, Frames, Proxy, To, UNREADABLE};
 use crate::world::{Ground, HASTY, World};
 
 /// Writes that are sent at once by a daemon that just began.
@@ -303,6 +303,13 @@ pub(crate) async fn check_unreadable<C: Ground>(mut plain: Plain<'_, C>) {
         }
         plain.world.patch(&plain.extra_path(), json!({"data": {"other": place}})).await;
         plain.world.until(&format!("{place}: the fault is met"), async || proxy.hits() > 0).await;
+        if place == "a stream" {
+            let are_counted = async || {
+                counted(&plain.world, "wild_watch_malformed_total")
+                    .is_some_and(|them| them == UNREADABLE * proxy.hits())
+            };
+            plain.world.until("every sort of what cannot be read is passed over", are_counted).await;
+        }
         plain.disturb().await;
         let is_mended = async || {
             let [config, web] = plain.live().await;

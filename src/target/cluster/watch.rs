@@ -457,10 +457,7 @@ impl Stream {
                 return Ok(false);
             }
             word => {
-                let id = self.id(&object);
-                if id.name.is_empty() {
-                    return Err("it has no name");
-                }
+                let id = self.told(&object)?;
                 if self.version.is_some() {
                     self.version = version_of(&object);
                 } else {
@@ -470,6 +467,16 @@ impl Stream {
             }
         }
         Ok(true)
+    }
+
+    /// Returns which object is told of, and why not where that cannot be read.
+    fn told(&self, object: &Object) -> Result<ObjectId, &'static str> {
+        let id = self.id(object);
+        if id.name.is_empty() {
+            return Err("it has no name");
+        }
+        // From there the stream goes on when it is opened next.
+        version_of(object).map(|_| id).ok_or("it has no version")
     }
 
     /// Takes in an object as it is now, or that it is gone.
@@ -542,13 +549,14 @@ impl Stream {
             let call = Call { form, ..Call::get(format!("list {}", self.kind.kind), page, LIST_DEADLINE) };
             let (_, list) = inner.call(call).await?;
             for item in list.get("items").and_then(Value::as_array).into_iter().flatten() {
-                let object = Object::from_value(item.clone()).map(|object| (self.id(&object), object));
-                let Some((id, object)) = object.filter(|(id, _)| !id.name.is_empty()) else {
-                    self.pass_over(inner, "it has no name", b"");
-                    continue;
-                };
-                self.listed.insert(id.clone());
-                self.take_in(inner, &id, Some(&object));
+                let object = Object::from_value(item.clone()).ok_or("it is no object");
+                match object.and_then(|object| Ok((self.told(&object)?, object))) {
+                    Ok((id, object)) => {
+                        self.listed.insert(id.clone());
+                        self.take_in(inner, &id, Some(&object));
+                    }
+                    Err(why) => self.pass_over(inner, why, b""),
+                }
             }
             let metadata = |key: &str| {
                 list.get("metadata").and_then(|m| m.get(key)).and_then(Value::as_str).unwrap_or("").to_owned()
