@@ -3,16 +3,22 @@
 //! An event that shows an object as we left it is an echo. While a write is in flight, and until the event of its answer arrives, older
 //! events of the object are parked, because they were overtaken. Not here: requests (`call`), the stream (`watch`).
 
+mod decode;
+mod watched;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub(super) use decode::decode;
+use decode::managed;
+use watched::{Reach, Watched};
+
 use super::doubt::Doubts;
 use super::patience::Patience;
 use super::source::Followed;
-use crate::base::Timestamp;
 use crate::health::{self, Health, HealthState};
-use crate::model::{Editors, HealthRule, Leaving, Object, ObjectId, OwnEntry, Prune, additions};
+use crate::model::{Editors, HealthRule, Object, ObjectId, OwnEntry, additions};
 use crate::target::{Kind, LiveObject, Place, Places, RefusalKind, TargetEvent, WatchState, Written};
 
 /// How long the event of an own write is waited for before newer events are believed without it.
@@ -59,36 +65,6 @@ type GroupKind = (String, String);
 /// The kinds that an app has or wants objects of, each with the places of these; there are many apps and few places of one.
 type Needs = BTreeMap<GroupKind, Box<[Place]>>;
 
-/// One watched kind.
-#[derive(Default)]
-struct Watched {
-    api_version: String,
-    unknown: bool,
-    /// The watch over all namespaces.
-    whole: Reach,
-    /// By place, the watches that stand in for that one where we may not watch all objects of the kind at once.
-    places: BTreeMap<Place, Reach>,
-    /// Whether they do.
-    narrowed: bool,
-    /// How often another rule than before was about its health.
-    judged: usize,
-    /// How many apps need it.
-    needed: usize,
-    /// Since when none does.
-    unused: Option<Instant>,
-    objects: BTreeMap<ObjectId, LiveObject>,
-}
-
-/// What one watch of a kind tells.
-#[derive(Default)]
-struct Reach {
-    synced: bool,
-    refused: bool,
-    /// Whether its objects could not be seen at all since its last list: the server did not know them, or did not let us watch them.
-    hidden: bool,
-    last: Option<Instant>,
-}
-
 /// What our last write of an object left.
 struct Expected {
     uid: String,
@@ -114,63 +90,6 @@ struct Flight {
     echo: Option<(String, Instant)>,
     /// What was seen last while the echo is waited for: older, unless a list came in between that began behind the write.
     parked: Option<LiveObject>,
-}
-
-impl Reach {
-    /// Returns whether it can be trusted: its first list is in and something arrived within this time.
-    fn is_fresh(&self, within: Duration) -> bool {
-        self.synced && !self.refused && self.last.is_some_and(|last| last.elapsed() < within)
-    }
-
-    fn state(&self, within: Duration) -> WatchState {
-        match self.refused {
-            true => WatchState::Closed,
-            false if self.is_fresh(within) => WatchState::Fresh,
-            false => WatchState::Stale,
-        }
-    }
-
-    fn is_settled(&self) -> bool {
-        self.synced || self.refused
-    }
-}
-
-impl Watched {
-    fn reach(&mut self, place: Option<&Place>) -> Option<&mut Reach> {
-        match place {
-            None => Some(&mut self.whole),
-            Some(place) => self.places.get_mut(place),
-        }
-    }
-
-    fn reaches(&mut self) -> impl Iterator<Item = &mut Reach> {
-        std::iter::once(&mut self.whole).chain(self.places.values_mut())
-    }
-
-    /// Returns whether its first lists are in, or will not come, as far as these places go.
-    fn is_settled(&self, places: &[Place]) -> bool {
-        match self.narrowed && self.whole.refused {
-            false => self.unknown || self.whole.is_settled(),
-            true => self.unknown || places.iter().filter_map(|it| self.places.get(it)).all(Reach::is_settled),
-        }
-    }
-
-    /// Returns whether it can be trusted as far as these places go.
-    fn state(&self, places: &[Place], within: Duration) -> WatchState {
-        if self.unknown {
-            return WatchState::UnknownKind;
-        }
-        if !(self.narrowed && self.whole.refused) || places.is_empty() {
-            return self.whole.state(within);
-        }
-        let states = places.iter().map(|it| self.places.get(it).map_or(WatchState::Closed, |it| it.state(within)));
-        let worst = |a, b| match (a, b) {
-            (WatchState::Closed, _) | (_, WatchState::Closed) => WatchState::Closed,
-            (WatchState::Fresh, WatchState::Fresh) => WatchState::Fresh,
-            _ => WatchState::Stale,
-        };
-        states.fold(WatchState::Fresh, worst)
-    }
 }
 
 impl Cache {
@@ -698,51 +617,6 @@ impl Cache {
 /// Returns the names of what editors added to an object.
 fn added<'a>(live: &'a LiveObject, editors: &Editors) -> Vec<Vec<&'a str>> {
     additions(live.managed.as_ref(), editors).into_iter().map(|addition| addition.names).collect()
-}
-
-/// Takes out of an object what is kept of it.
-pub(super) fn decode(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> LiveObject {
-    let text = |key: &str| object.at(&["metadata", key]).and_then(serde_json::Value::as_str).unwrap_or("").to_owned();
-    let managed = object.at(&["metadata", "managedFields"]);
-    let health = health::has_rule(&id.group, &id.kind, rules).then(|| health::assess(object, rules));
-    // What comes as metadata alone bears another kind's name, and nobody says anything in there.
-    let unspoken = health.is_some() && health::is_unspoken(object, rules);
-    let is_on_its_way = health.as_ref().is_some_and(|health| health.state == HealthState::Progressing);
-    LiveObject {
-        uid: text("uid"),
-        resource_version: text("resourceVersion"),
-        generation: object.at(&["metadata", "generation"]).and_then(serde_json::Value::as_i64).unwrap_or(0),
-        own: OwnEntry::of(managed),
-        terminating: object.at(&["metadata", "deletionTimestamp"]).is_some(),
-        leaving: Leaving::of(object),
-        changed: managed.filter(|_| is_on_its_way).and_then(changed),
-        health,
-        managed: self::managed(object),
-        unspoken,
-        hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
-        baseline: object.annotation("rewild.dev/config-baseline").unwrap_or("").to_owned(),
-        prune: Prune::of(object),
-        hold: object.annotation("rewild.dev/hold-until").unwrap_or("").to_owned(),
-        depends_on: ["rewild.dev/depends-on", "config.kubernetes.io/depends-on"]
-            .iter()
-            .filter_map(|key| object.annotation(key))
-            .collect::<Vec<_>>()
-            .join(","),
-        app: object.label("rewild.dev/app").unwrap_or("").to_owned(),
-    }
-}
-
-/// Returns who holds what of an object, without what controllers say of its state: that changes all the time and is no field of ours.
-fn managed(object: &Object) -> Option<serde_json::Value> {
-    let entries = object.at(&["metadata", "managedFields"])?.as_array()?;
-    let is_status = |entry: &serde_json::Value| entry.get("subresource").is_some_and(|name| name == "status");
-    Some(entries.iter().filter(|entry| !is_status(entry)).cloned().collect())
-}
-
-/// Returns the newest time of all entries of `managedFields`.
-fn changed(managed: &serde_json::Value) -> Option<Timestamp> {
-    let times = managed.as_array()?.iter().filter_map(|entry| Timestamp::parse(entry.get("time")?.as_str()?).ok());
-    times.max()
 }
 
 #[cfg(test)]
