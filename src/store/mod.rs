@@ -40,6 +40,8 @@ const BUSY_DEADLINE: Duration = Duration::from_secs(5);
 const OPEN_POLL: Duration = Duration::from_millis(5);
 /// Statements that a connection keeps prepared: for each table that rows are inserted into one per number of rows, and all others.
 const STATEMENT_CAPACITY: usize = 8 * write::ROW_LIMIT;
+/// Pages that a connection which reads keeps, in KiB: what it reads again lies in the memory of the system as well.
+const READER_PAGES_KIB: u32 = 256;
 /// Connections that read. Another one writes: the database lets one write at a time, and whoever finds it busy would sleep.
 const READER_LIMIT: u32 = 4;
 
@@ -111,7 +113,9 @@ impl Store {
         let _lock = lock.map_err(|source| Error::Open { path: path.clone(), source })?;
         let connection = connect(options.clone(), 1, &path).await?;
         migrator().run(&connection).await.map_err(|source| Error::Migrate { path: path.clone(), source })?;
-        let readers = connect(options, READER_LIMIT, &path).await?;
+        // A negative number is one of KiB.
+        let reading = options.pragma("cache_size", format!("-{READER_PAGES_KIB}"));
+        let readers = connect(reading, READER_LIMIT, &path).await?;
         Ok(Self::over(readers, connection))
     }
 
