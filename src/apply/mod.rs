@@ -319,7 +319,7 @@ async fn call(action: &Action, hands: Hands<'_>) -> Result<Outcome, Refusal> {
         }
         Verb::Return { volume } => {
             let claim = volume::claim_of(volume);
-            let offer = VolumeChange::Offer { namespace: claim.namespace, claim: claim.name };
+            let offer = VolumeChange::Offer { namespace: claim.namespace.clone(), claim: claim.name.clone() };
             change(action, volume, offer, target).await?;
             target.bring_back(&volume::again(volume)).await?;
             Ok(outcome(action, Effect::Created, "it is back".to_owned()))

@@ -27,9 +27,8 @@ pub(super) async fn value(instance: &Instance, state: &AppState, conflict: &Conf
 
 /// Returns how a merge may name an object: with its namespace if its file says it.
 fn names(id: &ObjectId) -> [String; 2] {
-    let ObjectId { group, kind, namespace, name } = id;
-    let kind = if group.is_empty() { kind.clone() } else { format!("{kind}.{group}") };
-    [format!("{kind}/{name}"), format!("{kind} {namespace}/{name}")]
+    let kind = if id.group.is_empty() { id.kind.clone() } else { format!("{}.{}", id.kind, id.group) };
+    [format!("{kind}/{}", id.name), format!("{kind} {}/{}", id.namespace, id.name)]
 }
 
 /// Returns the API version that a file has of an object.

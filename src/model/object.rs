@@ -3,12 +3,21 @@
 //! Not here: what we know of kinds (`schema`), how an object is read from YAML (`yaml`).
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 /// Identity of an object on a target: group, kind, namespace, name. Never the version, which may change under the same object.
+///
+/// It is copied into every list and map that tells of the object, so a copy shares its text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
-pub struct ObjectId {
+#[serde(from = "Names", into = "Names")]
+pub struct ObjectId(Arc<Names>);
+
+/// What an identity consists of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Names {
     /// API group, empty for the core group.
     pub group: String,
     /// Kind, such as `Deployment`.
@@ -19,10 +28,31 @@ pub struct ObjectId {
     pub name: String,
 }
 
+impl From<Names> for ObjectId {
+    fn from(names: Names) -> Self {
+        Self(Arc::new(names))
+    }
+}
+
+impl From<ObjectId> for Names {
+    fn from(id: ObjectId) -> Self {
+        Arc::unwrap_or_clone(id.0)
+    }
+}
+
+impl Deref for ObjectId {
+    type Target = Names;
+
+    fn deref(&self) -> &Names {
+        &self.0
+    }
+}
+
 impl ObjectId {
     /// Returns an identity from its four parts.
     pub fn new(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
-        Self { group: group.into(), kind: kind.into(), namespace: namespace.into(), name: name.into() }
+        let (group, kind, namespace, name) = (group.into(), kind.into(), namespace.into(), name.into());
+        Names { group, kind, namespace, name }.into()
     }
 
     /// Returns `Kind/name`, as people name an object inside an app.

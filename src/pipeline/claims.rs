@@ -209,7 +209,7 @@ mod tests {
         let check = |kind: &str, name: &str, expected: bool| {
             let mut files = FileTree::new();
             files.insert(RepoPath::parse("config.yaml").unwrap(), File::text(text));
-            let id = ObjectId { group: String::new(), kind: kind.into(), namespace: "files".into(), name: name.into() };
+            let id = ObjectId::new("", kind, "files", name);
             assert_eq!(names(&files, &id), expected, "{kind}/{name}");
         };
         check("ConfigMap", "my-files", true);

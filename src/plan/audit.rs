@@ -218,7 +218,7 @@ mod tests {
         let app = AppName::parse("blog").unwrap();
         let tried = tried.iter().map(|(name, minute)| (id(name), at(minute))).collect();
         let due = due([(&app, &inventory)].into_iter(), percent, &tried);
-        due.into_values().flatten().map(|id| id.name).collect()
+        due.into_values().flatten().map(|id| id.name.clone()).collect()
     }
 
     #[test]

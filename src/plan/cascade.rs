@@ -87,7 +87,7 @@ pub fn takes_others(id: &ObjectId) -> bool {
 pub fn by_kind(objects: &[Object]) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for object in objects {
-        let count: &mut usize = kinds.entry(object.id().kind).or_default();
+        let count: &mut usize = kinds.entry(object.kind().to_owned()).or_default();
         *count = count.saturating_add(1);
     }
     kinds

@@ -153,7 +153,7 @@ async fn outcomes_keep_the_order_of_the_plan() {
         let outcome = outcome(&position.to_string());
         store.put_outcome(&instance(), (&id, position), &outcome, RecordChange::Nothing).await.unwrap();
     }
-    let names: Vec<_> = store.outcomes(&id).await.unwrap().into_iter().map(|o| o.object.name).collect();
+    let names: Vec<_> = store.outcomes(&id).await.unwrap().into_iter().map(|o| o.object.name.clone()).collect();
     assert_eq!(names, ["0", "1"]);
 }
 

@@ -202,7 +202,7 @@ fn a_realm_goes_only_if_a_person_agrees_and_stays_with_the_data_of_its_app() {
     assert_eq!(planned.blocked[0].reason, "DeletionNeedsApproval");
     assert!(planned.actions.is_empty() && planned.blocked[0].hint.ends_with(&planned.digest));
     let agreed = with(none, |it| it.ask.approve = Some(planned.digest.clone()));
-    let kinds: Vec<_> = plan(&agreed, 0).actions.into_iter().map(|action| action.object.kind).collect();
+    let kinds: Vec<_> = plan(&agreed, 0).actions.into_iter().map(|action| action.object.kind.clone()).collect();
     assert_eq!(kinds, ["User", "User", "Client", "Role", "Realm"]);
     let removed = |presence| plan(&with(applied(), |it| it.presence = presence), 0);
     assert_eq!(removed(Presence::RemovedWithData).actions.len(), 5);
@@ -243,6 +243,8 @@ fn an_app_reaches_into_other_realms_only_where_that_is_granted() {
     let own = RealmSnapshot { app: AppName::parse("shop").unwrap(), ..ungranted.clone() };
     assert!(plan(&own, 0).blocked.is_empty());
     let mut governing = RealmSnapshot { app: AppName::parse("master").unwrap(), ..ungranted };
-    governing.desired.iter_mut().flatten().for_each(|wanted| wanted.id.namespace = "master".to_owned());
+    governing.desired.iter_mut().flatten().for_each(|wanted| {
+        wanted.id = ObjectId::new(&wanted.id.group, &wanted.id.kind, "master", &wanted.id.name);
+    });
     assert_eq!(says(&governing), [("GrantMissing".to_owned(), hint("master", "master"))]);
 }

@@ -240,7 +240,7 @@ impl Inner {
 
 impl Server for Inner {
     fn parent_name(&self) -> String {
-        apply_set::parent_id(&self.instance, &self.control_namespace).name
+        apply_set::parent_id(&self.instance, &self.control_namespace).name.clone()
     }
 
     async fn found(&self, some: &Members, all: &Members) -> Result<Members, Refusal> {

@@ -118,8 +118,8 @@ pub(super) async fn drift_is_put_back_left_or_taken_over_as_a_person_says<C: Gro
     world.until("nothing is told any more", is_clean).await;
     let shown = change("left", "3").await.remove(0);
     let rule = IgnoreRule {
-        kind: shown.object.kind,
-        name: shown.object.name,
+        kind: shown.object.kind.clone(),
+        name: shown.object.name.clone(),
         paths: vec![shown.path],
         ..IgnoreRule::default()
     };

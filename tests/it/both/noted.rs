@@ -97,7 +97,7 @@ pub(super) async fn kinds_are_written_stage_by_stage<C: Ground>(world: &World<C>
     let mut written: Vec<(u64, String)> = outcomes
         .into_iter()
         .filter(|outcome| outcome.effect == Effect::Created)
-        .map(|outcome| (outcome.observed.unwrap().resource_version.parse().unwrap(), outcome.object.kind))
+        .map(|outcome| (outcome.observed.unwrap().resource_version.parse().unwrap(), outcome.object.kind.clone()))
         .collect();
     written.sort();
     let stage = |kind: &str| match kind {

@@ -51,8 +51,8 @@ async fn drift_that_a_person_leaves_to_others_is_drift_no_more() {
         .await;
     let shown = world.state("stonedb").await.unwrap().drift.remove(0);
     let rule = IgnoreRule {
-        kind: shown.object.kind,
-        name: shown.object.name,
+        kind: shown.object.kind.clone(),
+        name: shown.object.name.clone(),
         paths: vec![shown.path],
         ..IgnoreRule::default()
     };
