@@ -2,18 +2,21 @@
 //!
 //! Not here: what we know of kinds (`schema`), how an object is read from YAML (`yaml`).
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-/// Identity of an object on a target: group, kind, namespace, name. Never the version, which may change under the same object.
+/// Identity of an object on a target: group, kind, namespace, name, and sorted by them. Never the version, which may change under the same
+/// object.
 ///
 /// It is copied into every list and map that tells of the object, so a copy shares its text.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(from = "Names", into = "Names")]
-pub struct ObjectId(Arc<Names>);
+pub struct ObjectId(Arc<Identity>);
 
 /// What an identity consists of.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
@@ -28,15 +31,24 @@ pub struct Names {
     pub name: String,
 }
 
+#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Identity {
+    /// All names in one text, which sorts as they do: most ids of a map differ in nothing but their last names, and every look into it
+    /// compares dozens.
+    line: Box<str>,
+    names: Names,
+}
+
 impl From<Names> for ObjectId {
     fn from(names: Names) -> Self {
-        Self(Arc::new(names))
+        let Names { group, kind, namespace, name } = &names;
+        Self(Arc::new(Identity { line: [group, kind, namespace, name].map(String::as_str).join("\0").into(), names }))
     }
 }
 
 impl From<ObjectId> for Names {
     fn from(id: ObjectId) -> Self {
-        Arc::unwrap_or_clone(id.0)
+        id.0.names.clone()
     }
 }
 
@@ -44,7 +56,25 @@ impl Deref for ObjectId {
     type Target = Names;
 
     fn deref(&self) -> &Names {
-        &self.0
+        &self.0.names
+    }
+}
+
+impl Ord for ObjectId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+    }
+}
+
+impl PartialOrd for ObjectId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for ObjectId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.line.hash(state);
     }
 }
 
@@ -210,6 +240,22 @@ mod tests {
         let id = ObjectId::new("apps", "Deployment", "blog", "web");
         let called = ["Deployment/web", "blog/Deployment/web", "shop/Deployment/web", "blogDeployment/web", "web"];
         assert_eq!(called.map(|words| id.is_called(words)), [true, true, false, false, false]);
+    }
+
+    #[test]
+    fn identities_sort_as_their_names_do_and_are_equal_where_all_of_them_are() {
+        let words = ["", "-", "a", "a-b", "ab", "\0a", "a\0"];
+        let of = |digits: usize| [343, 49, 7, 1].map(|step| words[digits / step % 7]);
+        let all: Vec<_> = (0..7 * 343).map(of).map(|[a, b, c, d]| (ObjectId::new(a, b, c, d), [a, b, c, d])).collect();
+        for (id, names) in &all {
+            for (other, others) in all.iter().step_by(5) {
+                assert_eq!(id == other, names == others, "{names:?} {others:?}");
+                assert_eq!(id.cmp(other).is_eq(), names == others, "{names:?} {others:?}");
+                if !names.iter().chain(others).any(|word| word.contains('\0')) {
+                    assert_eq!(id.cmp(other), names.cmp(others), "{names:?} {others:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -53,6 +53,9 @@ pub fn taken_leftovers(metadata: &Map<String, Value>, editors: &Editors) -> Opti
 }
 
 fn taken(metadata: &Map<String, Value>, added: &[Addition<'_>], editors: &Editors) -> Option<Value> {
+    if added.is_empty() {
+        return None;
+    }
     let managed = metadata.get("managedFields")?;
     let position =
         managed.as_array()?.iter().position(|entry| Some(entry) == fields::applied_entry(managed, MANAGER))?;
@@ -67,7 +70,7 @@ fn taken(metadata: &Map<String, Value>, added: &[Addition<'_>], editors: &Editor
             subtract(theirs, &ours, 0);
         }
     }
-    exchange(metadata, &entries).filter(|_| !added.is_empty()).map(Value::Array)
+    exchange(metadata, &entries).map(Value::Array)
 }
 
 /// Returns the steps that put entries in the place of those that are there, and take out those that hold nothing any more; nothing if all stay.
