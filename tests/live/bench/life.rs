@@ -220,6 +220,9 @@ fn restarts(rig: &Rig, daemon: &mut Daemon, size: &Size) {
         rig.runtime.block_on(daemon.until_quiet());
         count(&format!("  restart, {what}: requests"), since(rig, before));
         count(&format!("  restart, {what}: anonymous memory, MiB"), daemon.anonymous_kib() / 1024);
+        rig.runtime.block_on(pause(size.idle));
+        let time = format!("{:?}", size.idle);
+        count(&format!("  restart, {what}: the same {time} later, MiB"), daemon.anonymous_kib() / 1024);
     }
 }
 
