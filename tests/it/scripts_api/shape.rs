@@ -212,3 +212,31 @@ fn what_no_script_asks_is_unknown() {
     assert_eq!(unknown(&log.join("\n")), expected.map(|it| format!("PATCH v1 configmaps {it}")));
     assert!(shapes_of_scripts().contains("PATCH v1 configmaps ?fieldManager&force content=apply-patch"));
 }
+
+/// What a watch is opened with the first time, and with which it is opened again where its stream ended.
+const FIRST: &str = "resourceVersionMatch=NotOlderThan&sendInitialEvents=true";
+const AGAIN: &str = "resourceVersion";
+
+/// Returns the shapes by which the engine goes on after it opened this watch: any stream may end at any time, on a busy machine also in a
+/// test that is not about that.
+fn what_may_follow(opened: &str) -> Option<String> {
+    let again = opened.replacen(FIRST, AGAIN, 1);
+    (opened.starts_with("WATCH ") && again != opened).then_some(again)
+}
+
+#[test]
+fn every_watch_of_the_scripts_is_opened_again_from_a_version() {
+    let known = whole_shapes_of_scripts();
+    let missing: Vec<String> =
+        known.iter().filter_map(|opened| what_may_follow(opened)).filter(|again| !known.contains(again)).collect();
+    assert!(missing.is_empty(), "no script of fixtures/scripts/api asks:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn a_watch_that_begins_with_what_is_there_is_followed_by_one_from_a_version() {
+    let check = |opened: &str, expected: Option<&str>| assert_eq!(what_may_follow(opened).as_deref(), expected);
+    let opened = "WATCH v1 pods ?labelSelector&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&timeoutSeconds accept=Table";
+    check(opened, Some("WATCH v1 pods ?labelSelector&resourceVersion&timeoutSeconds accept=Table"));
+    check("WATCH v1 pods ?labelSelector&resourceVersion&timeoutSeconds", None);
+    check("LIST v1 pods ?resourceVersionMatch=NotOlderThan&sendInitialEvents=true", None);
+}
