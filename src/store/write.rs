@@ -5,11 +5,12 @@
 #[cfg(test)]
 use std::sync::Arc;
 
-use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite, SqliteConnection, SqlitePool};
+use sqlx::{Connection, QueryBuilder};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Error, attempt};
+use crate::base::chain;
 
 /// Writes that wait for the writer; whoever has one more waits until there is room.
 const WAITING_CAPACITY: usize = 256;
@@ -18,6 +19,9 @@ const SHARED_LIMIT: usize = 256;
 
 /// Rows that one statement inserts at most. Every number of rows is another text, and all of them are to stay prepared.
 pub(super) const ROW_LIMIT: usize = 16;
+
+/// What SQLite calls a broken constraint (`SQLITE_CONSTRAINT`).
+const CONSTRAINT: u32 = 19;
 
 /// A table, in the order in which a transaction writes them: no statement touches two.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -206,9 +210,40 @@ async fn write(pool: &SqlitePool, writes: Vec<Write>) {
 }
 
 /// Writes in one transaction and returns how many rows each write changed.
+///
+/// A commit that fails, such as on a full disk, leaves its transaction open, and all later ones would be parts of it: acknowledged, seen by
+/// nobody and gone with the process. So its connection is closed, which takes it back.
 async fn together(pool: &SqlitePool, writes: &[Write]) -> Result<Vec<u64>, Error> {
     let commit = attempt("commit a transaction");
-    let mut transaction = pool.begin().await.map_err(&commit)?;
+    let mut connection = pool.acquire().await.map_err(&commit)?;
+    let mut transaction = connection.begin().await.map_err(&commit)?;
+    let (failed, ends_it) = match execute_all(&mut transaction, writes).await {
+        Ok(changed) => match transaction.commit().await {
+            Ok(()) => return Ok(changed),
+            Err(error) => (commit(error), true),
+        },
+        Err(error) => {
+            let ends_it = !is_of_a_row(&error);
+            drop(transaction);
+            (error, ends_it)
+        }
+    };
+
+    if ends_it && let Err(error) = connection.detach().close_hard().await {
+        tracing::warn!(error = chain(&error), "a connection to the store was not closed");
+    }
+    Err(failed)
+}
+
+/// Returns whether a statement broke a constraint, which is about its rows and says nothing of the connection.
+fn is_of_a_row(error: &Error) -> bool {
+    let Error::Query { source: sqlx::Error::Database(error), .. } = error else { return false };
+    // The low byte of an extended code is the primary one.
+    error.code().and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xff == CONSTRAINT)
+}
+
+/// Executes the statements of all writes and returns how many rows each write changed.
+async fn execute_all(connection: &mut SqliteConnection, writes: &[Write]) -> Result<Vec<u64>, Error> {
     let mut changed = vec![0; writes.len()];
     let mut statements: Vec<(usize, &Statement)> = Vec::new();
     for (at, write) in writes.iter().enumerate() {
@@ -216,9 +251,10 @@ async fn together(pool: &SqlitePool, writes: &[Write]) -> Result<Vec<u64>, Error
     }
     // Statements of different tables may change places.
     statements.sort_by_key(|(_, statement)| statement.table);
+
     let mut rest = statements.as_slice();
     while let Some((run, others)) = rest.split_at_checked(run_of(rest)).filter(|(run, _)| !run.is_empty()) {
-        let rows = execute(&mut transaction, run).await?;
+        let rows = execute(connection, run).await?;
         // Several inserts change one row each.
         let share = if run.len() == 1 { rows } else { 1 };
         for (at, _) in run {
@@ -228,7 +264,6 @@ async fn together(pool: &SqlitePool, writes: &[Write]) -> Result<Vec<u64>, Error
         }
         rest = others;
     }
-    transaction.commit().await.map_err(&commit)?;
     Ok(changed)
 }
 
@@ -244,6 +279,26 @@ mod tests {
 
     async fn names(store: &Store) -> Vec<String> {
         sqlx::query_scalar("SELECT name FROM cursors ORDER BY name").fetch_all(&store.readers).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_written_after_a_commit_that_failed_is_stored() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("wild.db");
+        let store = Store::open(&path).await.unwrap();
+        for sql in [
+            "CREATE TABLE parents (name TEXT PRIMARY KEY)",
+            "CREATE TABLE children (parent TEXT REFERENCES parents (name) DEFERRABLE INITIALLY DEFERRED)",
+        ] {
+            sqlx::query(sql).execute(&store.connection).await.unwrap();
+        }
+        // Only the commit finds that there is no such parent.
+        let orphan = "INSERT INTO children (parent) VALUES ('nobody')";
+        store.writer.write(Statement::new("store a child", Table::Cursors, orphan)).await.unwrap_err();
+
+        store.writer.write(put("a")).await.unwrap();
+        let other = Store::open(&path).await.unwrap();
+        assert_eq!(names(&other).await, ["a"], "another connection sees it");
     }
 
     #[tokio::test]
