@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sqlx::Row;
 
-use super::write::{Statement, Table};
+use super::write::{Statement, Table, Written};
 use super::{Error, Store, attempt, row};
 use crate::base::Timestamp;
 use crate::model::{AppName, AppState, CommitId, InstanceId, Standing};
@@ -70,7 +70,16 @@ impl Store {
         // Handed in under the lock, so that rows and what is known change in one order.
         let written = self.writer.hand_in(statements).await;
         drop(all);
-        written.done().await.map(|_| ())
+        self.settle_app_states(instance, written).await
+    }
+
+    /// Waits for a write. One that fails is not known any more: what is on disk counts, and is read again.
+    async fn settle_app_states(&self, instance: &InstanceId, written: Written) -> Result<(), Error> {
+        let done = written.done().await;
+        if done.is_err() {
+            self.app_states.lock().await.remove(instance);
+        }
+        done.map(|_| ())
     }
 
     /// Notes that an app was found again as it was. Only in memory: a process that starts looks at every app anew.
@@ -121,7 +130,7 @@ impl Store {
         self.known(&mut all, instance).await?.remove(app);
         let written = self.writer.hand_in(vec![statement]).await;
         drop(all);
-        written.done().await.map(|_| ())
+        self.settle_app_states(instance, written).await
     }
 
     /// Returns the states of an instance, read when somebody first asks.
@@ -131,6 +140,8 @@ impl Store {
         instance: &InstanceId,
     ) -> Result<&'a mut Known, Error> {
         if !all.contains_key(instance) {
+            // What was handed in before must be among the rows.
+            self.writer.hand_in(Vec::new()).await.done().await?;
             let mut known = Known::default();
             self.read_app_states(instance).await?.into_iter().for_each(|state| known.put(state));
             all.insert(instance.clone(), known);
