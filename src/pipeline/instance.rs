@@ -93,6 +93,8 @@ pub struct Instance {
     pub(super) audits: Turns,
     /// Told when objects went.
     pub(super) went: Notify,
+    /// Apps whose last pass could not go on, and may have left an operation open.
+    pub(super) broken_off: Mutex<BTreeSet<AppName>>,
     lock: Mutex<Option<InstanceLock>>,
 }
 
@@ -184,6 +186,7 @@ impl Instance {
             shippers: Mutex::default(),
             audits: Turns::default(),
             went: Notify::new(),
+            broken_off: Mutex::default(),
             lock: Mutex::new(Some(lock)),
         })
     }

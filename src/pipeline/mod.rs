@@ -159,11 +159,24 @@ pub async fn pass(
     why: Reason,
     request: Option<Operation>,
 ) -> Result<Passed, Error> {
+    close_left_over(instance, app).await?;
     let (request, _underway) = cancel::begin(instance, request).await?;
     let asked = request.clone();
     let ended = end(instance, asked.clone(), walk(instance, app, why, request).await).await;
+    if ended.is_err() {
+        lock(&instance.broken_off).insert(app.clone());
+    }
     cancel::broke_off(instance, asked.as_ref(), &ended).await?;
     ended
+}
+
+/// Closes what an earlier pass of this process opened for an app and could not close, such as on a full disk.
+async fn close_left_over(instance: &Instance, app: &AppName) -> Result<(), Error> {
+    if lock(&instance.broken_off).contains(app) {
+        instance.store.interrupt_running(&instance.id, app, instance.now()).await?;
+        lock(&instance.broken_off).remove(app);
+    }
+    Ok(())
 }
 
 async fn end(instance: &Instance, asked: Option<Operation>, ended: Result<Passed, Error>) -> Result<Passed, Error> {

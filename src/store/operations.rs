@@ -161,6 +161,21 @@ impl Store {
         done
     }
 
+    /// Marks operations of an app as interrupted that a pass opened by itself and could not close. Only who works on the app may ask, as an
+    /// operation that is under way looks just the same.
+    pub async fn interrupt_running(&self, instance: &InstanceId, app: &AppName, now: Timestamp) -> Result<u64, Error> {
+        let statement = Statement::new(
+            "interrupt what a pass left running",
+            Table::Operations,
+            "UPDATE operations SET state = 'interrupted', ended = $3, message = 'the pass that ran it could not go on'
+             WHERE instance = $1 AND app = $2 AND state = 'running' AND request = ''",
+        )
+        .text(instance.as_str())
+        .text(app.as_str())
+        .number(now.0);
+        self.writer.write(statement).await
+    }
+
     /// Stores the outcome of one action with what it means for the inventory; a repeated position replaces it.
     pub async fn put_outcome(
         &self,

@@ -146,6 +146,25 @@ async fn an_operation_that_was_to_end_is_cancelled_when_its_process_dies() {
 }
 
 #[tokio::test]
+async fn what_a_pass_could_not_close_is_interrupted_and_nothing_else() {
+    let store = Store::in_memory().await.unwrap();
+    let running = |number| operation(number, OperationState::Running);
+    let own = Operation { request: None, ..running(1) };
+    let asked = running(2);
+    let other = Operation { request: None, app: Some(AppName::parse("other").unwrap()), ..running(3) };
+    let done = Operation { request: None, ..operation(4, OperationState::Succeeded) };
+    for one in [&own, &asked, &other, &done] {
+        store.insert_operation(&instance(), one).await.unwrap();
+    }
+    assert_eq!(store.interrupt_running(&instance(), &app(), Timestamp(9)).await.unwrap(), 1);
+    let interrupted = store.operations_in(&instance(), OperationState::Interrupted).await.unwrap();
+    assert_eq!(
+        interrupted.iter().map(|found| (&found.id, found.ended)).collect::<Vec<_>>(),
+        [(&own.id, Some(Timestamp(9)))]
+    );
+}
+
+#[tokio::test]
 async fn outcomes_keep_the_order_of_the_plan() {
     let store = Store::in_memory().await.unwrap();
     let id = OperationId("op".into());
@@ -524,6 +543,24 @@ async fn a_write_that_fails_is_not_in_memory() {
     sqlx::query(broken).execute(&store.readers).await.unwrap();
     assert!(change(&store, 0).await.is_err());
     assert_eq!(store.count_records(&instance()).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_state_that_was_not_stored_is_not_known() {
+    let store = Store::in_memory().await.unwrap();
+    let state = state_of(app().as_str(), "applied", "starting");
+    store.put_app_state(&instance(), &state).await.unwrap();
+    for broken in [
+        "CREATE TRIGGER unwritten BEFORE INSERT ON app_states BEGIN SELECT RAISE(ABORT, 'no room'); END",
+        "CREATE TRIGGER undeleted BEFORE DELETE ON app_states BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    ] {
+        sqlx::query(broken).execute(&store.readers).await.unwrap();
+    }
+    let next = AppState { health: "healthy".into(), ..state.clone() };
+    store.put_app_state(&instance(), &next).await.unwrap_err();
+    store.remove_app_state(&instance(), &app()).await.unwrap_err();
+    let known = store.app_state(&instance(), &app()).await.unwrap().unwrap();
+    assert_eq!(known.health, "starting", "what is on disk counts");
 }
 
 #[tokio::test]
