@@ -6,12 +6,17 @@
 
 mod kubernetes;
 pub mod message;
+mod owed;
 mod statuses;
 
-use tokio::sync::watch;
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, watch};
 
 pub use kubernetes::{Place, send_kubernetes_events};
 pub use statuses::{Notes, send_statuses};
+
+use owed::{Of, Owed};
 
 use crate::model::{Event, InstanceId};
 use crate::store::{Store, StoredStatus};
@@ -25,13 +30,15 @@ pub struct Bus {
     new: watch::Sender<u64>,
     told: watch::Sender<u64>,
     operations: watch::Sender<u64>,
+    /// Held while a row is written, so that an older one never follows a newer one.
+    owed: Arc<Mutex<Owed>>,
 }
 
 impl Bus {
     /// Returns the bus of an instance.
     pub fn new(instance: InstanceId, store: Store) -> Self {
         let [unsent, new, told, operations] = std::array::from_fn(|_| watch::Sender::new(0));
-        Self { instance, store, unsent, new, told, operations }
+        Self { instance, store, unsent, new, told, operations, owed: Arc::default() }
     }
 
     /// Returns what changes when events were stored.
@@ -59,15 +66,17 @@ impl Bus {
         self.new.subscribe()
     }
 
-    /// Stores events and wakes who reads them. A store that fails is logged here and fails no pass.
+    /// Stores events and wakes who reads them. A store that fails is logged, fails no pass and is tried again.
     pub async fn tell(&self, events: Vec<Event>) {
         if events.is_empty() {
             return;
         }
-        if let Err(error) = self.store.add_events(&self.instance, &events).await {
-            tracing::error!(instance = %self.instance, error = crate::base::chain(&error), "events were not stored");
-        }
+        let mut owed = self.owed.lock().await;
+        owed.store_events(self.to(), events).await;
         self.told.send_modify(|count| *count = count.wrapping_add(1));
+        if !owed.is_settled() {
+            self.resend();
+        }
     }
 
     /// Wakes the sender of statuses, because what kept it from sending may be over.
@@ -77,24 +86,32 @@ impl Bus {
 
     /// Stores a status and wakes the sender if it differs from the one before.
     pub async fn set_status(&self, status: StoredStatus) {
-        if self.is_news(self.store.put_status(&self.instance, &status).await) {
+        if self.owed.lock().await.store_status(self.to(), status, Of::Known).await {
             self.resend();
         }
     }
 
     /// The same of a commit that is new: whoever looks at it is told so at once, and before anything else of it.
     pub async fn announce(&self, status: StoredStatus) {
-        if self.is_news(self.store.put_new_status(&self.instance, &status).await) {
+        if self.owed.lock().await.store_status(self.to(), status, Of::New).await {
             self.new.send_modify(|count| *count = count.wrapping_add(1));
             self.resend();
         }
     }
 
-    fn is_news(&self, stored: Result<bool, crate::store::Error>) -> bool {
-        stored.unwrap_or_else(|error| {
-            tracing::error!(instance = %self.instance, error = crate::base::chain(&error), "a commit status was not stored");
-            false
-        })
+    /// Stores what an earlier call could not, and returns whether nothing of that is left.
+    async fn settle(&self) -> bool {
+        let mut owed = self.owed.lock().await;
+        if owed.is_settled() {
+            return true;
+        }
+        let is_settled = owed.settle(self.to()).await;
+        self.told.send_modify(|count| *count = count.wrapping_add(1));
+        is_settled
+    }
+
+    fn to(&self) -> (&Store, &InstanceId) {
+        (&self.store, &self.instance)
     }
 }
 

@@ -86,6 +86,7 @@ async fn send_all(
     notes: &dyn Notes,
     told: &mut Told,
 ) -> bool {
+    let mut settled = bus.settle().await;
     let unsent = match bus.store.unsent_statuses(&bus.instance).await {
         Ok(unsent) => unsent,
         Err(error) => {
@@ -96,7 +97,6 @@ async fn send_all(
     let key = |status: &StoredStatus| (status.commit.clone(), status.context.clone(), status.changed);
     let current: Told = unsent.iter().map(|unsent| key(&unsent.status)).collect();
     told.retain(|known| current.contains(known));
-    let mut settled = true;
     for UnsentStatus { status, is_new } in unsent {
         // The next round begins with it. Nobody can hand it out any more if this fails.
         if new.has_changed().unwrap_or(false) {
