@@ -16,6 +16,7 @@ mod error;
 mod history;
 pub mod hook;
 mod identity;
+mod index_lock;
 mod instance_tree;
 mod instances;
 mod intake;

@@ -6,7 +6,6 @@
 //! Not here: waiting until a person commits (`pipeline` blocks on the paths that are named here).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +18,7 @@ use crate::model::{CommitId, File, FileMode};
 use super::beneath::{Beneath, OnDisk};
 use super::check_tree::{HostileTree, Refusal, check_path, unfit_mode};
 use super::error::{Error, git, io};
+use super::index_lock::IndexLock;
 use super::read::{list_files, root_of};
 use super::refs::{commit_id, head_branch, read_ref};
 use super::repository::{Repository, sync};
@@ -80,7 +80,7 @@ fn sync_worktree(repository: &git2::Repository, from: Option<&CommitId>, to: &Co
         return Ok(());
     }
     let changes = changes(repository, from, to)?;
-    let lock = IndexLock::take(repository)?;
+    let lock = IndexLock::take(repository.path())?;
     let tree = WorkTree::open(repository, root)?;
     let dirty = tree.dirty(&changes)?;
     if !dirty.is_empty() {
@@ -97,7 +97,37 @@ fn sync_worktree(repository: &git2::Repository, from: Option<&CommitId>, to: &Co
         }
     }
     let entries = tree.entries(&changes)?;
-    lock.replace(&changes, entries)
+    write_index(&lock, &changes, entries)
+}
+
+/// Puts a new index in the place of the old one. Entries of other paths, staged edits among them, stay.
+fn write_index(lock: &IndexLock, changes: &[Change], entries: Vec<IndexEntry>) -> Result<(), Error> {
+    let old = lock.index();
+    let attempt = || format!("write {}", old.display());
+    let fresh = old.with_extension("wild");
+    // A process that died here left its part, and the lock of its part, which would hold up every later one.
+    for left in [fresh.with_extension("wild.lock"), fresh.clone()] {
+        drop(std::fs::remove_file(left));
+    }
+    match std::fs::copy(old, &fresh) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(io(attempt())(error)),
+    }
+    let mut index = Index::open(&fresh).map_err(git(attempt()))?;
+    for change in changes {
+        let path = Path::new(change.path.as_str());
+        if index.get_path(path, 0).is_some() {
+            index.remove(path, 0).map_err(git(attempt()))?;
+        }
+    }
+    for entry in entries {
+        index.add(&entry).map_err(git(attempt()))?;
+    }
+    index.write().map_err(git(attempt()))?;
+
+    sync(&fresh)?;
+    std::fs::rename(&fresh, old).map_err(io(attempt()))
 }
 
 fn dirty_paths(repository: &git2::Repository, paths: &[RepoPath]) -> Result<Vec<RepoPath>, Error> {
@@ -291,55 +321,6 @@ impl<'a> WorkTree<'a> {
             });
         }
         Ok(entries)
-    }
-}
-
-/// The lock of an index: git and we never write it side by side. Dropping it gives it up.
-struct IndexLock {
-    index: PathBuf,
-    lock: PathBuf,
-}
-
-impl IndexLock {
-    fn take(repository: &git2::Repository) -> Result<Self, Error> {
-        let index = repository.path().join("index");
-        let lock = repository.path().join("index.lock");
-        match OpenOptions::new().write(true).create_new(true).open(&lock) {
-            Ok(_) => Ok(Self { index, lock }),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Error::Locked { path: lock }),
-            Err(error) => Err(io(format!("lock {}", index.display()))(error)),
-        }
-    }
-
-    /// Puts a new index in the place of the old one. Entries of other paths, staged edits among them, stay.
-    fn replace(&self, changes: &[Change], entries: Vec<IndexEntry>) -> Result<(), Error> {
-        let attempt = || format!("write {}", self.index.display());
-        let fresh = self.index.with_extension("wild");
-        match std::fs::copy(&self.index, &fresh) {
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => drop(std::fs::remove_file(&fresh)),
-            Err(error) => return Err(io(attempt())(error)),
-        }
-        let mut index = Index::open(&fresh).map_err(git(attempt()))?;
-        for change in changes {
-            let path = Path::new(change.path.as_str());
-            if index.get_path(path, 0).is_some() {
-                index.remove(path, 0).map_err(git(attempt()))?;
-            }
-        }
-        for entry in entries {
-            index.add(&entry).map_err(git(attempt()))?;
-        }
-        index.write().map_err(git(attempt()))?;
-        sync(&fresh)?;
-        std::fs::rename(&fresh, &self.index).map_err(io(attempt()))
-    }
-}
-
-impl Drop for IndexLock {
-    fn drop(&mut self) {
-        // Nothing can be done about a failure here; git will name the lock to the person.
-        drop(std::fs::remove_file(&self.lock));
     }
 }
 

@@ -167,6 +167,20 @@ async fn a_held_index_lock_is_named_and_left_alone() {
 }
 
 #[tokio::test]
+async fn what_an_update_that_died_left_is_cleared_and_the_next_one_is_whole() {
+    let (instance, first) = instance(&[("a", "1")]).await;
+    let parts = ["index.wild", "index.wild.lock", "index.lock.wild"];
+    for part in parts {
+        fs::write(instance.repository.git_dir().join(part), "half").unwrap();
+    }
+    update(&instance, &first, &[("a", "2")]).await.unwrap();
+    assert_eq!(instance.git(&["status", "--porcelain"]), "");
+    for part in parts {
+        assert!(!instance.repository.git_dir().join(part).exists(), "{part}");
+    }
+}
+
+#[tokio::test]
 async fn a_link_in_a_commit_is_never_checked_out() {
     let (instance, first) = instance(&[("a", "1")]).await;
     std::os::unix::fs::symlink("/etc/passwd", instance.repository.path().join("link")).unwrap();
