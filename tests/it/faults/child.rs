@@ -2,6 +2,7 @@
 //!
 //! Also read by `tests/live/faults.rs`. Not here: what it works on.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
@@ -22,7 +23,12 @@ const LOG_TAIL: usize = 40;
 pub(crate) struct Wild {
     root: PathBuf,
     daemon: Option<Child>,
+    /// What the environment of the daemon has beside the usual.
+    environment: Variables,
 }
+
+/// Variables of an environment with their values.
+pub(crate) type Variables = Vec<(&'static str, OsString)>;
 
 /// How a daemon ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,10 +63,10 @@ pub(crate) fn git(root: &Path, directory: &str, args: &[&str]) -> String {
 }
 
 impl Wild {
-    /// Takes a directory; nothing runs yet.
-    pub(crate) fn new(root: &Path) -> Self {
+    /// Takes a directory, and what the environment of the daemon has beside the usual; nothing runs yet.
+    pub(crate) fn new(root: &Path, environment: Variables) -> Self {
         std::fs::create_dir_all(root.join("home")).unwrap();
-        Self { root: root.to_owned(), daemon: None }
+        Self { root: root.to_owned(), daemon: None, environment }
     }
 
     /// Starts the daemon and waits until it listens.
@@ -79,6 +85,7 @@ impl Wild {
     /// Starts a command that becomes the daemon.
     pub(crate) async fn start_as(&mut self, mut daemon: Command) {
         let log = File::options().create(true).append(true).open(self.root.join("daemon.log")).unwrap();
+        daemon.envs(self.environment.iter().cloned());
         daemon.env("WILD_FAULT_FILE", self.root.join("fault")).stdout(log.try_clone().unwrap()).stderr(log);
         self.daemon = Some(daemon.spawn().unwrap());
     }
@@ -125,7 +132,7 @@ impl Wild {
         self.daemon = None;
         let hit = self.root.join("fault.hit");
         if status.signal() == Some(9) && hit.exists() {
-            std::fs::remove_file(hit).unwrap();
+            std::fs::rename(&hit, hit.with_extension("met")).unwrap();
             return Some(End::Hit);
         }
         Some(End::Other(status))

@@ -14,11 +14,11 @@ use rewild::store::Store;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::child::{DEADLINE, End, POLL, Wild, git};
+use super::child::{DEADLINE, End, POLL, Variables, Wild, git};
 use super::seen;
 
 /// Identity of the instance.
-const ID: &str = "k3f7q2m5xd";
+pub(crate) const ID: &str = "k3f7q2m5xd";
 const CACHE: &str = "/apis/apps/v1/namespaces/quickcache/deployments/quickcache";
 const DATABASE: &str = "/apis/apps/v1/namespaces/stonedb/statefulsets/stonedb";
 
@@ -199,6 +199,16 @@ impl<C: Cluster> Home<C> {
 
     /// The same, for an instance of this identity.
     pub(crate) async fn start_as(above: &Path, name: &str, (id, layout): (&str, Layout), cluster: C) -> Self {
+        Self::start_in(above, name, (id, layout, Vec::new()), cluster).await
+    }
+
+    /// The same, with more of an environment for the daemon.
+    pub(crate) async fn start_in(
+        above: &Path,
+        name: &str,
+        (id, layout, environment): (&str, Layout, Variables),
+        cluster: C,
+    ) -> Self {
         let root = above.join(name);
         std::fs::create_dir_all(&root).unwrap();
         let url = above.join("directory.git").display().to_string();
@@ -206,7 +216,7 @@ impl<C: Cluster> Home<C> {
         // The hashes on live objects hang on this key.
         std::fs::create_dir_all(root.join("state/instances").join(id)).unwrap();
         std::fs::write(root.join("state/instances").join(id).join("hash.key"), [7; 32]).unwrap();
-        let mut wild = Wild::new(&root);
+        let mut wild = Wild::new(&root, environment);
         let repository = make_repository(&root, id, &url, layout).await;
         wild.start().await;
         let fetched = wild.run(&["directory", "fetch"]).await;
@@ -313,7 +323,14 @@ impl<C: Cluster> Home<C> {
         let states = self.states().await;
         let operations = self.store.operations(&self.id, &Default::default()).await.unwrap();
         let refs = git(&self.root, "home", &["log", "--oneline", "--graph", "--all", "-30"]);
-        format!("{states:#?}\n{operations:#?}\n{refs}")
+        let doctor = self.wild.run(&["doctor"]).await;
+        let doctor = [doctor.stdout, doctor.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+        let head = self.repository.head("main").await.unwrap().unwrap();
+        let statuses = self.asked(async |store| store.statuses(&self.id, &head).await.unwrap()).await;
+        let unsent = self.asked(async |store| store.unsent_statuses(&self.id).await.unwrap().len()).await;
+        let named = seen::names_what_stands(self).await;
+        let said = format!("{statuses:#?}\n{unsent} statuses not told, the ApplySet names what stands: {named}");
+        format!("{states:#?}\n{operations:#?}\n{refs}\n{doctor}\n{said}")
     }
 }
 

@@ -6,8 +6,10 @@
 pub(crate) mod chaos;
 pub(crate) mod child;
 pub(crate) mod home;
+mod kills;
 pub(crate) mod life;
 pub(crate) mod seen;
+mod shim;
 mod stress;
 
 use rewild::git::Layout;
