@@ -24,6 +24,7 @@ mod revision;
 mod secrets;
 mod settings;
 mod subdirectory;
+mod system;
 mod tree;
 mod trigger;
 
@@ -57,5 +58,6 @@ pub use settings::{
     UpdateSettings, Upstream,
 };
 pub use subdirectory::{MAX_SUBDIRECTORY_DEPTH, Subdirectory, SubdirectoryError};
+pub use system::{CONTROL_NAMESPACE, is_of_system};
 pub use tree::{File, FileMode, FileTree};
 pub use trigger::{Reason, Trigger};

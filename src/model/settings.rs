@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Editors, InstanceId};
+use super::{CONTROL_NAMESPACE, Editors, InstanceId};
 use crate::base::duration;
 
 /// Path of the file in an instance repository.
@@ -479,7 +479,7 @@ fn health_timeout() -> Duration {
 
 impl Default for ClusterSettings {
     fn default() -> Self {
-        Self { context: String::new(), control_namespace: "wild-system".to_owned() }
+        Self { context: String::new(), control_namespace: CONTROL_NAMESPACE.to_owned() }
     }
 }
 

@@ -10,7 +10,7 @@ use super::read::{UNVERSIONED, read_manifest};
 use crate::base::RepoPath;
 use crate::base::hash::Encoder;
 use crate::base::limits::{MAX_APP_FILES, MAX_FILE_BYTES};
-use crate::model::{Diagnostic, FileTree, PackageName};
+use crate::model::{CONTROL_NAMESPACE, Diagnostic, FileTree, PackageName, is_of_system};
 
 /// Name of the manifest in a package and in an app.
 pub const MANIFEST: &str = "manifest.yaml";
@@ -120,7 +120,7 @@ fn tree_id(files: &FileTree) -> String {
 /// Refuses names that would put an app into a namespace of the cluster itself.
 fn check_name(name: &PackageName) -> Vec<Diagnostic> {
     let text = name.as_str();
-    if matches!(text, "default" | "wild-system") || text.starts_with("kube-") {
+    if is_of_system(text, CONTROL_NAMESPACE) {
         let message = format!("the package name {text} is reserved for the cluster");
         return vec![Diagnostic::error("P003", MANIFEST, 0, message).with_hint("rename the package's directory")];
     }
