@@ -5,6 +5,7 @@
 //! fields a conflict leaves to whom (`settle`).
 
 mod elapsed;
+mod entered;
 mod halt;
 mod realms;
 mod settle;
@@ -385,6 +386,9 @@ async fn write(action: &Action, request: ApplyRequest, hands: Hands<'_>) -> Resu
         sent => sent,
     };
     let refusal = match sent {
+        Ok(answer) if entered::is_somebodys(action, &answer) => {
+            return Err(entered::hand_back(action, &answer, target).await);
+        }
         Ok(answer) => return kept(action, (&request, answer), (target, hands.hidden), String::new()).await,
         Err(refusal) => refusal,
     };
@@ -607,6 +611,7 @@ fn delete_request(action: &Action, identity: Identity<'_>, dependents: Dependent
         labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec(),
         stays: Stays::default(),
         dependents,
+        trace: marks::trace(&action.object, identity),
     }
 }
 

@@ -171,7 +171,7 @@ async fn a_volume_is_remembered_before_it_is_told_to_stay_and_offered_before_its
 pub(super) fn accepted() -> Result<Written, Refusal> {
     let [uid, resource_version, fields, time, hash] = ["u", "2", "f", "t", "h"].map(str::to_owned);
     let observed = Observed { uid, resource_version, generation: 1, fields, time, hash };
-    Ok(Written { observed, created: false, unchanged: false, object: Object::default() })
+    Ok(Written { observed, created: false, again: false, unchanged: false, object: Object::default() })
 }
 
 fn immutable() -> Result<Written, Refusal> {

@@ -12,6 +12,7 @@ use super::edit::{app_files, changes, dotted, edit_section, put, scope, section_
 use super::generate::{GenerateInput, Generated, generate};
 use super::land;
 use super::lint::objections;
+use super::namespaces;
 use super::proposal::{Join, Proposal, TreeEdit};
 use super::refusal::Refusal;
 use super::sources::{CONFIG, Sources, apps_of, config_in, settings_of};
@@ -39,6 +40,7 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
         let remedy = format!("wild app add {} --as {app}-2", wanted.package);
         return Err(Refusal::user(what, format!("there is an app {app} already"), remedy));
     }
+    namespaces::check_name(app, sources, wanted.package.as_str())?;
     let candidate = candidate(app, sources, wanted)?;
     let corrected = format!("wild directory fetch, once {} has corrected it", candidate.directory.name);
     let refuse =
@@ -69,6 +71,10 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
     let objections = objections(app, &candidate.package, &generated, &grants);
     if !objections.is_empty() {
         return Err(refuse(objections));
+    }
+    let shut = namespaces::objections(app, sources, &generated.objects);
+    if !shut.is_empty() {
+        return Err(namespaces::refusal(&what, of_package(wanted.package, Some(app), shut)));
     }
     let mut proposal = Proposal::nothing(app);
     proposal.summary = summary(app, &candidate, &generated, written.keys);

@@ -14,6 +14,7 @@ use super::decisions::Decisions;
 use super::edit::{dotted, edit_section, keys};
 use super::land::{self, Landing, Waiting};
 use super::learn;
+use super::namespaces;
 use super::proposal::{Join, Proposal, TreeEdit};
 use super::refusal::{Refusal, no_such_app};
 use super::resolve;
@@ -54,6 +55,7 @@ pub(super) fn change(
     check_keys(&keys, set, &defaults, config.app(app).unwrap_or(&Map::new()))?;
     let source = source(app, sources, &record)?;
     let made = compile(app, sources, &source, text)?;
+    namespaces::check(&format!("change the config of {app}"), app, sources, &made.theirs.objects)?;
     land(app, sources, made, record.wanted, words(set, unset))
 }
 

@@ -1,20 +1,19 @@
-//! Pure. A deploy applies what is committed; only the first one of an app is a commit, because from then on the app is
-//! meant to run.
+//! Pure. A deploy applies what is committed. Only the first one of an app is a commit, because from then on the app is meant to run, and one
+//! that lets it into a namespace which it did not make.
 //!
 //! Not here: applying (`plan`, `apply`).
 
-use std::collections::BTreeMap;
-
 use super::edit::subject;
+use super::namespaces;
 use super::proposal::{Join, Proposal, TreeEdit};
 use super::refusal::{Refusal, no_such_app};
 use super::sources::{Sources, apps_of};
 use super::update::is_there;
 use super::{record, record_of, record_path};
 use crate::base::RepoPath;
-use crate::model::{AppName, File, GenerationRecord};
+use crate::model::{AppName, File, GenerationRecord, SETTINGS_PATH};
 
-/// Marks an app as deployed, if it is not. Of an app that is no longer in the tree a person may approve what is left to do.
+/// Marks an app as deployed, if it is not, and lets it into the namespaces that a person adopts for it. Of an app that is no longer in the tree a person may approve what is left to do.
 pub(super) fn deploy(app: &AppName, sources: &Sources, approve: Option<&str>) -> Result<Proposal, Refusal> {
     if approve.is_some() && !is_there(app, sources) {
         return Ok(Proposal::nothing(app));
@@ -23,21 +22,41 @@ pub(super) fn deploy(app: &AppName, sources: &Sources, approve: Option<&str>) ->
     let record = record_of(&sources.files, app)
         .map_err(|findings| Refusal::found(format!("deploy {app}"), format!("wild app show {app}"), findings))?;
     let mut proposal = Proposal::nothing(app);
-    let Some(record) = record.filter(|record| !record.deployed) else {
+    let first = record.filter(|record| !record.deployed).map(|record| GenerationRecord { deployed: true, ..record });
+    let lets_in = sources.adoptable.as_slice();
+    if first.is_none() && lets_in.is_empty() {
         return Ok(proposal);
-    };
-    let marked = GenerationRecord { deployed: true, ..record };
+    }
     let mut trailers = vec![("Wild-App".to_owned(), app.to_string())];
     trailers.extend(approve.map(|digest| ("Wild-Approve".to_owned(), digest.to_owned())));
-    proposal.main = RepoPath::parse(&record_path(app)).ok().map(|path| TreeEdit {
-        changes: BTreeMap::from([(path, Some(File::text(&record::write_record(&marked))))]),
-        subject: subject("feat", app.as_str(), &format!("deploy {}", marked.version)),
+    let marked = first.as_ref().and_then(|record| Some((RepoPath::parse(&record_path(app)).ok()?, record)));
+    let mut edit = TreeEdit {
+        changes: marked
+            .map(|(path, record)| (path, Some(File::text(&record::write_record(record)))))
+            .into_iter()
+            .collect(),
+        subject: subject("feat", app.as_str(), &what(first.as_ref(), lets_in)),
         body: String::new(),
         trailers,
         join: Join::None,
-    });
-    proposal.summary = vec![format!("{app} {} is deployed from now on", marked.version)];
+    };
+    proposal.summary.extend(first.map(|record| format!("{app} {} is deployed from now on", record.version)));
+    if !lets_in.is_empty() {
+        let edit_settings = format!("edit {SETTINGS_PATH}");
+        namespaces::grant(app, sources, lets_in, &mut edit)
+            .map_err(|findings| Refusal::found(format!("deploy {app}"), edit_settings, findings))?;
+        let names = lets_in.join(", ");
+        proposal.summary.push(format!("{app} may write into {names}, which it did not make, from now on"));
+    }
+    proposal.main = Some(edit);
     Ok(proposal)
+}
+
+/// Returns the words of the commit.
+fn what(first: Option<&GenerationRecord>, lets_in: &[String]) -> String {
+    let deployed = first.map(|record| format!("deploy {}", record.version));
+    let adopted = (!lets_in.is_empty()).then(|| format!("adopt namespace {}", lets_in.join(", ")));
+    deployed.into_iter().chain(adopted).collect::<Vec<_>>().join(", ")
 }
 
 /// Putting committed values back needs no commit.

@@ -24,6 +24,7 @@ mod insertion;
 mod land;
 mod learn;
 mod lint;
+mod namespaces;
 mod place;
 mod proposal;
 mod record;

@@ -43,6 +43,8 @@ pub struct Sources {
     pub merges: Vec<PastMerge>,
     /// For a roll-back: the app's paths and `config.yaml` at the commit to go back to.
     pub past: Option<FileTree>,
+    /// For a deploy that takes over what nobody owns: namespaces that the app may be let into by that.
+    pub adoptable: Vec<String>,
     /// For a deletion: what was said about its data when the app was removed from the tree; nothing if it is there or never was.
     pub removed: Option<DataFate>,
 }

@@ -183,6 +183,7 @@ impl World {
             by_hand: self.by_hand.clone(),
             merges: self.by_hand.clone().into_iter().collect(),
             past: self.past.clone(),
+            adoptable: Vec::new(),
             removed: None,
         }
     }

@@ -11,10 +11,10 @@ use crate::health::{self, Health, HealthState};
 use crate::model::{
     DriftPolicy, Finalizer, HealthRule, Leaving, Object, ObjectId, OwnEntry, Prune, Record, RecordState,
 };
-use crate::plan::marks::{CONFIG_BASELINE, Identity};
+use crate::plan::marks::{CONFIG_BASELINE, ENTERED, Identity};
 use crate::plan::{
     Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Presence, Remnant, Snapshot, TargetState,
-    depends, drift, hold, namespace, owner, recovery, restart,
+    depends, drift, ground, hold, namespace, owner, recovery, restart,
 };
 use crate::target::{LiveObject, Reachability, Refusal, RefusalKind, Target, WatchState};
 
@@ -224,6 +224,10 @@ async fn recover(snapshot: &mut Snapshot, target: &dyn Target, id: ObjectId) -> 
 fn note_owner(snapshot: &mut Snapshot, id: ObjectId, object: &Object) {
     let identity = Identity { instance: &snapshot.instance, app: &snapshot.app, apply_set: &snapshot.apply_set };
     let owner = owner::owner_of(object, identity);
+    if namespace::is_one(&id) {
+        let ground = ground::of_live(object, identity, snapshot.inventory.get(&id));
+        snapshot.grounds.insert(id.name.clone(), ground);
+    }
     let baseline = object.annotation(CONFIG_BASELINE).unwrap_or("").to_owned();
     let existing = Existing { uid: text(object, "uid"), owner, managed: managed(object), baseline, template: None };
     snapshot.existing.insert(id, existing);
@@ -363,6 +367,7 @@ fn from_watch(live: LiveObject) -> Live {
         managed,
         hash,
         baseline,
+        entered,
         unspoken,
         prune,
         hold,
@@ -384,6 +389,7 @@ fn from_watch(live: LiveObject) -> Live {
         whole: None,
         hash,
         baseline,
+        entered,
         unspoken,
         template: None,
         prune,
@@ -410,6 +416,7 @@ fn from_metadata(id: &ObjectId, object: &Object, rules: &[HealthRule]) -> Live {
         whole: None,
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
         baseline: object.annotation(CONFIG_BASELINE).unwrap_or("").to_owned(),
+        entered: object.annotation(ENTERED).is_some(),
         unspoken: false,
         template: None,
         prune: Prune::of(object),

@@ -8,6 +8,7 @@ mod before;
 mod contact;
 mod desired;
 mod explain;
+mod grounds;
 mod live;
 mod neighbours;
 mod realms;
@@ -146,6 +147,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         awaited: built.awaited,
         missing_secrets: built.missing_secrets,
         secret_grants: built.secret_grants,
+        grounds: Default::default(),
         claims: Default::default(),
         elsewhere: Default::default(),
         refused: observation.refused,
@@ -276,6 +278,7 @@ pub fn policy_of(settings: &Settings, app: &AppName) -> Policy {
         deletion_of_all: settings.deletion.instance.clone(),
         recovery: settings.recovery.clone(),
         grants: settings.grants_of(app.as_str()),
+        control_namespace: settings.cluster.control_namespace.clone(),
         identity: settings.identity_of(app.as_str()),
         shared: settings.tls.shared.clone(),
     }
@@ -295,6 +298,7 @@ async fn look(snapshot: &mut Snapshot, held: &[HeldVolume], target: &dyn Target)
     }
     // One watch that does not open on a target that answers is doubt about one kind, which plan knows how to treat.
     live::fill(snapshot, target).await?;
+    grounds::fill(snapshot, target).await?;
     underway::fill(snapshot, target).await?;
     neighbours::fill(snapshot, target).await?;
     volumes::fill(snapshot, held, target).await

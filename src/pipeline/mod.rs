@@ -4,6 +4,7 @@
 //! waits in here: what cannot be done now is a value with the reason and what ends it. This folder is the only place that calls both pure
 //! steps and those with effects. Not here: when a pass begins (`daemon`).
 
+mod adoptions;
 mod ancestry;
 mod audit;
 mod before;
@@ -200,8 +201,9 @@ async fn walk(instance: &Instance, app: &AppName, why: Reason, request: Option<O
     {
         return Ok(passed);
     }
-    let read =
-        read::read(instance, app, request.as_ref().and_then(|operation| operation.request.as_ref()), why).await?;
+    let asked = request.as_ref().and_then(|operation| operation.request.as_ref());
+    let mut read = read::read(instance, app, asked, why).await?;
+    read.sources.adoptable = adoptions::of(instance, app, &read, asked).await?;
     let undone = undo::prepare(instance, request.as_ref()).await?;
     let done = match resume::resume(instance, app, &read, request.as_ref()).await? {
         Some(done) => Ok(done),
@@ -353,7 +355,8 @@ async fn follow_directory(
 
 /// Returns what `wild plan` shows: the line up to and with plan, nothing written.
 pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Request>) -> Result<Preview, Error> {
-    let read = read::read(instance, app, request, Reason::Request).await?;
+    let mut read = read::read(instance, app, request, Reason::Request).await?;
+    read.sources.adoptable = adoptions::of(instance, app, &read, request).await?;
     let proposal = match request {
         None => Proposal::nothing(app),
         Some(request) => match compile::propose(app, &read.sources, Cause::Request(request)) {
@@ -374,6 +377,8 @@ pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Reques
         Ok((stand, target, realms)) => {
             let mut observed =
                 look(instance, app, &sight, (stand, target.as_ref()), (ask_of(request), BTreeSet::new())).await?;
+            // Nothing is committed, so what the commit would grant counts as granted here.
+            observed.snapshot.policy.grants.namespaces.extend(read.sources.adoptable.iter().cloned());
             let mut plan = budget::preview(instance, &mut observed.snapshot).await?;
             cascades = cascades::of(&plan, target.as_ref()).await;
             let own = realms::preview(instance, &observed.snapshot, &sight, (realms, plan.actions.len())).await?;

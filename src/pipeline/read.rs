@@ -162,6 +162,7 @@ fn sources(head: CommitId) -> Sources {
         by_hand: None,
         merges: Vec::new(),
         past: None,
+        adoptable: Vec::new(),
         removed: None,
     }
 }

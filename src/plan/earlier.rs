@@ -60,6 +60,9 @@ pub(super) fn restore(snapshot: &Snapshot, written: &BTreeSet<ObjectId>, plan: &
             continue;
         };
         let wanted = as_applied(snapshot, before, record);
+        if wanted.refused.is_some() {
+            continue;
+        }
         let (decision, items) = write::decide(snapshot, &wanted);
         match decision {
             Decision::Write(mut write) if write.brings == Brings::Correction && has_its_values(id) => {

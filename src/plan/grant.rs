@@ -9,35 +9,123 @@
 use serde_json::Value;
 
 use super::action::{Blocked, WakeOn};
-use super::kind;
-use super::namespace;
-use super::snapshot::{Desired, Snapshot};
-use super::wanted::Wanted;
+use super::snapshot::{Desired, Ground, Owner, Presence, Snapshot};
+use super::{ground, kind, namespace};
 use crate::model::{Object, ObjectId};
 
+/// Reason of a stop by a grant that is not on record.
+pub(super) const MISSING: &str = "GrantMissing";
 /// API group of roles and their bindings.
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// Verbs by which the holder of a role gets rights that the role does not name.
 const ESCALATING: [&str; 3] = ["escalate", "bind", "impersonate"];
 
+/// Returns why nothing of the app is written: it is called as the system is, or its own namespace is not its own.
+pub(super) fn shut_out(snapshot: &Snapshot) -> Option<(Blocked, WakeOn)> {
+    let app = snapshot.app.as_str();
+    let blocked = match ground::is_system(snapshot, app) && !is_let_in(snapshot, app) {
+        true => Blocked {
+            message: format!("the name {app} is the system's, and so is the namespace of that name"),
+            ..closed(snapshot, app)
+        },
+        false => Some(()).filter(|()| !is_open(snapshot, &snapshot.namespace)).map(|()| {
+            let own = closed(snapshot, &snapshot.namespace);
+            let message = format!("{}, and {app} may not enter it without a grant", own.message);
+            Blocked { message: format!("{message}{}", remedy_told(snapshot, &snapshot.namespace)), ..own }
+        })?,
+    };
+    Some((blocked, WakeOn::Revision))
+}
+
+/// Returns the namespaces that a person may let the app into by taking them over: nobody owns them, or the app made them.
+pub fn adoptable(snapshot: &Snapshot) -> Vec<String> {
+    let names = ground::wanted(snapshot).into_iter();
+    names.filter(|name| !is_open(snapshot, name) && is_adoptable(snapshot, name)).collect()
+}
+
+fn is_adoptable(snapshot: &Snapshot, name: &str) -> bool {
+    !ground::is_system(snapshot, name)
+        && matches!(ground::of(snapshot, name), Ground::Foreign(Owner::Nobody) | Ground::Ours)
+}
+
+/// Returns whether the app may write into a namespace.
+pub(super) fn is_open(snapshot: &Snapshot, name: &str) -> bool {
+    if is_let_in(snapshot, name) {
+        return true;
+    }
+    if snapshot.presence != Presence::Kept || matches!(snapshot.desired, Desired::Unreadable(_)) {
+        // The grants of an app go with it: where it was let in before, its last hooks may end what it did there. And where nothing can be
+        // read, what was applied is kept as it is.
+        let is_there = |id: &ObjectId| ground::entered_by(id).as_deref() == Some(name);
+        return snapshot.inventory.records().any(|record| is_there(&record.id));
+    }
+    let is_own = name == snapshot.namespace && !ground::is_system(snapshot, name);
+    is_own && matches!(ground::of(snapshot, name), Ground::Missing | Ground::Ours)
+}
+
+/// Returns whether a grant on record lets the app into a namespace.
+pub(super) fn is_let_in(snapshot: &Snapshot, name: &str) -> bool {
+    snapshot.policy.grants.namespaces.iter().any(|granted| granted == name)
+}
+
+/// Returns the words for a namespace that the app may not enter, and what helps.
+fn closed(snapshot: &Snapshot, name: &str) -> Blocked {
+    let whose = match ground::of(snapshot, name) {
+        _ if ground::is_system(snapshot, name) => "is the system's".to_owned(),
+        Ground::Foreign(Owner::App(other)) => format!("belongs to app {other}"),
+        Ground::Foreign(Owner::Tool { tool, mark }) => format!("belongs to {tool}, by its {mark}"),
+        Ground::Foreign(Owner::Controller(controller)) => format!("belongs to {controller}"),
+        Ground::Foreign(Owner::Nobody | Owner::Released | Owner::Us { .. }) => {
+            format!("is there already and was not made by {}", snapshot.app)
+        }
+        Ground::Unseen(why) => format!("cannot be looked at: {why}"),
+        Ground::Missing | Ground::Ours => "is not its own".to_owned(),
+    };
+    let hint = match is_adoptable(snapshot, name) {
+        true => format!("wild app deploy {} --adopt", snapshot.app),
+        false => format!("add {name} to apps.{}.grants.namespaces in .wild/config.yaml", snapshot.app),
+    };
+    let object = Some(namespace::id(name));
+    Blocked { object, reason: MISSING.into(), message: format!("namespace {name} {whose}"), hint }
+}
+
+/// Returns what taking a namespace over writes, as the end of a sentence; empty if that is not for the asking.
+fn remedy_told(snapshot: &Snapshot, name: &str) -> String {
+    let written = || format!("; --adopt writes {name} into apps.{}.grants.namespaces", snapshot.app);
+    if is_adoptable(snapshot, name) { written() } else { String::new() }
+}
+
 /// Returns why an app must not write an object.
-pub(super) fn missing(snapshot: &Snapshot, wanted: &Wanted) -> Option<Blocked> {
-    let id = &wanted.id;
-    let grants = &snapshot.policy.grants;
-    if *id == namespace::id(&snapshot.namespace) {
-        return None;
+pub(super) fn missing(snapshot: &Snapshot, id: &ObjectId, payload: &Object) -> Option<Blocked> {
+    let is_namespace = namespace::is_one(id);
+    let is_own = *id == namespace::id(&snapshot.namespace);
+    if kind::is_cluster_scoped(id) && !is_own && !is_granted(snapshot, id) {
+        return Some(blocked(snapshot, id, "lies outside namespaces", "kinds", &id.kind));
     }
-    if kind::is_cluster_scoped(id) {
-        return (!is_granted(snapshot, id))
-            .then(|| blocked(snapshot, id, "lies outside namespaces", "kinds", &id.kind));
+    if let Some(name) = ground::entered_by(id).filter(|name| !is_open(snapshot, name)) {
+        let is_brought = is_namespace && !ground::is_system(snapshot, &name);
+        let is_free = matches!(ground::of(snapshot, &name), Ground::Missing | Ground::Ours);
+        // Who may bring namespaces brings those that are nobody's yet.
+        return Some(shut(snapshot, id, &name)).filter(|_| !(is_brought && is_free));
     }
-    let own = id.namespace == snapshot.namespace || grants.namespaces.contains(&id.namespace);
-    if !own {
-        let why = format!("lies in namespace {}", id.namespace);
-        return Some(blocked(snapshot, id, &why, "namespaces", &id.namespace));
-    }
-    let beyond = beyond(snapshot, &wanted.payload).filter(|_| id.group == RBAC && !is_granted(snapshot, id))?;
+    let beyond = beyond(snapshot, payload).filter(|_| id.group == RBAC && !is_granted(snapshot, id))?;
     Some(Blocked { message: format!("{} {beyond}", id.short()), ..blocked(snapshot, id, "", "kinds", &id.kind) })
+}
+
+/// Returns why an object is not written into a namespace.
+fn shut(snapshot: &Snapshot, id: &ObjectId, name: &str) -> Blocked {
+    let closed = closed(snapshot, name);
+    let own = match ground::of(snapshot, name) {
+        Ground::Missing | Ground::Ours if !ground::is_system(snapshot, name) => String::new(),
+        _ => format!(": {}", closed.message),
+    };
+    let message = format!(
+        "{} lies in namespace {name}, and {} may write only into its own{own}{}",
+        id.short(),
+        snapshot.app,
+        remedy_told(snapshot, name)
+    );
+    Blocked { object: Some(id.clone()), message, ..closed }
 }
 
 /// Returns whether the settings let the app bring objects of this kind.
@@ -89,7 +177,7 @@ pub(super) fn missing_secrets(snapshot: &Snapshot) -> Vec<(Blocked, WakeOn)> {
         .map(|key| {
             let blocked = Blocked {
                 object: None,
-                reason: "GrantMissing".into(),
+                reason: MISSING.into(),
                 message: format!("{} may not read the secret {key}", snapshot.app),
                 hint: format!("add {key} to apps.{}.grants.secrets in .wild/config.yaml", snapshot.app),
             };
@@ -101,7 +189,7 @@ pub(super) fn missing_secrets(snapshot: &Snapshot) -> Vec<(Blocked, WakeOn)> {
 fn blocked(snapshot: &Snapshot, id: &ObjectId, why: &str, list: &str, item: &str) -> Blocked {
     Blocked {
         object: Some(id.clone()),
-        reason: "GrantMissing".into(),
+        reason: MISSING.into(),
         message: format!("{} {why}, and {} may write only into its own", id.short(), snapshot.app),
         hint: format!("add {item} to apps.{}.grants.{list} in .wild/config.yaml", snapshot.app),
     }

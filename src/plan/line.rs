@@ -50,8 +50,12 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
 
 /// Plans an app that is in the revision.
 fn keep(snapshot: &Snapshot, plan: &mut Plan) {
-    recovery::recover(snapshot, plan);
-    if let Some(stop) = source::unusable(snapshot).or_else(|| recovery::terminating(snapshot, plan)) {
+    // Nothing is let go in a namespace that is somebody else's.
+    if grant::is_open(snapshot, &snapshot.namespace) {
+        recovery::recover(snapshot, plan);
+    }
+    let stop = source::unusable(snapshot).or_else(|| grant::shut_out(snapshot));
+    if let Some(stop) = stop.or_else(|| recovery::terminating(snapshot, plan)) {
         plan.health = wellness::of_inventory(snapshot);
         block(plan, stop);
         let writes = earlier::restore(snapshot, &BTreeSet::new(), plan);
@@ -96,7 +100,8 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
         plan.blocked.push(blocked);
         return plan.wake_on.extend(wake_on);
     }
-    let hooks = hook::of_farewell(snapshot);
+    let (shut, hooks): (Vec<Wanted>, Vec<Wanted>) = hook::of_farewell(snapshot).into_iter().partition(is_shut);
+    plan.notes.extend(shut.iter().map(|hook| format!("{} is not run, because nobody granted that", hook.id.short())));
     let last: BTreeSet<ObjectId> = hooks.iter().map(|hook| hook.id.clone()).collect();
     let removal = remove::remove(snapshot, data, &last);
     // Taking our marks off is part of the farewell that a person agrees to.
@@ -141,6 +146,11 @@ fn leave(snapshot: &Snapshot, data: DataFate, plan: &mut Plan) {
             block(plan, stop);
         }
     }
+}
+
+/// Returns whether an object waits for a grant, which an app that goes does not get any more.
+fn is_shut(wanted: &Wanted) -> bool {
+    wanted.refused.as_ref().is_some_and(|refused| refused.reason == grant::MISSING)
 }
 
 /// Runs the hooks that come before the rest of a farewell; returns whether that waits for them. A person who names the deletions lets them go on
@@ -251,8 +261,7 @@ fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan, spent: &mut V
     for wanted in wanted {
         plan.notes.extend(wanted.note.clone());
         note_yielded(snapshot, wanted, plan);
-        let refused = wanted.refused.clone().or_else(|| grant::missing(snapshot, wanted));
-        if let Some(blocked) = refused {
+        if let Some(blocked) = wanted.refused.clone() {
             block(plan, (blocked, WakeOn::Revision));
             continue;
         }

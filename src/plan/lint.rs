@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::action::{Action, Blocked, Plan, Verb};
 use super::snapshot::{Desired, NamespaceState, Presence, Snapshot, TargetState};
-use super::{budget, hash, hook, kind, marks, namespace, recovery, stuck, volume};
+use super::{budget, grant, hash, hook, kind, marks, namespace, recovery, stuck, volume};
 use crate::model::{HeldVolume, Object, ObjectId, Prune};
 
 /// Returns what a plan does that it must not; nothing for a sound plan.
@@ -59,6 +59,7 @@ fn apply(snapshot: &Snapshot, action: &Action, payload: &Object) -> Vec<&'static
     rule(payload.at(&["metadata", "managedFields"]).is_none(), "its payload has managed fields");
     rule(snapshot.presence == Presence::Kept || is_of_farewell(snapshot, &action.object), "the app is not kept");
     rule(snapshot.target == TargetState::Reachable, "the target does not answer");
+    rule(grant::missing(snapshot, &action.object, payload).is_none(), "nobody granted it");
     let terminating = matches!(snapshot.namespace_state, NamespaceState::Terminating { .. });
     rule(!terminating, "the namespace is being deleted");
     let is_held = is_wanted(snapshot, &action.object) || is_of_farewell(snapshot, &action.object);

@@ -6,8 +6,9 @@
 
 use serde_json::{Map, Value};
 
+use super::namespace;
 pub use crate::model::MANAGER;
-use crate::model::{AppName, CommitId, InstanceId, Object};
+use crate::model::{AppName, CommitId, InstanceId, Object, ObjectId};
 
 /// Field manager that a released object's fields are handed to, so that nobody takes them for ours.
 pub const RELEASED_MANAGER: &str = "wild-released";
@@ -32,6 +33,10 @@ pub const PATH: &str = "rewild.dev/path";
 pub const CONFIG_BASELINE: &str = "rewild.dev/config-baseline";
 /// Annotation on the copy of a Secret: `<namespace>/<name>@<uid>` of what it was taken from. Inside the hash.
 pub const COPIED_FROM: &str = "rewild.dev/copied-from";
+/// Annotation on a namespace that was there before its app, which a grant let in. Outside the hash.
+pub const ENTERED: &str = "rewild.dev/entered";
+/// Annotation that stays on a namespace of ours which outlives its app: `<instance>/<app>`, which may come back to it.
+pub const LEFT_BY: &str = "rewild.dev/left-by";
 /// Prefix of all our keys, those of authors included.
 pub const PREFIX: &str = "rewild.dev/";
 /// Annotation keys below [`PREFIX`] that authors may write on committed objects.
@@ -50,7 +55,7 @@ pub const AUTHOR_KEYS: [&str; 11] = [
 ];
 
 /// The marks that only the engine writes, as (section of metadata, key).
-pub const ENGINE_MARKS: [(&str, &str); 7] = [
+pub const ENGINE_MARKS: [(&str, &str); 9] = [
     ("labels", PART_OF),
     ("labels", INSTANCE),
     ("labels", APP),
@@ -58,6 +63,8 @@ pub const ENGINE_MARKS: [(&str, &str); 7] = [
     ("annotations", COMMIT),
     ("annotations", PATH),
     ("annotations", CONFIG_BASELINE),
+    ("annotations", ENTERED),
+    ("annotations", LEFT_BY),
 ];
 
 /// Who we are on a target: what the labels say.
@@ -95,6 +102,16 @@ pub fn mark(object: &mut Object, identity: Identity<'_>, origin: Origin<'_>) {
     if !origin.path.is_empty() {
         object.set_annotation(PATH, origin.path);
     }
+}
+
+/// Returns the annotation that stays on a namespace of ours which outlives its app.
+pub fn trace(id: &ObjectId, identity: Identity<'_>) -> Option<(String, String)> {
+    (*id == namespace::id(&id.name)).then(|| (LEFT_BY.to_owned(), left_by(identity)))
+}
+
+/// Returns by what a namespace is known that an app left.
+pub(super) fn left_by(identity: Identity<'_>) -> String {
+    format!("{}/{}", identity.instance.as_str(), identity.app)
 }
 
 /// Takes our marks off an object, and its label and annotation maps if they are empty then.

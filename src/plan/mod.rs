@@ -26,6 +26,7 @@ mod extra;
 pub mod fields;
 mod fight;
 mod grant;
+pub mod ground;
 pub mod hash;
 pub mod hold;
 pub mod hook;
@@ -79,6 +80,7 @@ pub use earlier::strayed;
 pub use editors::{sole_ownership, taken_additions, taken_leftovers};
 pub use entries::in_one_version;
 pub use fight::{Fight, Fights, fights_after};
+pub use grant::adoptable;
 pub use line::plan;
 pub use lint::lint;
 pub use merged::make_room;
@@ -86,8 +88,8 @@ pub use overdue::Underway;
 pub use prune::dropped;
 pub use recreate::{Recreate, changed};
 pub use snapshot::{
-    Agreed, Ask, Claim, Correct, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState,
-    Owner, Policy, Presence, Remnant, RequirementState, Snapshot, TargetState,
+    Agreed, Ask, Claim, Correct, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Ground, Live,
+    NamespaceState, Owner, Policy, Presence, Remnant, RequirementState, Snapshot, TargetState,
 };
 pub use stand::{Nowhere, Stand, stand};
 pub use volume::{ClaimState, ClaimedVolume, Held, VolumeState};

@@ -16,6 +16,11 @@ pub fn id(namespace: &str) -> ObjectId {
     ObjectId::new("", "Namespace", "", namespace)
 }
 
+/// Returns whether an object is a namespace.
+pub fn is_one(id: &ObjectId) -> bool {
+    id.group.is_empty() && id.kind == "Namespace"
+}
+
 /// Returns the Namespace object of an app whose package renders none.
 pub fn derived(namespace: &str) -> DesiredObject {
     let value = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});

@@ -86,6 +86,8 @@ pub struct Snapshot {
     pub missing_secrets: Vec<String>,
     /// Keys of other apps' secrets that the app reads, as `<reference>.<key>`; each needs a grant.
     pub secret_grants: Vec<String>,
+    /// Whose the namespaces are that the app wants to write into, as far as that was looked at; by name.
+    pub grounds: BTreeMap<String, Ground>,
     /// What other apps of this revision say of objects that this one wants or remembers; filled in where both are concerned.
     pub claims: BTreeMap<ObjectId, Claim>,
     /// What this revision takes from other apps; filled in only where it takes something from this one.
@@ -197,6 +199,8 @@ pub struct Live {
     pub hash: String,
     /// What the live annotation says of the config of then, on a workload that was taken over.
     pub baseline: String,
+    /// Whether its annotation says that it is a namespace which we did not make.
+    pub entered: bool,
     /// Whether it is of a custom kind and carries nothing that a controller says of it.
     pub unspoken: bool,
     /// What its pod template says of its config; read only where its hash was made with another key than ours.
@@ -253,6 +257,19 @@ pub enum Owner {
     },
     /// A controller, by an owner reference.
     Controller(String),
+}
+
+/// Whose a namespace is, as its own metadata says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ground {
+    /// It is not there, so nobody's.
+    Missing,
+    /// We made it for this app.
+    Ours,
+    /// It is there and we did not make it.
+    Foreign(Owner),
+    /// The target did not let us look, with what it said.
+    Unseen(String),
 }
 
 /// Whether the watch of a kind can be trusted.
@@ -389,6 +406,8 @@ pub struct Policy {
     pub recovery: RecoverySettings,
     /// About reaching beyond its namespace.
     pub grants: Grants,
+    /// Namespace of our own objects in the cluster.
+    pub control_namespace: String,
     /// As whom its objects are written.
     pub identity: IdentityPolicy,
     /// Secrets that apps may have copies of.

@@ -4,6 +4,7 @@ mod contested;
 mod deletion;
 mod drift;
 mod extra;
+mod grounds;
 mod hooks;
 mod laws;
 mod ownership;

@@ -5,6 +5,8 @@
 use serde_json::Value;
 
 use super::action::Blocked;
+use super::grant;
+use super::ground;
 use super::hash;
 use super::hook::{self, Moment};
 use super::kind;
@@ -12,13 +14,15 @@ use super::marks::{self, Origin};
 use super::namespace;
 use super::refusal;
 use super::restart;
-use super::snapshot::{DesiredObject, Snapshot};
+use super::snapshot::{DesiredObject, Ground, Snapshot};
 use super::yields::Yields;
 use crate::base::{Digest, Encoder};
 use crate::model::{Object, ObjectId};
 
 /// Annotation by which an author orders objects.
 const WAVE: &str = "rewild.dev/wave";
+/// Value of the annotation on a namespace that was there before its app.
+const GRANTED: &str = "granted";
 /// Annotation by which an author leaves an object out of the app's health.
 const HEALTH: &str = "rewild.dev/health";
 /// Largest wave and, negated, the smallest.
@@ -61,8 +65,12 @@ impl Wanted {
         let wave = if id.kind == "Namespace" { NAMESPACE_WAVE } else { place(&desired.object) };
         let stage = kind::stage(&id.group, &id.kind);
         let yields = Yields::of(&desired.object, snapshot);
-        let (hash, refused) = (desired.hash.clone(), refusal::refused(desired));
+        let hash = desired.hash.clone();
         bound_run(&mut payload, &id);
+        if is_entered(snapshot, &id) {
+            payload.set_annotation(marks::ENTERED, GRANTED);
+        }
+        let refused = refusal::refused(desired).or_else(|| grant::missing(snapshot, &id, &payload));
         Self { id, payload, hash, source, wave, stage, yields, refused, note }
     }
 
@@ -103,6 +111,14 @@ impl Wanted {
     pub(super) fn counts_for_health(&self) -> bool {
         self.payload.annotation(HEALTH) != Some("ignore")
     }
+}
+
+/// Returns whether an object is a namespace that was there before its app.
+fn is_entered(snapshot: &Snapshot, id: &ObjectId) -> bool {
+    let is_foreign = || matches!(ground::of(snapshot, &id.name), Ground::Foreign(_));
+    let is_marked = || snapshot.live.get(id).is_some_and(|live| live.entered);
+    let is_new = snapshot.existing.contains_key(id) || ground::is_unconfirmed(snapshot, id);
+    namespace::is_one(id) && if is_new { is_foreign() } else { is_marked() }
 }
 
 /// Bounds how long the Job of a hook runs: its app waits for it.

@@ -12,7 +12,7 @@ use crate::model::{
     AppName, Archived, ClusterName, CommitId, Effect, HeldVolume, InstanceId, Inventory, ObjectId, Observed, Operation,
     OperationOutcome, OperationState, Outcome, REALM_GROUP, Record, RecordState, RefusalText, Secrets,
 };
-use crate::plan::{Action, Plan, Snapshot, Verb, archive};
+use crate::plan::{Action, Plan, Snapshot, Verb, archive, marks};
 use crate::store::{Error, RecordChange, Store};
 
 /// An operation that writes, from before its first write to after its last.
@@ -197,9 +197,10 @@ impl Recording<'_> {
             time: time.clone(),
             generation: *generation,
             // One that the server keeps otherwise than it was sent is made all the same.
-            created: matches!(effect, Effect::Created | Effect::Recreated)
-                || (effect == Effect::Failed && action.uid.is_none() && action.object.group == REALM_GROUP)
-                || is_made_by_us(self.before.get(&action.object), uid),
+            created: !is_entered(action)
+                && (matches!(effect, Effect::Created | Effect::Recreated)
+                    || (effect == Effect::Failed && action.uid.is_none() && action.object.group == REALM_GROUP)
+                    || is_made_by_us(self.before.get(&action.object), uid)),
             // What is put back while newer content waits is still what an older commit brought, and is built again from there.
             commit: self.brought(&action.object, hash).or_else(|| Some(self.commit.clone())),
             audited: String::new(),
@@ -287,6 +288,11 @@ fn unconfirmed(action: &Action, cluster: ClusterName, commit: CommitId) -> Recor
         commit: Some(commit),
         audited: String::new(),
     }
+}
+
+/// Returns whether an apply marks its object as a namespace that was there before.
+fn is_entered(action: &Action) -> bool {
+    matches!(&action.verb, Verb::Apply { payload, force: _ } if payload.annotation(marks::ENTERED).is_some())
 }
 
 /// Returns whether the record before an answer says that we made this incarnation. A write that was never confirmed counts: it is sent again

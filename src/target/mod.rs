@@ -119,6 +119,8 @@ pub struct DeleteRequest {
     pub stays: Stays,
     /// Whether dependents stay.
     pub dependents: Dependents,
+    /// Annotation that stays on it when our marks are taken off, unless it says that we did not make it.
+    pub trace: Option<(String, String)>,
 }
 
 /// Says why a live object stays; nothing where it may go.
@@ -213,6 +215,8 @@ pub struct Written {
     pub observed: Observed,
     /// Whether it was not there before.
     pub created: bool,
+    /// Whether it was sent more than once: then what it made the first time was there before.
+    pub again: bool,
     /// Whether the server changed nothing.
     pub unchanged: bool,
     /// The object as answered.
@@ -274,6 +278,8 @@ pub struct LiveObject {
     pub hash: String,
     /// What the annotation says of the config of then, on a workload that was taken over.
     pub baseline: String,
+    /// Whether the annotation says that it is a namespace which we did not make.
+    pub entered: bool,
     /// Whether it is of a custom kind and carries nothing that a controller says of it.
     pub unspoken: bool,
     /// What becomes of it when nobody wants it any more.

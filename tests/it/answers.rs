@@ -97,7 +97,7 @@ pub(crate) async fn a_process_that_stood_still_listens_anew<C: Ground>(ground: &
     proxy.bend(Frames::Silent);
     let (api_version, uid) = ("v1".to_owned(), written.observed.uid);
     let (labels, stays, dependents) = (Vec::new(), Stays::default(), Dependents::Collected);
-    let request = DeleteRequest { id: id.clone(), api_version, uid, labels, stays, dependents };
+    let request = DeleteRequest { id: id.clone(), api_version, uid, labels, stays, dependents, trace: None };
     let before = proxy.hits();
     cluster.delete(&request).await.unwrap();
     // What is swallowed is the news of that, and not the list that comes later.
@@ -187,7 +187,15 @@ pub(crate) async fn a_deletion_is_asked_for_again<C: Ground>(ground: &C) {
         let uid = cluster.apply(&behind.request()).await.unwrap().observed.uid;
         proxy.spoil(To::Writes, fault, 1);
         let (api_version, labels, dependents) = ("v1".to_owned(), Vec::new(), Dependents::Collected);
-        let request = DeleteRequest { id: id.clone(), api_version, uid, labels, stays: Stays::default(), dependents };
+        let request = DeleteRequest {
+            id: id.clone(),
+            api_version,
+            uid,
+            labels,
+            stays: Stays::default(),
+            dependents,
+            trace: None,
+        };
         assert_eq!(cluster.delete(&request).await, Ok(Deletion::Gone), "{fault:?}");
         assert_eq!((cluster.reachability(), proxy.hits()), (Reachability::Reachable, 1), "{fault:?}");
         assert!(cluster.get(id, "v1").await.unwrap().is_none(), "{fault:?}");

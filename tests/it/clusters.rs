@@ -12,7 +12,7 @@ use crate::world::{Ground, HASTY, World, app};
 /// More requests than are sent while a cluster hangs.
 const ALWAYS: usize = 1_000_000;
 /// Where the apps of these checks live. Both have their objects in one namespace, under one name.
-const PLACES: &str = "apps:\n  away: {cluster: {context: edge}}\n  lost: {cluster: {context: nowhere}}\n";
+const PLACES: &str = "apps:\n  away: {cluster: {context: edge}, grants: {namespaces: [both]}}\n  here: {grants: {namespaces: [both]}}\n  lost: {cluster: {context: nowhere}}\n";
 
 /// Two clusters, which the kubeconfig calls `home` and `edge`.
 pub(crate) struct Pair<C: Ground> {

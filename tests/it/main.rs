@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test ends at the first surprise")]
 
 mod answers;
+mod attacks;
 mod bad_input;
 mod both;
 mod children;

@@ -86,6 +86,7 @@ impl Ground {
             labels: vec![("rewild.dev/app".to_owned(), app.to_owned())],
             stays: Stays::default(),
             dependents: Dependents::Collected,
+            trace: None,
         }
     }
 

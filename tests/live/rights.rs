@@ -148,6 +148,7 @@ pub(crate) async fn an_account_of_one_namespace_watches_that(plane: &Plane) {
         world.make(&format!("{within}/roles"), rbac("Role", "narrow", json!({"rules": [all]}))).await;
         world.make(&format!("{within}/rolebindings"), rbac("RoleBinding", "narrow", to("Role"))).await;
     }
+    world.set("apps: {narrow: {grants: {namespaces: [narrow]}}}\n").await;
     let plain = Plain { world: &world, name: "narrow" };
     let text = config("narrowed", "1");
     let path = plain.path("v1", "configmaps", "narrowed");
@@ -166,7 +167,7 @@ pub(crate) async fn an_account_of_one_namespace_watches_that(plane: &Plane) {
     // Where it may do nothing it says so, and goes on where it may.
     let other = Plain { world: &world, name: "elsewhere" };
     other.push(&[("config.yaml", &config("outside", "1"))]).await;
-    other.stands_for("NotReadable", &["may not get configmaps in the namespace elsewhere"]).await;
+    other.stands_for("GrantMissing", &["namespace elsewhere cannot be looked at", "may not get namespaces"]).await;
     world.patch(&path, json!({"data": {"version": "again"}})).await;
     plain.until("it is put back again", &path, |live| live["data"]["version"] == json!("1")).await;
     // An object that is wanted no longer goes: that the list of its namespace is complete is known.

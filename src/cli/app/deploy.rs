@@ -25,9 +25,12 @@ const HELP: &str = "Examples:
 An object that is there already and that nobody owns is taken over with --adopt, this once; what that would change is told by the refusal \
 without it and by --adopt --dry-run. What belongs to another app or another tool is never taken over.
 
+A namespace that the app did not make is entered with a grant on record only: apps.APP.grants.namespaces in .wild/config.yaml. Where nobody \
+owns it --adopt writes that, in one commit with the rest; for the system's (default, kube-*, wild-system) and somebody else's only a hand does.
+
 Exit codes:
   0 applied, with --wait also healthy   2 error, or the cluster refused   3 conflicts are open
-  5 timed out, it goes on   6 blocked: a requirement, uncommitted edits, a deletion to approve";
+  5 timed out, it goes on   6 blocked: a requirement, a grant, uncommitted edits, a deletion to approve";
 
 /// Arguments.
 #[derive(Args, Debug)]
@@ -54,7 +57,7 @@ pub(in crate::cli) struct Deploy {
     /// Lets an object be deleted and made anew if a field of it cannot be changed; may be given again.
     #[arg(long, value_name = "KIND/NAME", conflicts_with = "all")]
     recreate: Vec<String>,
-    /// Takes over objects that are there already and that nobody owns.
+    /// Takes over objects that are there already and that nobody owns, and lets the app into namespaces that are.
     #[arg(long, conflicts_with = "all")]
     adopt: bool,
 }

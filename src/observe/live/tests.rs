@@ -112,7 +112,8 @@ async fn what_a_missing_namespace_would_hold_is_not_asked_for() {
 async fn a_refused_look_at_one_object_is_about_that_object_only() {
     let refused = Refusal::new(RefusalKind::Forbidden, "read Deployment blog/web: forbidden");
     let target = Scripted { objects: [namespace(), (web(), Err(refused))].into(), ..Scripted::default() };
-    let seen = snapshot(&target, Inventory::default()).await;
+    let mut seen = snapshot(&target, Inventory::default()).await;
+    seen.policy.grants.namespaces.push("blog".into());
     assert_eq!(seen.target, TargetState::Reachable);
     assert_eq!(seen.unseen.get(&web()).map(String::as_str), Some("read Deployment blog/web: forbidden"));
     let plan = crate::plan::plan(&seen);
@@ -178,6 +179,7 @@ fn config(name: &str, entry: bool) -> (ObjectId, LiveObject, Object) {
         managed: None,
         hash: "v1.h".into(),
         baseline: String::new(),
+        entered: false,
         unspoken: false,
         prune: Prune::ByKind,
         hold: String::new(),

@@ -231,6 +231,7 @@ fn applied(next: &mut Snapshot, action: &Action, payload: &Object) {
         changed: None,
         managed: None,
         baseline: String::new(),
+        entered: false,
         unspoken: false,
         template: None,
         prune: Prune::ByKind,

@@ -1,11 +1,9 @@
 //! Pure. What is there without a record: whose it is, and what becomes of it.
 
 use super::world::{World, claim, config, deployment, id};
-use super::{check, check_health};
+use super::check;
 use crate::model::{AdoptPolicy, AppName, DriftPolicy};
-use crate::plan::{
-    Claim, Desired, Force, NamespaceState, Owner, Presence, Snapshot, Verb, WakeOn, dropped, plan, unowned,
-};
+use crate::plan::{Claim, Desired, Force, Owner, Presence, Snapshot, Verb, WakeOn, dropped, plan, unowned};
 
 fn files(owner: Owner) -> World {
     World::deployed(&[]).wants(&config("files", "1")).exists("ConfigMap/files", owner)
@@ -174,34 +172,6 @@ fn what_a_controller_owns_is_refused() {
 fn what_we_gave_up_is_taken_back() {
     let world = World::deployed(&[]).wants(&claim("data")).exists("PersistentVolumeClaim/data", Owner::Released);
     check(&world, &["~ PersistentVolumeClaim data takes back what was kept", "= 1 unchanged"]);
-}
-
-#[test]
-fn an_existing_namespace_is_marked_without_asking() {
-    let world = World::new()
-        .wants(&config("files", "1"))
-        .exists("Namespace/blog", Owner::Nobody)
-        .with(|snapshot| snapshot.namespace_state = NamespaceState::Active);
-    check(&world, &["~ Namespace blog marks the namespace that is there", "+ ConfigMap files new in ccccccc"]);
-}
-
-#[test]
-fn a_namespace_of_somebody_else_serves_as_it_is() {
-    for owner in [Owner::App("shop".into()), Owner::Tool { tool: "Flux".into(), mark: "label x".into() }] {
-        let world = World::new()
-            .wants(&config("files", "1"))
-            .exists("Namespace/blog", owner)
-            .with(|snapshot| snapshot.namespace_state = NamespaceState::Active);
-        check(&world, &["+ ConfigMap files new in ccccccc", "= 1 unchanged"]);
-        check_health(&world, "missing: ConfigMap/files: it was not applied yet");
-    }
-}
-
-#[test]
-fn a_namespace_of_which_only_its_being_is_known_serves_as_it_is() {
-    let world =
-        World::new().wants(&config("files", "1")).with(|snapshot| snapshot.namespace_state = NamespaceState::Active);
-    check(&world, &["+ ConfigMap files new in ccccccc", "= 1 unchanged"]);
 }
 
 #[test]

@@ -15,8 +15,8 @@ use crate::model::{
 };
 use crate::plan::wanted::Wanted;
 use crate::plan::{
-    Ask, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Live, NamespaceState, Owner, Policy, Presence,
-    Remnant, RequirementState, Snapshot, TargetState, hash, namespace, volume,
+    Ask, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Ground, Live, NamespaceState, Owner, Policy,
+    Presence, Remnant, RequirementState, Snapshot, TargetState, hash, namespace, volume,
 };
 
 /// Key of every hash in tests.
@@ -162,6 +162,7 @@ fn policy() -> Policy {
         deletion_of_all: InstanceBudget::default(),
         recovery: RecoverySettings::default(),
         grants: Grants::default(),
+        control_namespace: "wild-system".into(),
         identity: Default::default(),
         shared: Vec::new(),
     }
@@ -203,6 +204,7 @@ impl World {
                 awaited: BTreeMap::new(),
                 missing_secrets: Vec::new(),
                 secret_grants: Vec::new(),
+                grounds: BTreeMap::new(),
                 claims: BTreeMap::new(),
                 elsewhere: Elsewhere::default(),
                 refused: false,
@@ -292,6 +294,7 @@ impl World {
             whole: None,
             hash: wanted.hash,
             baseline: String::new(),
+            entered: false,
             unspoken: false,
             template: None,
             prune: Prune::ByKind,
@@ -354,6 +357,13 @@ impl World {
             baseline: String::new(),
             template: None,
         };
+        if let Some(name) = short.strip_prefix("Namespace/") {
+            let ground = match &existing.owner {
+                Owner::Us { .. } | Owner::Released => Ground::Ours,
+                owner => Ground::Foreign(owner.clone()),
+            };
+            self.snapshot.grounds.insert(name.into(), ground);
+        }
         self.snapshot.existing.insert(id(short), existing);
         self
     }
@@ -366,6 +376,9 @@ impl World {
         let owner = Owner::Us { hash: wanted.hash, fields, time, generation: 3 };
         let existing =
             Existing { uid: "uid-live".into(), owner, managed: Some(managed), baseline: String::new(), template: None };
+        if namespace::is_one(&wanted.id) {
+            self.snapshot.grounds.insert(wanted.id.name.clone(), Ground::Ours);
+        }
         self.snapshot.existing.insert(wanted.id, existing);
         self
     }

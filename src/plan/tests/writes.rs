@@ -7,7 +7,7 @@ use super::{check, check_health};
 use crate::health::{Health, HealthState};
 use crate::model::{ClusterName, CommitId, Diagnostic, DriftPolicy, RecordState};
 use crate::plan::{
-    Desired, Force, Freshness, NamespaceState, Owner, Presence, TargetState, Verb, WakeOn, marks, plan, strayed,
+    Desired, Force, Freshness, Ground, NamespaceState, Owner, Presence, TargetState, Verb, WakeOn, marks, plan, strayed,
 };
 
 fn web() -> World {
@@ -418,6 +418,7 @@ fn an_app_reaches_beyond_its_namespace_only_by_grant() {
     let mut away = config("away", "1");
     away.metadata_mut().insert("namespace".into(), json!("other"));
     let world = World::deployed(&[]).wants(&role).wants(&away);
+    let world = world.with(|snapshot| _ = snapshot.grounds.insert("other".into(), Ground::Missing));
     check(
         &world,
         &[

@@ -52,6 +52,7 @@ impl Inner {
                 labels: Vec::new(),
                 stays: Stays::default(),
                 dependents: Dependents::Collected,
+                trace: None,
             };
             return self.delete(&request, None).await.map(|_| ());
         }

@@ -3,7 +3,7 @@
 //! Not here: which objects and in which order (`plan`, `apply`).
 
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::cache::Sent;
@@ -17,20 +17,27 @@ use crate::target::{
 
 /// How often an object that changes between our read and our delete is read again.
 const DELETE_ROUNDS: usize = 3;
+/// Annotation on a namespace that we did not make.
+const ENTERED: &str = "rewild.dev/entered";
 
 impl Inner {
     /// Sends a write again while that can help, and takes in how busy the server is. For writes that are one if they are sent twice, or of
     /// which the second is refused.
     pub(super) async fn insist(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
-        self.send_while(call, |_| true).await
+        self.send_while(call, |_| true).await.map(|(_, answer)| answer)
     }
 
     /// The same for a write that would be misunderstood if it came twice: it is sent again where the server was too busy to begin with it.
     async fn insist_once(&self, call: Call<'_>) -> Result<(u16, Value), Refusal> {
-        self.send_while(call, |refusal| refusal.kind == RefusalKind::Busy).await
+        self.send_while(call, |refusal| refusal.kind == RefusalKind::Busy).await.map(|(_, answer)| answer)
     }
 
-    async fn send_while(&self, call: Call<'_>, may_come_again: fn(&Refusal) -> bool) -> Result<(u16, Value), Refusal> {
+    /// Returns the answer, and how often it was asked for before.
+    async fn send_while(
+        &self,
+        call: Call<'_>,
+        may_come_again: fn(&Refusal) -> bool,
+    ) -> Result<(usize, (u16, Value)), Refusal> {
         let mut tries = 0;
         loop {
             let sent = Instant::now();
@@ -41,7 +48,7 @@ impl Inner {
             let refusal = match answer {
                 Ok(answer) => {
                     self.note(None);
-                    return Ok(answer);
+                    return Ok((tries, answer));
                 }
                 Err(refusal) => refusal,
             };
@@ -88,8 +95,10 @@ impl Inner {
         }
         let request = (Method::PATCH, path);
         let call = Call::write((format!("apply {id}"), id), request, (body, "application/apply-patch+yaml"));
-        let mut written =
-            self.insist(Call { user, ..call }).await.and_then(|(code, value)| written(code, value, hash, id));
+        let answer = self.send_while(Call { user, ..call }, |_| true).await;
+        let mut written = answer.and_then(|(tries, (code, value))| {
+            written(code, value, hash, id).map(|written| Written { again: tries > 0, ..written })
+        });
         if let Ok(written) = &mut written {
             written.unchanged = before.is_some_and(|version| version == written.observed.resource_version);
         }
@@ -139,7 +148,7 @@ impl Inner {
     /// Deletes an object that is still the one we mean and nobody else's: read, compare uid, labels and owner, delete with uid and version as
     /// preconditions.
     pub(super) async fn delete(&self, request: &DeleteRequest, user: Option<&str>) -> Result<Deletion, Refusal> {
-        let DeleteRequest { id, api_version, uid, labels, stays, dependents } = request;
+        let DeleteRequest { id, api_version, uid, labels, stays, dependents, trace: _ } = request;
         let path = match self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await {
             Err(refusal) if refusal.kind == RefusalKind::UnknownKind => return Ok(Deletion::Gone),
             other => other?,
@@ -212,19 +221,21 @@ impl Inner {
     /// Removes our labels, annotations and managed fields entry. Applying an empty object instead would delete every field that
     /// only we own.
     pub(super) async fn release(&self, request: &DeleteRequest, user: Option<&str>) -> Result<(), Refusal> {
-        let DeleteRequest { id, api_version, uid, .. } = request;
+        let DeleteRequest { id, api_version, uid, trace, .. } = request;
         let path = self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await?;
         let Some(live) = self.read(id, api_version, Form::Metadata).await? else { return Ok(()) };
         if text(&live, "uid") != uid {
             return Ok(());
         }
-        let ours = |map: &str| {
-            live.metadata()
-                .and_then(|metadata| metadata.get(map))
-                .and_then(Value::as_object)
-                .map(|map| map.keys().filter(|key| is_mark(key)).map(|key| (key.clone(), Value::Null)).collect())
-                .map_or(Value::Null, Value::Object)
+        let ours = |map: &str| -> Map<String, Value> {
+            let map = live.metadata().and_then(|metadata| metadata.get(map)).and_then(Value::as_object);
+            let marks = map.into_iter().flat_map(Map::keys).filter(|key| is_mark(key));
+            marks.map(|key| (key.clone(), Value::Null)).collect()
         };
+        let mut annotations = ours("annotations");
+        if let Some((key, value)) = trace.as_ref().filter(|_| live.annotation(ENTERED).is_none()) {
+            annotations.insert(key.clone(), Value::from(value.as_str()));
+        }
         let entries: Vec<Value> = live
             .metadata()
             .and_then(|metadata| metadata.get("managedFields"))
@@ -246,7 +257,7 @@ impl Inner {
             "uid": uid,
             "resourceVersion": text(&live, "resourceVersion"),
             "labels": ours("labels"),
-            "annotations": ours("annotations"),
+            "annotations": annotations,
             "managedFields": entries,
         }});
         let _place = self.writes.place().await;
@@ -281,7 +292,7 @@ fn written(code: u16, value: Value, hash: &str, id: &crate::model::ObjectId) -> 
         time: own.time,
         hash: hash.to_owned(),
     };
-    Ok(Written { observed, created: code == 201, unchanged: false, object })
+    Ok(Written { observed, created: code == 201, again: false, unchanged: false, object })
 }
 
 /// Takes the ports of nodes out of a Service that is only tried: the one that is still there has them.

@@ -60,6 +60,16 @@ apps:
   blocking: {conflicts: block}
   given: {grants: {kinds: [ValidatingWebhookConfiguration]}}
   letgo: {grants: {kinds: [Namespace]}}
+  taken: {grants: {namespaces: [taken]}}
+  owned: {grants: {namespaces: [owned]}}
+  commonone: {grants: {namespaces: [common]}}
+  commontwo: {grants: {namespaces: [common]}}
+  movedto: {grants: {namespaces: [movedfrom]}}
+  takento: {grants: {namespaces: [takenfrom]}}
+  movedfrom: {grants: {namespaces: [movedfrom]}}
+  takenfrom: {grants: {namespaces: [takenfrom]}}
+  rivala: {grants: {namespaces: [rivala]}}
+  rivalb: {grants: {namespaces: [rivala]}}
   definitions: {grants: {kinds: [CustomResourceDefinition]}}
   unspoken: {grants: {kinds: [CustomResourceDefinition]}}
   ownkind: {grants: {kinds: [CustomResourceDefinition]}}

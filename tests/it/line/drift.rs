@@ -133,7 +133,9 @@ async fn an_object_of_another_tool_is_held_back_alone() {
     let path = "/apis/apps/v1/namespaces/quickcache/deployments";
     world.make(path, foreign).await;
     world.done(add("quickcache", &[])).await;
-    world.ask(deploy("quickcache")).await;
+    // The namespace is nobody's, and a person lets the app in.
+    let adopting = Request::Deploy { app: app("quickcache"), approve: None, recreate: Vec::new(), adopt: true };
+    world.ask(adopting).await;
     world
         .until("the object is held back", async || {
             world.state("quickcache").await.is_some_and(|state| state.reason == "ForeignOwner")

@@ -22,7 +22,8 @@ use super::target::{Cluster, Loss, is_going};
 
 const ID: &str = "k3f7q2m5xd";
 const KEY: [u8; 32] = [7; 32];
-const SETTINGS: &str = r#"{"apiVersion": "rewild.dev/v1", "instanceId": "k3f7q2m5xd"}"#;
+const SETTINGS: &str = r#"{"apiVersion": "rewild.dev/v1", "instanceId": "k3f7q2m5xd", "apps": {
+    "one": {"grants": {"namespaces": ["shared"]}}, "two": {"grants": {"namespaces": ["shared"]}}}}"#;
 /// Rounds over all apps after which all must be at rest.
 const MAX_ROUNDS: usize = 16;
 /// Commits whose files are kept: those that brought what changes now.

@@ -494,7 +494,7 @@ impl State {
         let hash = request.hash.clone();
         let observed =
             Observed { uid: text("uid"), resource_version: text("resourceVersion"), generation, fields, time, hash };
-        Ok(Written { observed, created: before.is_none(), unchanged, object })
+        Ok(Written { observed, created: before.is_none(), again: false, unchanged, object })
     }
 
     fn delete(&mut self, request: &DeleteRequest) -> Result<Deletion, Refusal> {
@@ -582,6 +582,7 @@ impl State {
                 .flatten(),
             hash: object.annotation(marks::HASH).unwrap_or("").to_owned(),
             baseline: String::new(),
+            entered: object.annotation(marks::ENTERED).is_some(),
             unspoken: false,
             prune: Prune::of(&object),
             hold: String::new(),

@@ -30,6 +30,7 @@ pub(in crate::target::cluster) fn decode(id: &ObjectId, object: &Object, rules: 
         unspoken,
         hash: object.annotation("rewild.dev/hash").unwrap_or("").to_owned(),
         baseline: object.annotation("rewild.dev/config-baseline").unwrap_or("").to_owned(),
+        entered: object.annotation("rewild.dev/entered").is_some(),
         prune: Prune::of(object),
         hold: object.annotation("rewild.dev/hold-until").unwrap_or("").to_owned(),
         depends_on: ["rewild.dev/depends-on", "config.kubernetes.io/depends-on"]

@@ -36,7 +36,7 @@ fn written(version: &str, field: &str) -> Written {
         time: own.time,
         hash: String::new(),
     };
-    Written { observed, created: false, unchanged: false, object }
+    Written { observed, created: false, again: false, unchanged: false, object }
 }
 
 fn cache() -> Cache {
