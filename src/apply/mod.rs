@@ -570,11 +570,6 @@ fn written(
     message: String,
 ) -> Outcome {
     let admitted = told::admitted(action, sent, &answer.object, hidden);
-    let message = match (message.is_empty(), admitted.is_empty()) {
-        (true, _) => admitted,
-        (false, true) => message,
-        (false, false) => format!("{message}; {admitted}"),
-    };
     let mut observed = answer.observed;
     if action.yields.is_partial() {
         // It never looks as it was left, so that who holds the rest is told as long as that lasts and is missed when it ends.
@@ -585,6 +580,9 @@ fn written(
         (false, true) => Effect::Unchanged,
         (false, false) => Effect::Configured,
     };
+    let notice = action.notice.clone().filter(|_| effect != Effect::Unchanged).unwrap_or_default();
+    let parts = [message, admitted, notice].into_iter().filter(|part| !part.is_empty());
+    let message = parts.collect::<Vec<_>>().join("; ");
     Outcome { observed: Some(observed), ..outcome(action, effect, short(&message)) }
 }
 

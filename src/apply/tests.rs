@@ -26,6 +26,7 @@ pub(super) fn action(force: Force) -> Action {
         yields: Yields::default(),
         recreate: Recreate::Never("nobody said so"),
         extras: Extras::Leave,
+        notice: None,
     }
 }
 

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::authored;
 use super::config::{KeyWords, check_keys};
 use super::edit::{app_files, changes, dotted, edit_section, put, scope, section_edits, subject};
 use super::generate::{GenerateInput, Generated, generate};
 use super::land;
-use super::lint::objections;
+use super::lint::{objections, way_out};
 use super::namespaces;
 use super::proposal::{Join, Proposal, TreeEdit};
 use super::refusal::Refusal;
@@ -70,7 +71,8 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
     let grants = settings_of(&sources.files).map_err(refuse)?.grants_of(app.as_str());
     let objections = objections(app, &candidate.package, &generated, &grants);
     if !objections.is_empty() {
-        return Err(refuse(objections));
+        let remedy = way_out(&objections, &corrected);
+        return Err(Refusal::found(what, remedy, of_package(wanted.package, Some(app), objections)));
     }
     let shut = namespaces::objections(app, sources, &generated.objects);
     if !shut.is_empty() {
@@ -78,6 +80,7 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
     }
     let mut proposal = Proposal::nothing(app);
     proposal.summary = summary(app, &candidate, &generated, written.keys);
+    proposal.summary.extend(authored::left_out(&generated.objects));
     proposal.generation = land::new_generation(app, sources, &generated);
     let join = land::join(sources, proposal.generation.as_ref());
     let granted = grant(app, &sources.files, &generated.needs.grants()).map_err(refuse)?;

@@ -13,6 +13,8 @@ use crate::template;
 
 /// The rule about what pods may be or use of a node, which the instance can allow.
 const PRIVILEGE: &str = "L018";
+/// The rule about what keeps objects from going, which the instance can allow, too.
+const FINALIZER: &str = "L044";
 
 /// What came of an examination.
 #[derive(Clone, PartialEq, Debug)]
@@ -73,17 +75,30 @@ pub(super) fn objections(app: &AppName, package: &Package, generated: &Generated
     let (parts, reads, others) = (parts(app, generated), BTreeSet::new(), BTreeMap::new());
     let findings = lint(&LintInput { package, parts: &parts, reads: &reads, others: &others }).into_iter();
     let stands = |finding: &Diagnostic| {
-        let is_granted = finding.id == PRIVILEGE && grants.pod.contains(&finding.subject);
+        let is_granted = match finding.id.as_str() {
+            PRIVILEGE => grants.pod.contains(&finding.subject),
+            FINALIZER => grants.finalizers.contains(&finding.subject),
+            _ => false,
+        };
         !is_granted && rule_of(&finding.id).is_some_and(|rule| rule.installing == Severity::Error)
     };
     let placed = |finding: Diagnostic| {
         let hint = match finding.id.as_str() {
             PRIVILEGE => format!("add {} to apps.{app}.grants.pod in .wild/config.yaml if it may", finding.subject),
+            FINALIZER => {
+                format!("add {} to apps.{app}.grants.finalizers in .wild/config.yaml if it may", finding.subject)
+            }
             _ => finding.hint,
         };
         Diagnostic { file: format!("apps/{app}/{}", finding.file), severity: Severity::Error, hint, ..finding }
     };
     findings.filter(stands).map(placed).collect()
+}
+
+/// Returns the way out of a refusal for objections: a word in the settings, where that helps against the first.
+pub(super) fn way_out(objections: &[Diagnostic], corrected: &str) -> String {
+    let allows = |finding: &&Diagnostic| [PRIVILEGE, FINALIZER].contains(&finding.id.as_str());
+    objections.first().filter(allows).map_or_else(|| corrected.to_owned(), |finding| finding.hint.clone())
 }
 
 /// Returns what breaks between two versions of a package, both built with one config, or why one of them gives nothing.

@@ -11,6 +11,7 @@
 mod add;
 mod adopt;
 mod adopt_drift;
+mod authored;
 mod config;
 mod customised;
 mod decisions;

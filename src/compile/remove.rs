@@ -2,6 +2,7 @@
 //!
 //! Not here: deleting objects and data (`plan`).
 
+use super::authored;
 use super::edit::{changes, edit_section, put, scope, subject};
 use super::proposal::{Fate, Join, Proposal, TreeEdit};
 use super::refusal::{Refusal, no_such_app};
@@ -72,6 +73,7 @@ pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result
         proposal.update_branch = Fate::Drop;
     }
     proposal.summary = vec![format!("{app} removed from the repository")];
+    proposal.summary.extend(authored::held(app, files));
     Ok(proposal)
 }
 

@@ -14,7 +14,7 @@ use super::decisions::Decisions;
 use super::edit::{dotted, edit_section, keys};
 use super::generate::{GenerateInput, Generated, generate};
 use super::land::{self, Landing, Waiting};
-use super::lint::objections;
+use super::lint::{objections, way_out};
 use super::proposal::Proposal;
 use super::record::digest_of;
 use super::record_of;
@@ -243,7 +243,11 @@ fn check_rules(app: &AppName, sources: &Sources, candidate: &Candidate<'_>, made
     let refuse = |findings| Refusal::found(format!("update {app}"), format!("wild app history {app}"), findings);
     let grants = settings_of(&sources.files).map_err(refuse)?.grants_of(app.as_str());
     let objections = objections(app, &candidate.package, &made.theirs, &grants);
-    if objections.is_empty() { Ok(()) } else { Err(refuse(objections)) }
+    if objections.is_empty() {
+        return Ok(());
+    }
+    let remedy = way_out(&objections, &format!("wild app history {app}"));
+    Err(Refusal::found(format!("update {app}"), remedy, objections))
 }
 
 /// Returns what the newer version breaks for this app: both built with its config, and only keys that it changed count.

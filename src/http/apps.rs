@@ -82,6 +82,7 @@ fn unseen(instance: &Instance, name: AppName) -> AppState {
         needs_you: empty(),
         hint: format!("wild app deploy {name}"),
         log: Vec::new(),
+        notices: Vec::new(),
         lifecycle: "deploying".to_owned(),
         drift: Vec::new(),
         conflicts: 0,

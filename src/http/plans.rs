@@ -177,6 +177,7 @@ fn action(action: &Action) -> Value {
         yields: _,
         recreate: _,
         extras: _,
+        notice: _,
     } = action;
     let word = match (verb, uid) {
         (Verb::Apply { .. }, None) => "create",

@@ -41,6 +41,9 @@ pub struct AppState {
     /// The last lines of a hook that failed, without values of secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
+    /// What of its files is left out, with file and line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     /// The lifecycle word, computed: `not-added`, `added`, `deploying`, `deployed`, `updating`, `drifted`, `deleting`, `deleted`, `stuck`.
     pub lifecycle: String,
     /// Live differences from git.

@@ -464,6 +464,8 @@ pub struct Grants {
     pub secrets: Vec<String>,
     /// What its pods may be or use of a node: `privileged`, `capabilities`, `hostPath`, `hostNetwork`, `hostPID`, `hostIPC`.
     pub pod: Vec<String>,
+    /// What may keep its objects from going: finalizers by name.
+    pub finalizers: Vec<String>,
     /// Realms of the instance's Keycloak beside the one that is called like the app.
     pub realms: Vec<String>,
 }

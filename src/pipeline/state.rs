@@ -75,6 +75,7 @@ pub(super) async fn of_pass(instance: &Instance, facts: &Facts<'_>) -> Result<Op
     advise(&mut state, committed);
     let failed = plan.blocked.iter().filter(|blocked| blocked.reason == "HookFailed");
     let said = failed.filter_map(|blocked| snapshot.said.get(blocked.object.as_ref()?)).next();
+    state.notices = plan::notices(snapshot);
     state.log = said.cloned().unwrap_or_default();
     state.lifecycle = lifecycle(&state, gone).to_owned();
     Ok(Some(state))
@@ -119,6 +120,7 @@ pub(super) async fn of_repository(
         needs_you: String::new(),
         hint: String::new(),
         log: Vec::new(),
+        notices: Vec::new(),
         lifecycle: String::new(),
         drift: before.as_ref().map(|state| state.drift.clone()).unwrap_or_default(),
         conflicts,

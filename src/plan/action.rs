@@ -145,6 +145,8 @@ pub struct Action {
     pub recreate: Recreate,
     /// What becomes of what people hold in the object beside our fields.
     pub extras: Extras,
+    /// What of its file is left out, told with what comes of it.
+    pub notice: Option<String>,
 }
 
 /// What becomes of the fields that people hold in an object beside ours.

@@ -9,9 +9,10 @@
 use serde_json::Value;
 
 use super::action::{Blocked, WakeOn};
-use super::snapshot::{Desired, Ground, Owner, Presence, Snapshot};
+use super::snapshot::{Desired, DesiredObject, Ground, Owner, Presence, Snapshot};
 use super::{ground, kind, namespace};
 use crate::model::{Object, ObjectId};
+use crate::schema;
 
 /// Reason of a stop by a grant that is not on record.
 pub(super) const MISSING: &str = "GrantMissing";
@@ -167,6 +168,24 @@ fn escalation(rule: &Value) -> Option<String> {
     let of_roles = (has("apiGroups", "*") || has("apiGroups", RBAC))
         && ["*", "roles", "rolebindings"].iter().any(|kind| has("resources", kind));
     (has("verbs", "*") && of_roles).then(|| "do everything to roles, which gives other rights than its own".to_owned())
+}
+
+/// Returns why an app must not write an object that would not go when it should: what keeps it needs a word.
+pub(super) fn missing_finalizers(snapshot: &Snapshot, desired: &DesiredObject) -> Option<Blocked> {
+    let granted = &snapshot.policy.grants.finalizers;
+    let name = schema::finalizers(&desired.object).into_iter().find(|name| !granted.contains(name))?;
+    let id = desired.object.id();
+    let place = format!("{}:{}", desired.file, desired.line);
+    let app = &snapshot.app;
+    Some(Blocked {
+        reason: MISSING.into(),
+        message: format!(
+            "{place}: {} holds the finalizer {name}, by which {app} could not be deleted until that is served",
+            id.short()
+        ),
+        hint: format!("take it out, or add {name} to apps.{app}.grants.finalizers in .wild/config.yaml"),
+        object: Some(id),
+    })
 }
 
 /// Returns the keys of other apps' secrets that the app reads and that nobody granted.

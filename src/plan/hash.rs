@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::marks;
 use crate::base::{Digest, Encoder};
 use crate::model::Object;
+use crate::schema::{CLUSTER_ANNOTATIONS, SERVER_METADATA};
 
 /// Version mark of a desired hash.
 const VERSION: &str = "v1.";
@@ -17,9 +18,6 @@ const VERSION: &str = "v1.";
 const KEY_NAME_CHARS: usize = 6;
 /// Begin of the text that stands for a Secret's value. The dot occurs in no base64 text, so it cannot be a value.
 const SEALED: &str = "sealed.v1.";
-/// Metadata that only the server writes.
-const SERVER_METADATA: [&str; 7] =
-    ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"];
 
 /// Returns the keyed hash of what we want of an object: `v1.`, unpadded base64url, a dot and the name of the key.
 ///
@@ -53,6 +51,9 @@ pub fn canonical(object: &Object) -> Object {
         let metadata = object.metadata_mut();
         for key in SERVER_METADATA {
             metadata.shift_remove(key);
+        }
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.retain(|key, _| !CLUSTER_ANNOTATIONS.contains(&key.as_str()));
         }
     }
     marks::unmark(&mut object);

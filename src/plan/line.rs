@@ -12,8 +12,9 @@ use super::snapshot::{Desired, Presence, Snapshot};
 use super::wanted::{self, Wanted};
 use super::write::{Brings, Decision, Write};
 use super::{
-    budget, cancel, copies, depends, earlier, fight, grant, hold, hook, kind, namespace, order, overdue, prune, reach,
-    recovery, remove, requirement, secret, source, stuck, suspend, volume, waves, wellness, write, yields,
+    authored, budget, cancel, copies, depends, earlier, fight, grant, hold, hook, kind, namespace, order, overdue,
+    prune, reach, recovery, remove, requirement, secret, source, stuck, suspend, volume, waves, wellness, write,
+    yields,
 };
 use crate::base::Timestamp;
 use crate::health::{Health, HealthState};
@@ -259,7 +260,7 @@ fn other_hooks(snapshot: &Snapshot) -> Vec<String> {
 fn decide(snapshot: &Snapshot, wanted: &[Wanted], plan: &mut Plan, spent: &mut Vec<Victim>) -> Vec<(Wanted, Write)> {
     let mut writes = Vec::new();
     for wanted in wanted {
-        plan.notes.extend(wanted.note.clone());
+        plan.notes.extend(wanted.left_out.iter().cloned().chain(authored::held(wanted)));
         note_yielded(snapshot, wanted, plan);
         if let Some(blocked) = wanted.refused.clone() {
             block(plan, (blocked, WakeOn::Revision));

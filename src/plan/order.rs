@@ -95,6 +95,7 @@ pub(super) fn farewell(id: usize, after: Vec<usize>, (victim, verb, reason): (Vi
         yields: Yields::default(),
         recreate: Recreate::Never("it goes"),
         extras: Extras::Leave,
+        notice: None,
     }
 }
 
@@ -104,8 +105,8 @@ pub(super) fn delete() -> Verb {
 }
 
 fn apply(id: usize, wanted: Wanted, write: Write, after: Vec<usize>) -> Action {
-    let Wanted { id: object, mut payload, hash, source, wave, stage, yields, refused: _, note: _ } = wanted;
-    let Write { brings: _, force, uid, reason, leaves_out, recreate, extras, fought: _ } = write;
+    let Wanted { id: object, mut payload, hash, source, wave, stage, yields, refused: _, left_out } = wanted;
+    let Write { brings, force, uid, reason, leaves_out, recreate, extras, fought: _ } = write;
     yields::without(&mut payload, &leaves_out);
     let yields = yields.without_some(&leaves_out);
     let api_version = payload.api_version().to_owned();
@@ -124,6 +125,7 @@ fn apply(id: usize, wanted: Wanted, write: Write, after: Vec<usize>) -> Action {
         yields,
         recreate,
         extras,
+        notice: left_out.filter(|_| brings == Brings::News),
     }
 }
 

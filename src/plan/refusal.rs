@@ -13,6 +13,7 @@ use super::size;
 use super::snapshot::DesiredObject;
 use super::wanted;
 use crate::model::{Object, PRUNE, PRUNE_WORDS};
+use crate::schema;
 
 /// Largest encoded object: etcd takes no more in one request.
 const MAX_OBJECT_BYTES: usize = 1_500 * 1_024;
@@ -39,6 +40,12 @@ pub(super) fn refused(desired: &DesiredObject) -> Option<Blocked> {
     }
     if let Some(key) = reserved_key(object).filter(|_| !desired.file.is_empty()) {
         return refuse("ReservedKey", format!("holds {key}, which is not for authors"));
+    }
+    if let Some(place) = schema::owner_references(object).filter(|_| !desired.file.is_empty()) {
+        let message = format!(
+            "holds {place}: what owns an object only its cluster knows, which would delete it with that; take it out"
+        );
+        return refuse("OwnerReference", message);
     }
     if wanted::wave(object).is_none() {
         return refuse("InvalidObject", "has a wave that is no whole number from -100 to 100".into());

@@ -160,6 +160,7 @@ fn call(position: usize, object: ObjectId, reason: String, verb: Verb) -> Action
         yields: Yields::default(),
         recreate: Recreate::Never("it holds data"),
         extras: Extras::Leave,
+        notice: None,
     }
 }
 

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::action::Blocked;
+use super::authored;
 use super::grant;
 use super::ground;
 use super::hash;
@@ -48,8 +49,8 @@ pub(super) struct Wanted {
     pub(super) yields: Yields,
     /// Why it is never sent, if that is so.
     pub(super) refused: Option<Blocked>,
-    /// What of it is left out, if a person should know.
-    pub(super) note: Option<String>,
+    /// What of its file is left out, if a person should know.
+    pub(super) left_out: Option<String>,
 }
 
 impl Wanted {
@@ -61,7 +62,6 @@ impl Wanted {
         restart::settle(snapshot, &desired.hash, &mut payload);
         let id = desired.object.id();
         let source = if desired.file.is_empty() { String::new() } else { format!("{}:{}", desired.file, desired.line) };
-        let note = desired.object.at(&["status"]).map(|_| format!("{} has a status, which is left out", id.short()));
         let wave = if id.kind == "Namespace" { NAMESPACE_WAVE } else { place(&desired.object) };
         let stage = kind::stage(&id.group, &id.kind);
         let yields = Yields::of(&desired.object, snapshot);
@@ -70,8 +70,10 @@ impl Wanted {
         if is_entered(snapshot, &id) {
             payload.set_annotation(marks::ENTERED, GRANTED);
         }
-        let refused = refusal::refused(desired).or_else(|| grant::missing(snapshot, &id, &payload));
-        Self { id, payload, hash, source, wave, stage, yields, refused, note }
+        let refused = refusal::refused(desired)
+            .or_else(|| grant::missing(snapshot, &id, &payload))
+            .or_else(|| grant::missing_finalizers(snapshot, desired));
+        Self { id, payload, hash, source, wave, stage, yields, refused, left_out: authored::left_out(desired) }
     }
 
     /// Returns whether it is a Namespace that no file of the repository holds.

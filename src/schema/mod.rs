@@ -2,6 +2,7 @@
 //!
 //! Not here: defaults and validation of whole objects (`sandbox`), health rules (`health`).
 
+mod authored;
 mod immutable;
 mod lists;
 pub mod quantity;
@@ -9,6 +10,7 @@ mod table;
 
 use std::collections::HashMap;
 
+pub use authored::{CLUSTER_ANNOTATIONS, SERVER_METADATA, finalizers, of_server, owner_references};
 pub use immutable::{ImmutablePath, Unsaid, fixed_part, immutable_paths, unsaid};
 pub use lists::{KeyField, ListForm, ListKeys, ListRule, merge_rule};
 pub use table::{Field, Kind, ListShape, Presence, Scope, Shape, StructRef, Structure, Unity};

@@ -244,6 +244,7 @@ async fn expired_job(plane: &Plane) {
 /// Hooks of the end of an app: one before the first object goes, one when all are gone, both run by the real controller.
 async fn last_hooks(plane: &Plane) {
     let plain = Plain::start(plane, "k3f7q2mfff", "lasthooks").await;
+    plain.world.set("apps: {lasthooks: {grants: {finalizers: [example.org/seen]}}}\n").await;
     // A finalizer keeps each Job until it was looked at.
     let hook = |name: &str, moment: &str| {
         job(&format!("rewild.dev/hook: {moment}"), "1")

@@ -56,9 +56,8 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Show) -> Result<Ex
                         "applied",
                     ],
                 );
-                for line in list(answer, "log").iter().filter_map(Value::as_str) {
-                    shown.push_str(&format!("{:<14}{line}\n", "log"));
-                }
+                shown.push_str(&lines(answer, "log", "log"));
+                shown.push_str(&lines(answer, "notices", "notice"));
                 shown.push_str(&format!("{:<14}{}\n", "observed", ago(text(answer, "observedAt"), now)));
                 let rows = list(answer, "objects").iter().map(|found| {
                     vec![
@@ -96,6 +95,11 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Show) -> Result<Ex
     }
     session.note(&format!("It is not added yet: wild app add {app}"));
     Ok(ExitCode::Done)
+}
+
+/// Returns the texts of a list one below the other, each behind a word.
+fn lines(value: &Value, key: &str, word: &str) -> String {
+    list(value, key).iter().filter_map(Value::as_str).map(|line| format!("{word:<14}{line}\n")).collect()
 }
 
 /// Returns fields one below the other; empty ones are left out.

@@ -64,7 +64,7 @@ pub(in crate::cli) fn is_calm(state: &Value) -> bool {
     text(state, "needsYou").is_empty() && matches!(text(state, "health"), "healthy" | "stopped")
 }
 
-/// Returns the table of apps.
+/// Returns the table of apps, with what of their files is left out below.
 pub(in crate::cli) fn status_table(answer: &Value, format: Format, width: Option<usize>) -> String {
     let mut headers = vec!["app", "version", "update", "health", "intent", "drift", "needs you"];
     let wide = format == Format::Wide;
@@ -98,7 +98,9 @@ pub(in crate::cli) fn status_table(answer: &Value, format: Format, width: Option
         }
         row
     });
-    table(&headers, rows, width)
+    let notices = list(answer, "apps").iter().flat_map(|state| list(state, "notices")).filter_map(Value::as_str);
+    let notices: String = notices.map(|notice| format!("i {notice}\n")).collect();
+    table(&headers, rows, width) + &notices
 }
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ fn every_rule_finds_a_defect_and_leaves_a_near_miss_alone() {
     of_labels(&mut checked);
     of_names(&mut checked);
     of_secrets(&mut checked);
+    of_metadata(&mut checked);
     checked.sort_unstable();
     assert_eq!(checked, RULES.iter().map(|rule| rule.id).collect::<Vec<_>>());
 }
@@ -231,5 +232,23 @@ fn of_secrets(checked: &mut Vec<&'static str>) {
         "L024",
         &[(KUSTOMIZATION, "", "secretGenerator:\n- name: s\n  literals: [a=b]\n")],
         &[(KUSTOMIZATION, "", "configMapGenerator:\n- name: s\n  literals: [a=b]\n")],
+    );
+}
+
+fn of_metadata(checked: &mut Vec<&'static str>) {
+    let on = |to| (SERVICE, "name: blog", to);
+    check(
+        checked,
+        "L042",
+        &[on("name: blog\n  resourceVersion: \"7\"")],
+        &[on("name: blog\n  creationTimestamp: null")],
+    );
+    let owner = "name: blog\n  ownerReferences: [{apiVersion: v1, kind: Node, name: n, uid: u}]";
+    check(checked, "L043", &[on(owner)], &[on("name: blog\n  annotations: {ownerReferences: none}")]);
+    check(
+        checked,
+        "L044",
+        &[on("name: blog\n  finalizers: [example.org/hold]")],
+        &[on("name: blog\n  finalizers: []")],
     );
 }

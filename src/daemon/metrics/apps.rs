@@ -175,6 +175,7 @@ mod tests {
             needs_you: String::new(),
             hint: String::new(),
             log: Vec::new(),
+            notices: Vec::new(),
             lifecycle: text("deployed"),
             drift: Vec::new(),
             conflicts: 0,

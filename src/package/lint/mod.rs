@@ -6,6 +6,7 @@
 
 mod labels;
 mod manifest;
+mod metadata;
 mod names;
 mod pods;
 mod references;
@@ -224,6 +225,19 @@ pub const RULES: &[Rule] = &[
         Error,
         "drop the default, so that everybody gets a secret of their own",
     ),
+    rule(
+        ("L042", "something stands in a file that only the cluster sets"),
+        Warning,
+        Error,
+        "take it out: it is left out of what is applied",
+    ),
+    rule(
+        ("L043", "an object names what owns it"),
+        Error,
+        Error,
+        "take ownerReferences out: what owns an object only its cluster knows",
+    ),
+    rule(("L044", "an object holds a finalizer"), Error, Error, "do without, or let the instance grant it to the app"),
 ];
 
 /// Returns a rule by id.
@@ -265,6 +279,7 @@ pub fn lint(input: &LintInput<'_>) -> Vec<Diagnostic> {
     references::check(input, &mut findings);
     names::check(input, &mut findings);
     types::check(input, &mut findings);
+    metadata::check(input, &mut findings);
     findings.extend(input.package.diagnostics.iter().filter(|finding| rule_of(&finding.id).is_some()).map(judged));
     sorted(findings)
 }

@@ -377,6 +377,7 @@ fn action(id: usize, verb: Verb, object: &ObjectId, reason: String) -> Action {
         yields: Yields::default(),
         recreate: Recreate::Never("objects of a Keycloak are changed in place"),
         extras: Extras::Leave,
+        notice: None,
     }
 }
 

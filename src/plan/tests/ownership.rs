@@ -1,7 +1,7 @@
 //! Pure. What is there without a record: whose it is, and what becomes of it.
 
-use super::world::{World, claim, config, deployment, id};
 use super::check;
+use super::world::{World, claim, config, deployment, id};
 use crate::model::{AdoptPolicy, AppName, DriftPolicy};
 use crate::plan::{Claim, Desired, Force, Owner, Presence, Snapshot, Verb, WakeOn, dropped, plan, unowned};
 

@@ -1,13 +1,14 @@
 //! Pure. What is written, in which order, and what holds it back.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::world::{World, claim, config, custom, definition, deployment, desired, ending, id, job, object, secret};
 use super::{check, check_health};
 use crate::health::{Health, HealthState};
 use crate::model::{ClusterName, CommitId, Diagnostic, DriftPolicy, RecordState};
 use crate::plan::{
-    Desired, Force, Freshness, Ground, NamespaceState, Owner, Presence, TargetState, Verb, WakeOn, marks, plan, strayed,
+    Desired, Force, Freshness, Ground, NamespaceState, Owner, Presence, TargetState, Verb, WakeOn, marks, notices,
+    plan, strayed,
 };
 
 fn web() -> World {
@@ -189,14 +190,60 @@ fn an_object_that_is_wanted_again_while_it_goes_is_waited_for() {
 }
 
 #[test]
-fn a_status_in_the_repository_is_left_out_with_a_note() {
+fn what_a_server_sets_is_left_out_of_what_is_applied_with_a_note() {
     let mut files = config("files", "1");
     files.0.insert("status".into(), json!({"phase": "Active"}));
+    files.metadata_mut().insert("resourceVersion".into(), json!("7"));
+    files.metadata_mut().insert("creationTimestamp".into(), Value::Null);
     let world = World::deployed(&[]).wants(&files);
-    check(
-        &world,
-        &["+ ConfigMap files new in ccccccc", "i ConfigMap/files has a status, which is left out", "= 1 unchanged"],
-    );
+    let note = "apps/blog/configmap-files.yaml:3: ConfigMap/files holds metadata.resourceVersion, status, which only the cluster sets: left out";
+    check(&world, &["+ ConfigMap files new in ccccccc", &format!("i {note}"), "= 1 unchanged"]);
+    let planned = plan(&world.snapshot);
+    assert_eq!(planned.actions[0].notice.as_deref(), Some(note));
+    assert_eq!(notices(&world.snapshot), [note]);
+    // What is applied already is told by who asks, and not with what becomes of it.
+    let applied = World::deployed(&[files.clone()]).edits(&files, None, &[&["f:data", "f:k"]]);
+    assert_eq!(plan(&applied.snapshot).actions[0].notice, None);
+}
+
+#[test]
+fn an_object_that_names_its_owner_is_refused_wherever_that_stands() {
+    let owner = json!([{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}]);
+    let mut files = config("files", "1");
+    files.metadata_mut().insert("ownerReferences".into(), owner.clone());
+    let mut web = deployment("web", "web:1");
+    web.0["spec"]["template"]["metadata"] = json!({"ownerReferences": owner});
+    let rest = "what owns an object only its cluster knows, which would delete it with that; take it out";
+    for (object, place, at) in [
+        (files, "metadata", "apps/blog/configmap-files.yaml:3: ConfigMap/files"),
+        (web, "spec.template.metadata", "apps/blog/deployment-web.yaml:3: Deployment/web"),
+    ] {
+        let told = format!("! OwnerReference: {at} holds {place}.ownerReferences: {rest}");
+        check(&World::deployed(&[]).wants(&object), &[&told, "= 1 unchanged"]);
+    }
+}
+
+#[test]
+fn a_finalizer_needs_a_grant_and_is_named_with_what_it_keeps() {
+    const HOLD: &str = "example.org/hold";
+    let mut files = config("files", "1");
+    files.metadata_mut().insert("finalizers".into(), json!([HOLD, "foregroundDeletion"]));
+    let world = World::deployed(&[]).wants(&files);
+    let told = |name: &str| {
+        format!(
+            "! GrantMissing: apps/blog/configmap-files.yaml:3: ConfigMap/files holds the finalizer {name}, by which blog could not be \
+             deleted until that is served (try: take it out, or add {name} to apps.blog.grants.finalizers in .wild/config.yaml)"
+        )
+    };
+    check(&world, &[&told(HOLD), "= 1 unchanged"]);
+    let grant = |world: World, name: &str| world.with(|snapshot| snapshot.policy.grants.finalizers.push(name.into()));
+    let world = grant(world, HOLD);
+    check(&world, &[&told("foregroundDeletion"), "= 1 unchanged"]);
+    let note = format!("i ConfigMap/files goes only when what serves {HOLD}, foregroundDeletion lets it go");
+    check(&grant(world, "foregroundDeletion"), &["+ ConfigMap files new in ccccccc", &note, "= 1 unchanged"]);
+    // An update that brings one holds its object back and leaves what is applied as it is.
+    let updated = World::deployed(&[config("files", "0")]).drops("ConfigMap/files").wants(&files);
+    assert!(plan(&updated.snapshot).actions.is_empty());
 }
 
 #[test]

@@ -2,4 +2,5 @@
 //!
 //! Not here: single bad files (`bad_input`).
 
+mod metadata;
 mod namespaces;

@@ -60,6 +60,8 @@ apps:
   blocking: {conflicts: block}
   given: {grants: {kinds: [ValidatingWebhookConfiguration]}}
   letgo: {grants: {kinds: [Namespace]}}
+  depends: {grants: {finalizers: [example.org/hold]}}
+  named: {grants: {finalizers: [example.org/hold]}}
   taken: {grants: {namespaces: [taken]}}
   owned: {grants: {namespaces: [owned]}}
   commonone: {grants: {namespaces: [common]}}

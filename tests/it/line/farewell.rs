@@ -39,6 +39,7 @@ pub(crate) async fn a_consent_outlives_a_restart<C: Ground>(world: &mut World<C>
         (std::array::from_fn::<_, 3, _>(|at| (FILES[at], Some(TEXTS[at]))), FILES.map(|file| (file, None)));
     let loosen = json!([{"op": "remove", "path": "/metadata/finalizers"}]);
 
+    world.set("apps: {farewell: {grants: {finalizers: [example.com/wait]}}}\n").await;
     world.push("farewell", &there).await;
     world.healthy(APP).await;
     world.push("a slip", &gone).await;
