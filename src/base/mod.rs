@@ -11,6 +11,7 @@ pub mod order;
 pub mod path;
 pub mod schedule;
 pub mod sha2;
+pub mod shown;
 pub mod text_diff;
 pub mod timestamp;
 
@@ -19,6 +20,7 @@ pub use error::chain;
 pub use hash::{Digest, Encoder, sha256};
 pub use path::{PathError, RepoPath};
 pub use schedule::{Schedule, ScheduleError};
+pub use shown::{escaped, is_deceptive};
 pub use timestamp::Timestamp;
 
 /// Returns a folder of fixtures, of this crate or of that of the pure modules alone, which stands further down.

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use super::limits::{MAX_PATH_BYTES, MAX_PATH_DEPTH};
+use super::shown::is_deceptive;
 
 /// A checked path inside a repository, such as `apps/ghost/deployment.yaml`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +33,9 @@ impl RepoPath {
         }
         if text.chars().any(|c| c.is_control() || c == '\\') {
             return refuse("it holds a control character or a backslash");
+        }
+        if text.chars().any(is_deceptive) {
+            return refuse("it holds a character that is not seen or that turns the others round");
         }
         if text.split('/').count() > MAX_PATH_DEPTH {
             return refuse("it is nested deeper than 32 directories");
@@ -108,8 +112,21 @@ mod tests {
 
     #[test]
     fn paths_that_leave_the_repository_are_refused() {
-        for text in ["", "/etc/passwd", "a//b", "../x", "a/../b", ".", "a/.git/config", "a/.GIT", "a\\b", "a\nb", "a/"]
-        {
+        for text in [
+            "",
+            "/etc/passwd",
+            "a//b",
+            "../x",
+            "a/../b",
+            ".",
+            "a/.git/config",
+            "a/.GIT",
+            "a\\b",
+            "a\nb",
+            "a/",
+            "a\u{202e}b",
+            "a\u{200b}",
+        ] {
             assert!(RepoPath::parse(text).is_err(), "{text:?} was accepted");
         }
     }

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::output::Output;
-use crate::base::chain;
+use crate::base::{chain, is_deceptive};
 use crate::model::{Diagnostic, RefusalText};
 use crate::settings;
 
@@ -182,13 +182,13 @@ impl CommandError {
     }
 }
 
-/// Returns a text as one line whose control characters do nothing to a terminal.
+/// Returns a text as one line in which nothing acts on a terminal, hides, or turns the rest round.
 pub(super) fn line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.trim_end().chars() {
         match c {
             '\n' => line.push(' '),
-            c if c.is_control() => line.extend(c.escape_default()),
+            c if is_deceptive(c) => line.extend(c.escape_default()),
             c => line.push(c),
         }
     }
