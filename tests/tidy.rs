@@ -21,7 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use source::{Reach, Source, ident, is_word, reached, sources};
 use tables::{
     BANNED_MODULES, BANNED_NAMES, BANNED_SUFFIXES, BANNED_VERBS, BANNED_WORDS, CRATES, FILE_CAP, FILE_SIZES,
-    FOREIGN_NAMES, FUNCTION_CAP, FUNCTION_SIZES, MODULES, Module, PURE, PURE_CRATES, PURE_WORDS, TEST_CAP,
+    FOREIGN_NAMES, FUNCTION_CAP, FUNCTION_SIZES, MODULES, Module, OBJECT_READS, PURE, PURE_CRATES, PURE_FOLDERS,
+    PURE_WORDS, TEST_CAP,
 };
 
 /// What was found wrong.
@@ -43,7 +44,8 @@ fn module(name: &str) -> Option<&'static Module> {
 }
 
 fn is_pure(source: &Source) -> bool {
-    source.module().and_then(module).is_some_and(|module| module.number <= PURE)
+    let is_in = |(folder, _): &(&str, &str)| source.path.starts_with(folder);
+    PURE_FOLDERS.iter().any(is_in) || source.module().and_then(module).is_some_and(|module| module.number <= PURE)
 }
 
 #[test]
@@ -275,6 +277,30 @@ fn tests_file(path: &str) -> String {
 }
 
 #[test]
+fn objects_are_taken_out_of_the_database_only_where_their_size_is_judged() {
+    let (calls, files) = OBJECT_READS;
+    let mut findings = Findings::default();
+    let mut read = false;
+    for source in sources().iter().filter(|source| source.module() == Some("git")) {
+        for (line, code, _) in source.code_lines().filter(|(_, _, test)| !test) {
+            for call in calls.iter().filter(|call| code.contains(**call)) {
+                read = read || files.contains(&source.path.as_str());
+                if !files.contains(&source.path.as_str()) {
+                    findings.add(
+                        source,
+                        line,
+                        "objects",
+                        &format!("`{call}` reads an object of any size; use `Objects`"),
+                    );
+                }
+            }
+        }
+    }
+    assert!(read, "the table names no call any more that {files:?} make");
+    findings.check();
+}
+
+#[test]
 fn every_file_begins_with_what_lives_in_it() {
     let mut findings = Findings::default();
     for source in sources() {
@@ -289,7 +315,12 @@ fn every_file_begins_with_what_lives_in_it() {
             findings.add(source, 1, "file doc", "a file of a pure module begins with `//! Pure.` (or `//! Format.`)");
         }
         if !is_pure(source) && source.path.starts_with("src/") && says.starts_with("Pure") {
-            findings.add(source, 1, "file doc", "only modules 1-11 are pure; name the world that this file touches");
+            findings.add(
+                source,
+                1,
+                "file doc",
+                "only modules 1-11 and PURE_FOLDERS are pure; name the world that this file touches",
+            );
         }
         let doc = source.text.lines().take_while(|line| line.starts_with("//!")).collect::<Vec<_>>().join(" ");
         let product = source.sizes().1 < source.sizes().0;

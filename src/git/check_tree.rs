@@ -3,25 +3,29 @@
 //!
 //! Every tree object is read once however often it occurs, so twelve objects that stand for 10^10 files cost twelve reads.
 //!
-//! Not here: what becomes of a refusal (`read.rs`: an error; `hook::receive`: a refused push).
+//! Not here: names and entries on their own (`checks`), what becomes of a refusal (`read.rs`: an error; `hook::receive`: a refused push).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use git2::{ObjectType, Odb, Oid};
+use git2::Oid;
 
 use crate::base::RepoPath;
 use crate::base::limits::{MAX_PATH_BYTES, MAX_PATH_DEPTH};
 
+use super::checks::name::check_name;
+use super::checks::tree::{Kind, check_entries, parse};
+use super::checks::{ObjectKind, Rule};
+use super::error::Error;
+use super::objects::{Objects, oid_of};
+
+pub use super::checks::MAX_TREE_ENTRIES;
+
 /// Files of one commit: 10,000 apps of 50 files.
 pub const MAX_TREE_PATHS: u64 = 500_000;
-/// Entries of one tree object.
-pub const MAX_TREE_ENTRIES: usize = 10_000;
-/// Length of one name in bytes, the limit of every file system.
-const MAX_NAME_BYTES: usize = 255;
-/// Bytes that one reading call takes into memory.
-pub(super) const MAX_READ_BYTES: u64 = 256 * 1024 * 1024;
-/// Size of a tree object in bytes, so that a bomb is refused before it is read.
-const MAX_TREE_BYTES: usize = MAX_TREE_ENTRIES * (MAX_NAME_BYTES + 32);
+/// Bytes of the paths of these files together, 64 for each.
+pub(super) const MAX_PATHS_BYTES: u64 = 32 * 1024 * 1024;
+/// Bytes that one reading call takes into memory: the manifests and records of 10,000 apps with 9 KiB each, and three times the largest app.
+pub(super) const MAX_READ_BYTES: u64 = 96 * 1024 * 1024;
 
 /// A place in a tree that breaks a rule.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -42,30 +46,8 @@ pub(super) enum Refusal {
     Hostile(HostileTree),
     /// It could not be read.
     Unreadable(git2::Error),
-}
-
-/// What an entry of a tree is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    /// 100644.
-    Regular,
-    /// 100755.
-    Executable,
-    /// 40000.
-    Directory,
-    /// 120000.
-    Symlink,
-    /// 160000.
-    Gitlink,
-    /// Any other mode.
-    Unknown,
-}
-
-/// One entry of a raw tree object.
-pub(super) struct Entry<'a> {
-    pub(super) kind: Kind,
-    pub(super) name: &'a [u8],
-    pub(super) id: Oid,
+    /// What lies around it could not be read.
+    Broken(Error),
 }
 
 /// How much of a tree is checked.
@@ -84,6 +66,8 @@ pub(super) struct Extent {
     pub(super) files: u64,
     /// Their bytes together; 0 when only names are checked.
     pub(super) bytes: u64,
+    /// The bytes of their paths below the tree together.
+    pub(super) path_bytes: u64,
     /// Levels of directories below.
     height: usize,
     /// Length of the longest path below.
@@ -91,26 +75,29 @@ pub(super) struct Extent {
 }
 
 /// A walk over trees that remembers what it has seen.
-pub(super) struct TreeCheck<'a> {
-    odb: &'a Odb<'a>,
+pub(super) struct TreeCheck<'o, 'a> {
+    objects: &'o Objects<'a>,
     depth: Depth,
     seen: HashMap<Oid, Extent>,
 }
 
-type Rule = (&'static str, &'static str);
-
-impl<'a> TreeCheck<'a> {
+impl<'o, 'a> TreeCheck<'o, 'a> {
     /// Starts a walk.
-    pub(super) fn new(odb: &'a Odb<'a>, depth: Depth) -> Self {
-        Self { odb, depth, seen: HashMap::new() }
+    pub(super) fn new(objects: &'o Objects<'a>, depth: Depth) -> Self {
+        Self { objects, depth, seen: HashMap::new() }
     }
 
     /// Checks the tree at a path of a commit, the empty path being its root, and returns what lies below it.
     pub(super) fn check(&mut self, tree: Oid, path: &str) -> Result<Extent, Refusal> {
         let above = path.split('/').filter(|part| !part.is_empty()).count();
-        let extent = self.walk(tree, path, above)?;
+        let below = self.walk(tree, path, above)?;
+        let outside = below.files.saturating_mul(u64::try_from(path.len()).unwrap_or(u64::MAX));
+        let extent = Extent { path_bytes: below.path_bytes.saturating_add(outside), ..below };
         if extent.files > MAX_TREE_PATHS {
             return Err(hostile(path, ("tree/paths", "it holds more than 500,000 files")));
+        }
+        if extent.path_bytes > MAX_PATHS_BYTES {
+            return Err(hostile(path, ("tree/paths", "the paths in it take more than 32 MiB together")));
         }
         Ok(extent)
     }
@@ -118,11 +105,10 @@ impl<'a> TreeCheck<'a> {
     /// Checks the size of one file and returns it.
     pub(super) fn check_file(&self, id: Oid, path: &str) -> Result<u64, Refusal> {
         let Depth::Files(most) = self.depth else { return Ok(0) };
-        let (size, kind) = self.odb.read_header(id).map_err(Refusal::Unreadable)?;
-        if kind != ObjectType::Blob {
+        let (size, kind) = self.objects.header(id)?;
+        if kind != ObjectKind::Blob {
             return Err(hostile(path, ("tree/mode", "its mode says file, but the object is none")));
         }
-        let size = u64::try_from(size).unwrap_or(u64::MAX);
         if size > most {
             return Err(hostile(path, ("tree/file-size", "the file is larger than allowed")));
         }
@@ -151,25 +137,28 @@ impl<'a> TreeCheck<'a> {
     }
 
     fn measure(&mut self, tree: Oid, path: &str, above: usize) -> Result<Extent, Refusal> {
-        let object = read_tree_object(self.odb, tree, path)?;
+        let object = self.objects.tree(tree, path)?;
         let entries = parse(object.data()).map_err(|rule| hostile(path, rule))?;
-        check_entries(&entries, path)?;
+        check_entries(&entries).map_err(|bad| hostile(&join(path, bad.name), bad.rule))?;
         let mut extent = Extent::default();
         for entry in &entries {
             let below = join(path, entry.name);
             let found = match entry.kind {
-                Kind::Directory => self.walk(entry.id, &below, above + 1)?,
+                Kind::Directory => self.walk(oid_of(&entry.id), &below, above + 1)?,
                 Kind::Regular | Kind::Executable => {
-                    Extent { files: 1, bytes: self.check_file(entry.id, &below)?, ..Extent::default() }
+                    Extent { files: 1, bytes: self.check_file(oid_of(&entry.id), &below)?, ..Extent::default() }
                 }
                 Kind::Symlink | Kind::Gitlink | Kind::Unknown => {
                     if let Depth::Files(_) = self.depth {
-                        return Err(hostile(&below, unfit_kind(entry.kind)));
+                        return Err(hostile(&below, entry.kind.unfit()));
                     }
                     Extent { files: 1, ..Extent::default() }
                 }
             };
             let levels = usize::from(entry.kind == Kind::Directory);
+            let segment = u64::try_from(entry.name.len() + 1).unwrap_or(u64::MAX);
+            let names = found.files.saturating_mul(segment);
+            extent.path_bytes = extent.path_bytes.saturating_add(found.path_bytes).saturating_add(names);
             extent.files = extent.files.saturating_add(found.files);
             extent.bytes = extent.bytes.saturating_add(found.bytes);
             extent.height = extent.height.max(found.height + levels);
@@ -180,40 +169,10 @@ impl<'a> TreeCheck<'a> {
 }
 
 /// Checks the names in one tree object, not what lies below.
-pub(super) fn check_tree_object(odb: &Odb<'_>, tree: Oid) -> Result<(), Refusal> {
-    let object = read_tree_object(odb, tree, "")?;
+pub(super) fn check_tree_object(objects: &Objects<'_>, tree: Oid) -> Result<(), Refusal> {
+    let object = objects.tree(tree, "")?;
     let entries = parse(object.data()).map_err(|rule| hostile("", rule))?;
-    check_entries(&entries, "")
-}
-
-/// Reads a tree object, its size checked first.
-pub(super) fn read_tree_object<'a>(odb: &'a Odb<'_>, tree: Oid, path: &str) -> Result<git2::OdbObject<'a>, Refusal> {
-    let (size, kind) = odb.read_header(tree).map_err(Refusal::Unreadable)?;
-    if kind != ObjectType::Tree {
-        return Err(hostile(path, ("tree/mode", "its mode says directory, but the object is none")));
-    }
-    if size > MAX_TREE_BYTES {
-        return Err(hostile(path, ("tree/entries", "it holds more than 10,000 entries")));
-    }
-    odb.read(tree).map_err(Refusal::Unreadable)
-}
-
-/// Splits a raw tree object into its entries.
-pub(super) fn parse(mut raw: &[u8]) -> Result<Vec<Entry<'_>>, Rule> {
-    const BROKEN: Rule = ("tree/format", "the tree object is damaged");
-    let mut entries = Vec::new();
-    while !raw.is_empty() {
-        let (mode, rest) = split(raw, b' ').ok_or(BROKEN)?;
-        let (name, rest) = split(rest, 0).ok_or(BROKEN)?;
-        let (id, rest) = rest.split_at_checked(20).ok_or(BROKEN)?;
-        let id = Oid::from_bytes(id).map_err(|_| BROKEN)?;
-        entries.push(Entry { kind: kind(mode), name, id });
-        if entries.len() > MAX_TREE_ENTRIES {
-            return Err(("tree/entries", "it holds more than 10,000 entries"));
-        }
-        raw = rest;
-    }
-    Ok(entries)
+    check_entries(&entries).map_err(|bad| hostile(&join("", bad.name), bad.rule))
 }
 
 /// Returns the path of an entry below a path.
@@ -234,197 +193,11 @@ pub(super) fn check_path(path: &[u8]) -> Result<RepoPath, HostileTree> {
 
 /// Returns the refusal of an entry whose mode, as git writes it, is none of a file.
 pub(super) fn unfit_mode(path: &str, mode: u32) -> HostileTree {
-    let (rule, reason) = unfit_kind(kind(format!("{mode:o}").as_bytes()));
+    let (rule, reason) = Kind::of_mode(format!("{mode:o}").as_bytes()).unfit();
     HostileTree { path: path.to_owned(), rule, reason }
 }
 
 /// Returns the refusal of a path.
 pub(super) fn hostile(path: &str, (rule, reason): Rule) -> Refusal {
     Refusal::Hostile(HostileTree { path: path.to_owned(), rule, reason })
-}
-
-/// Returns the rule that forbids an entry that is neither file nor directory.
-pub(super) fn unfit_kind(kind: Kind) -> Rule {
-    match kind {
-        Kind::Symlink => ("tree/symlink", "symbolic links are not taken, because they may lead out of the repository"),
-        Kind::Gitlink => ("tree/gitlink", "submodules are not taken"),
-        Kind::Regular | Kind::Executable | Kind::Directory | Kind::Unknown => {
-            ("tree/mode", "only modes 100644, 100755 and 40000 are taken")
-        }
-    }
-}
-
-fn split(raw: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
-    let position = raw.iter().position(|byte| *byte == at)?;
-    let (before, after) = raw.split_at_checked(position)?;
-    Some((before, after.get(1..)?))
-}
-
-fn kind(mode: &[u8]) -> Kind {
-    match mode {
-        b"100644" => Kind::Regular,
-        b"100755" => Kind::Executable,
-        b"40000" => Kind::Directory,
-        b"120000" => Kind::Symlink,
-        b"160000" => Kind::Gitlink,
-        _ => Kind::Unknown,
-    }
-}
-
-fn check_entries(entries: &[Entry<'_>], path: &str) -> Result<(), Refusal> {
-    let mut folded = BTreeSet::new();
-    let mut before: Option<Vec<u8>> = None;
-    for entry in entries {
-        let below = join(path, entry.name);
-        let name = check_name(entry.name).map_err(|rule| hostile(&below, rule))?;
-        if !folded.insert(name.to_lowercase()) {
-            return Err(hostile(&below, ("tree/duplicate", "two names differ in case only, or not at all")));
-        }
-        let key = sort_key(entry);
-        if before.is_some_and(|before| before >= key) {
-            return Err(hostile(&below, ("tree/order", "the entries are not in git's order")));
-        }
-        before = Some(key);
-    }
-    Ok(())
-}
-
-/// Git sorts a directory as if its name ended in a slash.
-fn sort_key(entry: &Entry<'_>) -> Vec<u8> {
-    let mut key = entry.name.to_vec();
-    if entry.kind == Kind::Directory {
-        key.push(b'/');
-    }
-    key
-}
-
-/// Checks one name on its own and returns it as text.
-fn check_name(name: &[u8]) -> Result<&str, Rule> {
-    let Ok(name) = std::str::from_utf8(name) else { return Err(("tree/name", "the name is not UTF-8")) };
-    if name == "." || name == ".." {
-        return Err(("tree/parent", "the name . or .. leads to another directory"));
-    }
-    if name.is_empty() || name.len() > MAX_NAME_BYTES {
-        return Err(("tree/name", "the name is empty or longer than 255 bytes"));
-    }
-    if name.contains(['/', '\\']) || name.chars().any(char::is_control) {
-        return Err(("tree/name", "the name holds a slash, a backslash or a control character"));
-    }
-    let folded = fold(name);
-    if folded == ".gitmodules" {
-        return Err(("tree/gitlink", "submodules are not taken"));
-    }
-    let short = folded.strip_prefix("git~").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
-    if folded == ".git" || short {
-        return Err(("tree/dotgit", "some file systems take the name for .git"));
-    }
-    if name.ends_with(['.', ' ']) {
-        return Err(("tree/name", "the name ends in a dot or a space"));
-    }
-    Ok(name)
-}
-
-/// Returns a name as the file systems of macOS and Windows would see it: code points that HFS+ ignores removed, the
-/// stream and the trailing dots and spaces that NTFS drops cut off, in lower case.
-fn fold(name: &str) -> String {
-    let seen: String = name.chars().filter(|c| !is_ignored(*c)).collect();
-    let stem = seen.split(':').next().unwrap_or(&seen);
-    stem.trim_end_matches(['.', ' ']).to_lowercase()
-}
-
-fn is_ignored(c: char) -> bool {
-    matches!(c, '\u{200C}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{206A}'..='\u{206F}' | '\u{FEFF}')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn raw(entries: &[(&str, &[u8])]) -> Vec<u8> {
-        let mut raw = Vec::new();
-        for (mode, name) in entries {
-            raw.extend_from_slice(mode.as_bytes());
-            raw.push(b' ');
-            raw.extend_from_slice(name);
-            raw.push(0);
-            raw.extend_from_slice(&[7; 20]);
-        }
-        raw
-    }
-
-    fn check(entries: &[(&str, &[u8])], expected: &str) {
-        let raw = raw(entries);
-        let entries = parse(&raw).unwrap();
-        let rule = match check_entries(&entries, "apps") {
-            Ok(()) => "taken",
-            Err(Refusal::Hostile(place)) => place.rule,
-            Err(Refusal::Unreadable(_)) => "unreadable",
-        };
-        assert_eq!(rule, expected, "{:?}", String::from_utf8_lossy(&raw));
-    }
-
-    #[test]
-    fn names_that_lead_elsewhere_or_pass_for_dot_git_are_refused() {
-        for name in [&b".git"[..], b".GIT", b".git ", b".git...", b"git~1", b"GIT~22", b".git::$INDEX_ALLOCATION"] {
-            check(&[("40000", name)], "tree/dotgit");
-        }
-        check(&[("40000", ".g\u{200c}it".as_bytes())], "tree/dotgit");
-        check(&[("40000", "\u{feff}.Git".as_bytes())], "tree/dotgit");
-        check(&[("40000", b"..")], "tree/parent");
-        check(&[("40000", b".")], "tree/parent");
-        check(&[("100644", b".gitmodules")], "tree/gitlink");
-        check(&[("100644", b".GitModules. ")], "tree/gitlink");
-        for name in [&b"a/../../b"[..], b"a\\b", b"a\nb", b"a\x7f", b"", b"end.", b"end ", b"\xff"] {
-            check(&[("100644", name)], "tree/name");
-        }
-        check(&[("100644", &[b'a'; 256])], "tree/name");
-    }
-
-    #[test]
-    fn duplicates_and_disorder_are_refused() {
-        check(&[("100644", b"a"), ("100644", b"a")], "tree/duplicate");
-        check(&[("100644", b"README"), ("100644", b"readme")], "tree/duplicate");
-        check(&[("120000", b"x"), ("40000", b"x")], "tree/duplicate");
-        check(&[("100644", b"b"), ("100644", b"a")], "tree/order");
-        check(&[("40000", b"a"), ("100644", b"a.b")], "tree/order");
-    }
-
-    #[test]
-    fn ordinary_names_are_taken() {
-        check(
-            &[("100644", b".gitattributes"), ("100644", b".gitignore"), ("100644", b"a.b"), ("40000", b"a")],
-            "taken",
-        );
-        check(&[("100644", "caf\u{e9}.yaml".as_bytes()), ("100755", b"git~x")], "taken");
-    }
-
-    mod laws {
-        use proptest::prelude::*;
-
-        proptest! {
-            #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-            #[test]
-            fn no_bytes_are_read_as_more_entries_than_they_hold(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
-                if let Ok(entries) = super::parse(&raw) {
-                    prop_assert!(entries.len() * 22 <= raw.len());
-                    drop(super::check_entries(&entries, ""));
-                }
-            }
-
-            #[test]
-            fn a_name_that_is_taken_is_a_repository_path(name in ".{0,40}") {
-                if super::check_name(name.as_bytes()).is_ok() {
-                    prop_assert!(crate::base::RepoPath::parse(&name).is_ok(), "{name:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_damaged_tree_object_is_refused() {
-        for raw in [&b"100644"[..], b"100644 a", b"100644 a\0short"] {
-            assert!(parse(raw).is_err_and(|rule| rule.0 == "tree/format"), "{raw:?}");
-        }
-    }
 }

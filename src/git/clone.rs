@@ -11,6 +11,7 @@ use git2::{Config, ConfigLevel};
 
 use super::error::{Error, git, io};
 use super::instances::instances;
+use super::objects::{Known, Objects};
 use super::refs::commit_id;
 use super::repository::Repository;
 use crate::model::Subdirectory;
@@ -36,7 +37,7 @@ pub async fn set_up_clone(repository: &Repository, wild: &Path) -> Result<Vec<St
     let attempt = format!("set up {}", repository.path().display());
     let driver = format!("'{}' {DRIVER_ARGUMENTS}", wild.display().to_string().replace('\'', "'\\''"));
     repository
-        .write(attempt.clone(), move |repository| {
+        .write(attempt.clone(), move |repository, known| {
             let mut changed = Vec::new();
             let mut config = own(repository).map_err(git(attempt.clone()))?;
             for (key, value) in [
@@ -54,7 +55,7 @@ pub async fn set_up_clone(repository: &Repository, wild: &Path) -> Result<Vec<St
                 config.set_multivar(&key, REFSPEC_PATTERN, REFSPEC).map_err(git(attempt.clone()))?;
                 changed.push(format!("{key} = {REFSPEC}"));
             }
-            let places = places(repository)?;
+            let places = places(repository, known)?;
             let of_place = |place: &Subdirectory| ATTRIBUTES.map(|line| place.outward(line));
             let add = |lines: &mut Vec<String>| lines.extend(places.iter().flat_map(of_place));
             changed.extend(with_attributes(repository.commondir(), add)?);
@@ -67,7 +68,7 @@ pub async fn set_up_clone(repository: &Repository, wild: &Path) -> Result<Vec<St
 pub async fn undo_clone(repository: &Repository) -> Result<Vec<String>, Error> {
     let attempt = format!("take the setup of {} back", repository.path().display());
     repository
-        .write(attempt.clone(), move |repository| {
+        .write(attempt.clone(), move |repository, _| {
             let mut changed = Vec::new();
             let mut config = own(repository).map_err(git(attempt.clone()))?;
             for key in [DRIVER_NAME, DRIVER] {
@@ -89,9 +90,10 @@ pub async fn undo_clone(repository: &Repository) -> Result<Vec<String>, Error> {
 }
 
 /// Returns where the instances of a clone live; without any it is about to get one at its top.
-fn places(repository: &git2::Repository) -> Result<Vec<Subdirectory>, Error> {
-    let head = repository.head().and_then(|head| head.peel_to_commit()).ok();
-    let found = head.map(|head| instances(repository, &commit_id(head.id()))).transpose()?.unwrap_or_default();
+fn places(repository: &git2::Repository, known: &Known) -> Result<Vec<Subdirectory>, Error> {
+    let head = repository.head().ok().and_then(|head| head.target());
+    let objects = Objects::of(repository, known)?;
+    let found = head.map(|head| instances(&objects, &commit_id(head))).transpose()?.unwrap_or_default();
     Ok(if found.is_empty() { vec![Subdirectory::top()] } else { found })
 }
 

@@ -10,7 +10,8 @@ use crate::base::{RepoPath, Timestamp};
 use crate::model::{Author, CommitId, File, FileMode};
 
 use super::error::{Error, git};
-use super::read::root_of;
+use super::objects::{Known, Objects, find_commit, find_tree};
+use super::read::refused;
 use super::refs::{RefChange, check_name, commit_id, oid, update_refs};
 use super::repository::{Repository, sync};
 
@@ -73,8 +74,8 @@ impl Repository {
         let NewCommit { reference: name, expected, base_tree, changes, parents, author, committer, message, time } =
             new;
         let content = CommitContent { base_tree, changes, parents, author, committer, message, time };
-        self.write(attempt, move |repository| {
-            let commit = write_commit(repository, &content)?;
+        self.write(attempt, move |repository, known| {
+            let commit = write_commit(repository, known, &content)?;
             let subject = content.message.lines().next().unwrap_or_default();
             let change = RefChange { name, expected, new: Some(commit.clone()) };
             update_refs(repository, &[change], &format!("wild: {subject}"))?;
@@ -86,24 +87,30 @@ impl Repository {
     /// Writes a commit that no ref names yet; [`Repository::update_refs`] moves refs to it.
     pub async fn write_commit(&self, content: CommitContent) -> Result<CommitId, Error> {
         let attempt = format!("write a commit to {}", self.path().display());
-        self.write(attempt, move |repository| write_commit(repository, &content)).await
+        self.write(attempt, move |repository, known| write_commit(repository, known, &content)).await
     }
 }
 
 /// Writes the objects of a commit and syncs them.
-pub(super) fn write_commit(repository: &git2::Repository, content: &CommitContent) -> Result<CommitId, Error> {
+pub(super) fn write_commit(
+    repository: &git2::Repository,
+    known: &Known,
+    content: &CommitContent,
+) -> Result<CommitId, Error> {
     let attempt = || format!("write a commit to {}", repository.path().display());
     check_message(&content.message)?;
-    let base = content.base_tree.as_ref().map(|commit| root_of(repository, commit)).transpose()?;
+    let objects = Objects::of(repository, known)?;
+    let root = |commit: &CommitId| objects.root(oid(commit)?).map_err(|refusal| refused(refusal, commit.as_str()));
+    let base = content.base_tree.as_ref().map(root).transpose()?;
     let changes = content.changes.iter().map(|(path, file)| (path.as_str(), file.as_ref())).collect();
-    let tree = match write_tree(repository, base, changes)? {
+    let tree = match write_tree(repository, &objects, base, changes)? {
         Some(tree) => tree,
         None => empty_tree(repository)?,
     };
-    let tree = repository.find_tree(tree).map_err(git(attempt()))?;
+    let tree = find_tree(repository, &objects, tree)?;
     let mut parents = Vec::new();
     for parent in &content.parents {
-        parents.push(repository.find_commit(oid(parent)?).map_err(git(format!("read parent {parent}")))?);
+        parents.push(find_commit(repository, &objects, oid(parent)?)?);
     }
     let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
     let author = signature(&content.author, content.time)?;
@@ -134,11 +141,12 @@ fn check_message(message: &str) -> Result<(), Error> {
 /// Writes a tree with changes over a base and returns its id, or nothing if no file is left: git keeps no empty directory.
 fn write_tree(
     repository: &git2::Repository,
+    objects: &Objects<'_>,
     base: Option<Oid>,
     changes: BTreeMap<&str, Option<&File>>,
 ) -> Result<Option<Oid>, Error> {
     let attempt = || format!("write a tree to {}", repository.path().display());
-    let base = base.map(|id| repository.find_tree(id)).transpose().map_err(git(attempt()))?;
+    let base = base.map(|id| find_tree(repository, objects, id)).transpose()?;
     let mut builder = repository.treebuilder(base.as_ref()).map_err(git(attempt()))?;
     let mut directories: BTreeMap<&str, BTreeMap<&str, Option<&File>>> = BTreeMap::new();
     for (path, file) in changes {
@@ -163,7 +171,7 @@ fn write_tree(
         if below.is_none() && changes.values().all(Option::is_none) {
             continue;
         }
-        match write_tree(repository, below, changes)? {
+        match write_tree(repository, objects, below, changes)? {
             Some(tree) => builder.insert(name, tree, DIRECTORY).map(drop).map_err(git(format!("write {name}")))?,
             None => remove(&mut builder, name)?,
         }

@@ -2,19 +2,25 @@
 //!
 //! Not here: what the trailers mean (`merge`, `pipeline`).
 
-use git2::{ErrorCode, Oid, Sort};
+use git2::Oid;
 
 use crate::base::{RepoPath, Timestamp};
 use crate::model::{Author, CommitId};
 
-use super::check_tree::HostileTree;
-use super::error::{Error, git};
-use super::read::root_of;
+use super::check_tree::{Refusal, hostile};
+use super::checks::ObjectKind;
+use super::error::Error;
+use super::graph::Graph;
+use super::objects::{Known, Objects, find_commit};
+use super::read::refused;
 use super::refs::{commit_id, oid};
 use super::repository::Repository;
+use super::tree_diff::differences;
 
 /// Commits that one log looks at; a filter that matches nothing ends here.
 const MAX_WALK: usize = 100_000;
+/// Bytes of the messages that one log keeps: 10,000 commits, the longest log that is asked for, with 3 KiB each.
+const MAX_LOG_BYTES: usize = 32 * 1024 * 1024;
 
 /// A commit as git holds it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,14 +70,19 @@ impl Repository {
     /// Returns one commit.
     pub async fn read_commit(&self, id: &CommitId) -> Result<Commit, Error> {
         let (attempt, id) = (format!("read commit {id} of {}", self.path().display()), id.clone());
-        self.read(attempt, move |repository, _| read_commit(repository, oid(&id)?)).await
+        self.read(attempt, move |repository, known| {
+            read_commit(repository, &Objects::of(repository, known)?, oid(&id)?)
+        })
+        .await
     }
 
     /// Returns the one commit whose id begins with a text of hexadecimal digits, if there is one.
     pub async fn commit_of(&self, prefix: &str) -> Result<Option<CommitId>, Error> {
         let (attempt, prefix) = (format!("look for commit {prefix} of {}", self.path().display()), prefix.to_owned());
-        self.read(attempt, move |repository, _| {
-            Ok(repository.find_commit_by_prefix(&prefix).ok().map(|commit| commit_id(commit.id())))
+        self.read(attempt, move |repository, known| {
+            let objects = Objects::of(repository, known)?;
+            let is_commit = |id: &Oid| objects.header(*id).is_ok_and(|(_, kind)| kind == ObjectKind::Commit);
+            Ok(objects.of_prefix(&prefix).filter(is_commit).map(commit_id))
         })
         .await
     }
@@ -80,10 +91,11 @@ impl Repository {
     pub async fn merge_base(&self, a: &CommitId, b: &CommitId) -> Result<Option<CommitId>, Error> {
         let attempt = format!("find the merge base of {} and {}", a.short(), b.short());
         let (a, b) = (a.clone(), b.clone());
-        self.read(attempt.clone(), move |repository, _| match repository.merge_base(oid(&a)?, oid(&b)?) {
-            Ok(base) => Ok(Some(commit_id(base))),
-            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(git(attempt)(error)),
+        self.read(attempt, move |repository, known| {
+            let (one, other) = (oid(&a)?, oid(&b)?);
+            let objects = Objects::of(repository, known)?;
+            let base = Graph::of(repository, &objects)?.merge_base(one, other);
+            Ok(base.map_err(|refusal| refused(refusal, b.as_str()))?.map(commit_id))
         })
         .await
     }
@@ -92,7 +104,8 @@ impl Repository {
     pub async fn is_ancestor(&self, ancestor: &CommitId, commit: &CommitId) -> Result<bool, Error> {
         let attempt = format!("look for {} in the history of {}", ancestor.short(), commit.short());
         let (ancestor, commit) = (ancestor.clone(), commit.clone());
-        self.read(attempt, move |repository, _| is_ancestor(repository, oid(&ancestor)?, oid(&commit)?)).await
+        self.read(attempt, move |repository, known| is_ancestor(repository, known, oid(&ancestor)?, oid(&commit)?))
+            .await
     }
 
     /// Returns where the history of a commit ends in a shallow clone; nothing if all of it is there.
@@ -120,27 +133,36 @@ impl Repository {
     pub async fn diff_paths(&self, from: Option<&CommitId>, to: &CommitId) -> Result<Vec<RepoPath>, Error> {
         let attempt = format!("compare with commit {}", to.short());
         let (from, to) = (from.cloned(), to.clone());
-        self.read(attempt, move |repository, _| diff_paths(repository, from.as_ref(), &to)).await
+        self.read(attempt, move |repository, known| diff_paths(&Objects::of(repository, known)?, from.as_ref(), &to))
+            .await
     }
 
     async fn walk(&self, from: &CommitId, limit: usize, paths: &[&str], follow: Follow) -> Result<Vec<Commit>, Error> {
         let attempt = format!("read the history of {} in {}", from.short(), self.path().display());
         let (from, paths) = (from.clone(), paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>());
-        self.read(attempt, move |repository, _| walk(repository, oid(&from)?, limit, &paths, follow)).await
+        self.read(attempt, move |repository, known| {
+            walk(repository, known, oid(&from)?, &Wanted { limit, paths, follow })
+        })
+        .await
     }
 }
 
-pub(super) fn is_ancestor(repository: &git2::Repository, ancestor: Oid, commit: Oid) -> Result<bool, Error> {
+pub(super) fn is_ancestor(
+    repository: &git2::Repository,
+    known: &Known,
+    ancestor: Oid,
+    commit: Oid,
+) -> Result<bool, Error> {
     if ancestor == commit {
         return Ok(true);
     }
-    repository
-        .graph_descendant_of(commit, ancestor)
-        .map_err(git(format!("look for {ancestor} in the history of {commit}")))
+    let objects = Objects::of(repository, known)?;
+    let found = Graph::of(repository, &objects)?.is_ancestor(ancestor, commit);
+    found.map_err(|refusal| refused(refusal, &commit.to_string()))
 }
 
-fn read_commit(repository: &git2::Repository, id: Oid) -> Result<Commit, Error> {
-    let commit = repository.find_commit(id).map_err(git(format!("read commit {id}")))?;
+fn read_commit(repository: &git2::Repository, objects: &Objects<'_>, id: Oid) -> Result<Commit, Error> {
+    let commit = find_commit(repository, objects, id)?;
     let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
     let trailers = match git2::message_trailers_strs(&message) {
         Ok(trailers) => trailers.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
@@ -164,84 +186,78 @@ fn person(signature: &git2::Signature<'_>) -> Author {
     }
 }
 
-fn walk(
-    repository: &git2::Repository,
-    from: Oid,
+/// Which commits of a history are wanted.
+struct Wanted {
     limit: usize,
-    paths: &[String],
+    paths: Vec<String>,
     follow: Follow,
-) -> Result<Vec<Commit>, Error> {
-    let attempt = || format!("read the history of {from}");
-    let mut walk = repository.revwalk().map_err(git(attempt()))?;
-    walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME).map_err(git(attempt()))?;
-    if follow == Follow::First {
-        walk.simplify_first_parent().map_err(git(attempt()))?;
-    }
-    walk.push(from).map_err(git(attempt()))?;
-    let mut commits = Vec::new();
-    for id in walk.take(MAX_WALK) {
-        if commits.len() >= limit {
-            break;
+}
+
+fn walk(repository: &git2::Repository, known: &Known, from: Oid, wanted: &Wanted) -> Result<Vec<Commit>, Error> {
+    let objects = Objects::of(repository, known)?;
+    let graph = Graph::of(repository, &objects)?;
+    let refuse = |refusal: Refusal| refused(refusal, &from.to_string());
+    let order = match wanted.follow {
+        Follow::All => graph.in_order(from, MAX_WALK).map_err(refuse)?,
+        Follow::First => vec![from],
+    };
+
+    let (mut commits, mut bytes) = (Vec::new(), 0_usize);
+    let (mut left, mut next) = (order.into_iter(), None);
+    for _ in 0..MAX_WALK {
+        let Some(id) = next.take().or_else(|| left.next()).filter(|_| commits.len() < wanted.limit) else { break };
+        if wanted.follow == Follow::First {
+            next = graph.parents(id).map_err(refuse)?.first().copied();
         }
-        let id = id.map_err(git(attempt()))?;
-        let mut wanted = paths.is_empty();
-        for path in paths {
-            wanted = wanted || changes(repository, id, path, follow)?;
+        if !changes(&objects, &graph, id, wanted).map_err(refuse)? {
+            continue;
         }
-        if wanted {
-            commits.push(read_commit(repository, id)?);
+        let commit = read_commit(repository, &objects, id)?;
+        bytes = bytes.saturating_add(commit.message.len());
+        if bytes > MAX_LOG_BYTES {
+            let rule = ("commit/messages", "the messages of the last commits hold more than 32 MiB together");
+            return Err(refuse(hostile("", rule)));
         }
+        commits.push(commit);
     }
     Ok(commits)
 }
 
-/// Returns whether a commit holds a path in another form than each of the parents that are followed.
-fn changes(repository: &git2::Repository, id: Oid, path: &str, follow: Follow) -> Result<bool, Error> {
-    let attempt = || format!("read {path} of commit {id}");
-    let commit = repository.find_commit(id).map_err(git(attempt()))?;
-    let here = entry_id(&commit, path).map_err(git(attempt()))?;
-    let parents = if follow == Follow::First { 1 } else { usize::MAX };
-    let mut alone = true;
-    for parent in commit.parents().take(parents) {
-        alone = false;
-        if entry_id(&parent, path).map_err(git(attempt()))? == here {
-            return Ok(false);
+/// Returns whether a commit holds one of the paths in another form than each of the parents that are followed; without paths it always does.
+fn changes(objects: &Objects<'_>, graph: &Graph<'_, '_>, id: Oid, wanted: &Wanted) -> Result<bool, Refusal> {
+    if wanted.paths.is_empty() {
+        return Ok(true);
+    }
+    let mut parents = graph.parents(id)?;
+    if wanted.follow == Follow::First {
+        parents.truncate(1);
+    }
+    let entry = |commit: Oid, path: &str| {
+        let found = objects.root(commit).and_then(|root| objects.find(root, path))?;
+        Ok(found.map(|found| found.id))
+    };
+    for path in &wanted.paths {
+        let here = entry(id, path)?;
+        let mut differs = !parents.is_empty() || here.is_some();
+        for parent in &parents {
+            differs = differs && entry(*parent, path)? != here;
+        }
+        if differs {
+            return Ok(true);
         }
     }
-    Ok(!alone || here.is_some())
-}
-
-fn entry_id(commit: &git2::Commit<'_>, path: &str) -> Result<Option<Oid>, git2::Error> {
-    match commit.tree()?.get_path(path.as_ref()) {
-        Ok(entry) => Ok(Some(entry.id())),
-        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    Ok(false)
 }
 
 pub(super) fn diff_paths(
-    repository: &git2::Repository,
+    objects: &Objects<'_>,
     from: Option<&CommitId>,
     to: &CommitId,
 ) -> Result<Vec<RepoPath>, Error> {
-    let attempt = || format!("compare with commit {to}");
-    let tree =
-        |commit: &CommitId| root_of(repository, commit).and_then(|id| repository.find_tree(id).map_err(git(attempt())));
-    let (old, new) = (from.map(tree).transpose()?, tree(to)?);
-    let diff = repository.diff_tree_to_tree(old.as_ref(), Some(&new), None).map_err(git(attempt()))?;
-    let mut paths = Vec::new();
-    for delta in diff.deltas() {
-        let bytes = delta.new_file().path_bytes().or_else(|| delta.old_file().path_bytes()).unwrap_or_default();
-        let text = String::from_utf8_lossy(bytes);
-        let path = RepoPath::parse(&text).map_err(|error| Error::Hostile {
-            commit: to.to_string(),
-            source: HostileTree { path: text.to_string(), rule: "tree/name", reason: error.reason },
-        })?;
-        paths.push(path);
-    }
-    paths.sort();
-    paths.dedup();
-    Ok(paths)
+    let refuse = |refusal: Refusal| refused(refusal, to.as_str());
+    let root = |commit: &CommitId| objects.root(oid(commit)?).map_err(refuse);
+    let found = differences(objects, from.map(root).transpose()?, root(to)?).map_err(refuse)?;
+    Ok(found.into_iter().map(|difference| difference.path).collect())
 }
 
 #[cfg(test)]

@@ -4,13 +4,16 @@
 
 use std::collections::HashMap;
 
-use git2::{Odb, Oid};
+use git2::Oid;
 
 use crate::model::{CommitId, MAX_SUBDIRECTORY_DEPTH, Subdirectory};
 
-use super::check_tree::{Kind, Refusal, hostile, join, parse, read_tree_object};
-use super::error::{Error, git};
-use super::read::{refused, root_of};
+use super::check_tree::{Refusal, hostile, join};
+use super::checks::tree::{Kind, parse};
+use super::error::Error;
+use super::objects::{Objects, oid_of};
+use super::read::refused;
+use super::refs::oid;
 use super::repository::Repository;
 
 /// The directory of an instance's settings, and the file in it.
@@ -19,8 +22,8 @@ const SETTINGS: (&[u8], &[u8]) = (b".wild", b"config.yaml");
 const MAX_INSTANCES: usize = 1_000;
 
 /// A search through the trees of commits that looks at no tree twice.
-pub(super) struct Instances<'a> {
-    odb: &'a Odb<'a>,
+pub(super) struct Instances<'o, 'a> {
+    objects: &'o Objects<'a>,
     /// By tree and depth, the directories below that hold an instance; the empty one is the tree itself.
     known: HashMap<(Oid, usize), Vec<String>>,
 }
@@ -30,20 +33,20 @@ impl Repository {
     pub async fn instances(&self, commit: &CommitId) -> Result<Vec<Subdirectory>, Error> {
         let attempt = format!("look for instances in commit {}", commit.short());
         let commit = commit.clone();
-        self.read(attempt, move |repository, _| instances(repository, &commit)).await
+        self.read(attempt, move |repository, known| instances(&Objects::of(repository, known)?, &commit)).await
     }
 }
 
 /// Returns where the instances live that a commit holds.
-pub(super) fn instances(repository: &git2::Repository, commit: &CommitId) -> Result<Vec<Subdirectory>, Error> {
-    let odb = repository.odb().map_err(git(format!("read commit {commit}")))?;
-    Instances::new(&odb).find(root_of(repository, commit)?).map_err(|refusal| refused(refusal, commit.as_str()))
+pub(super) fn instances(objects: &Objects<'_>, commit: &CommitId) -> Result<Vec<Subdirectory>, Error> {
+    let root = objects.root(oid(commit)?);
+    root.and_then(|root| Instances::new(objects).find(root)).map_err(|refusal| refused(refusal, commit.as_str()))
 }
 
-impl<'a> Instances<'a> {
+impl<'o, 'a> Instances<'o, 'a> {
     /// Starts a search.
-    pub(super) fn new(odb: &'a Odb<'a>) -> Self {
-        Self { odb, known: HashMap::new() }
+    pub(super) fn new(objects: &'o Objects<'a>) -> Self {
+        Self { objects, known: HashMap::new() }
     }
 
     /// Returns the directories of a root tree that hold an instance, in order.
@@ -58,12 +61,12 @@ impl<'a> Instances<'a> {
         if let Some(known) = self.known.get(&(tree, depth)) {
             return Ok(known.clone());
         }
-        let object = read_tree_object(self.odb, tree, path)?;
+        let object = self.objects.tree(tree, path)?;
         let entries = parse(object.data()).map_err(|rule| hostile(path, rule))?;
         let mut found = Vec::new();
         let settings = entries.iter().find(|entry| entry.name == SETTINGS.0 && entry.kind == Kind::Directory);
         let is_instance = match settings {
-            Some(settings) => self.holds_settings(settings.id, path)?,
+            Some(settings) => self.holds_settings(oid_of(&settings.id), path)?,
             None => false,
         };
         if is_instance {
@@ -75,7 +78,7 @@ impl<'a> Instances<'a> {
                 else {
                     continue;
                 };
-                let below = self.below(entry.id, &join(path, entry.name), depth + 1)?;
+                let below = self.below(oid_of(&entry.id), &join(path, entry.name), depth + 1)?;
                 found.extend(below.iter().map(|rest| format!("{name}/{rest}").trim_end_matches('/').to_owned()));
                 if found.len() > MAX_INSTANCES {
                     return Err(hostile(path, ("tree/instances", "it holds more than 1,000 instances")));
@@ -87,7 +90,7 @@ impl<'a> Instances<'a> {
     }
 
     fn holds_settings(&self, tree: Oid, path: &str) -> Result<bool, Refusal> {
-        let object = read_tree_object(self.odb, tree, path)?;
+        let object = self.objects.tree(tree, path)?;
         let entries = parse(object.data()).map_err(|rule| hostile(path, rule))?;
         Ok(entries.iter().any(|entry| entry.name == SETTINGS.1 && entry.kind == Kind::Regular))
     }

@@ -4,20 +4,24 @@
 
 use std::path::Path;
 
-use git2::{ObjectType, Odb, Oid};
+use git2::{Odb, Oid};
 
 use crate::base::limits::MAX_FILE_BYTES;
+use crate::model::CommitId;
 
-use super::check_tree::{Depth, HostileTree, Refusal, TreeCheck, check_tree_object};
+use super::check_tree::{Depth, HostileTree, Refusal, TreeCheck, check_tree_object, hostile};
+use super::checks::{ObjectKind, Rule, judge_size};
 use super::error::{Error, git};
+use super::objects::{Known, Objects};
+use super::packs::judge_packs;
 use super::read::refused;
 
 /// Objects that one fetch or push brings.
 const MAX_PACK_OBJECTS: usize = 1_000_000;
 /// Their size together, unpacked, in bytes.
 const MAX_INFLATED_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-/// Size of one file in history, in bytes.
-const MAX_BLOB_BYTES: u64 = 10 * 1024 * 1024;
+/// Size of its commits and tags together, unpacked, in bytes: 100,000 commits with messages of 1 KiB.
+const MAX_MESSAGES_BYTES: u64 = 128 * 1024 * 1024;
 
 /// Opens the objects in a directory alone, without those that it borrows from elsewhere.
 fn open(objects: &Path) -> Result<Odb<'static>, Error> {
@@ -28,60 +32,103 @@ fn open(objects: &Path) -> Result<Odb<'static>, Error> {
 }
 
 /// Checks all objects that lie in a directory, and returns the first that breaks a rule.
-pub(super) fn check_objects(objects: &Path) -> Result<Option<HostileTree>, Error> {
-    let attempt = || format!("check the objects in {}", objects.display());
-    let odb = open(objects)?;
+pub(super) fn check_objects(directory: &Path) -> Result<Option<HostileTree>, Error> {
+    let attempt = || format!("check the objects in {}", directory.display());
+    let place = |path: String, (rule, reason): Rule| Ok(Some(HostileTree { path, rule, reason }));
+    if let Some((id, rule)) = judge_packs(&directory.join("pack"))? {
+        return place(format!("object {}", CommitId::from_bytes(id)), rule);
+    }
+
+    let odb = open(directory)?;
     let mut ids: Vec<Oid> = Vec::new();
     let listed = odb.foreach(|id| {
         ids.push(*id);
         ids.len() <= MAX_PACK_OBJECTS
     });
-    let refusal = |path: String, rule, reason| Ok(Some(HostileTree { path, rule, reason }));
     if ids.len() > MAX_PACK_OBJECTS {
-        return refusal(String::new(), "pack/objects", "it brings more than 1,000,000 objects");
+        return place(String::new(), ("pack/objects", "it brings more than 1,000,000 objects"));
     }
     listed.map_err(git(attempt()))?;
     ids.sort();
     ids.dedup();
-    let mut sum = 0_u64;
+
+    let known = Known::default();
+    let objects = Objects::looked_through(odb, &known);
+    let mut sums = Sums::default();
     for id in ids {
-        let (size, kind) = odb.read_header(id).map_err(git(attempt()))?;
-        let size = u64::try_from(size).unwrap_or(u64::MAX);
-        sum = sum.saturating_add(size);
-        if kind == ObjectType::Blob && size > MAX_BLOB_BYTES {
-            return refusal(format!("blob {id}"), "pack/blob-size", "a file is larger than 10 MiB");
-        }
-        if sum > MAX_INFLATED_BYTES {
-            return refusal(String::new(), "pack/inflated", "its objects hold more than 2 GiB");
-        }
-        if kind == ObjectType::Tree {
-            match check_tree_object(&odb, id) {
-                Ok(()) => {}
-                Err(Refusal::Hostile(place)) => return Ok(Some(place)),
-                Err(Refusal::Unreadable(error)) => return Err(git(attempt())(error)),
-            }
+        match sums.add(&objects, id) {
+            Ok(()) => {}
+            Err(Refusal::Hostile(place)) => return Ok(Some(place)),
+            Err(Refusal::Unreadable(error)) => return Err(git(attempt())(error)),
+            Err(Refusal::Broken(error)) => return Err(error),
         }
     }
     Ok(None)
 }
 
-/// Checks names and counts of a whole commit.
-pub(super) fn check_commit(repository: &git2::Repository, commit: Oid) -> Result<Option<HostileTree>, Error> {
-    check_to(repository, commit, Depth::Names)
+/// What the objects hold together, in bytes.
+#[derive(Default)]
+struct Sums {
+    all: u64,
+    messages: u64,
 }
 
-/// Checks names, counts, modes and sizes of a whole commit, by the limits of reading.
-pub(super) fn check_files(repository: &git2::Repository, commit: Oid) -> Result<Option<HostileTree>, Error> {
-    check_to(repository, commit, Depth::Files(u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX)))
+impl Sums {
+    /// Checks one object beside those before it. Nothing is read before its size is known and allowed.
+    fn add(&mut self, objects: &Objects<'_>, id: Oid) -> Result<(), Refusal> {
+        let (bytes, kind) = objects.header(id)?;
+        let named = || match kind {
+            ObjectKind::Commit => format!("commit {id}"),
+            ObjectKind::Tree => format!("tree {id}"),
+            ObjectKind::Blob => format!("blob {id}"),
+            ObjectKind::Tag => format!("tag {id}"),
+        };
+        judge_size(kind, bytes).map_err(|rule| hostile(&named(), rule))?;
+        self.all = self.all.saturating_add(bytes);
+        if self.all > MAX_INFLATED_BYTES {
+            return Err(hostile("", ("pack/inflated", "its objects hold more than 2 GiB")));
+        }
+        if matches!(kind, ObjectKind::Commit | ObjectKind::Tag) {
+            self.messages = self.messages.saturating_add(bytes);
+        }
+        if self.messages > MAX_MESSAGES_BYTES {
+            return Err(hostile("", ("pack/messages", "its commits and tags hold more than 128 MiB")));
+        }
+        match kind {
+            ObjectKind::Commit => objects.commit(id).map(drop),
+            ObjectKind::Tree => check_tree_object(objects, id),
+            ObjectKind::Tag => objects.tagged(id).map(drop),
+            ObjectKind::Blob => Ok(()),
+        }
+    }
 }
 
-fn check_to(repository: &git2::Repository, commit: Oid, depth: Depth) -> Result<Option<HostileTree>, Error> {
-    let attempt = || format!("check commit {commit}");
-    let tree = repository.find_commit(commit).map_err(git(attempt()))?.tree_id();
-    let odb = repository.odb().map_err(git(attempt()))?;
-    match TreeCheck::new(&odb, depth).check(tree, "") {
-        Ok(_) => Ok(None),
-        Err(Refusal::Hostile(place)) => Ok(Some(place)),
-        Err(unreadable @ Refusal::Unreadable(_)) => Err(refused(unreadable, &commit.to_string())),
+/// A check of whole commits that looks at no tree twice, however many commits hold it.
+pub(super) struct CommitCheck<'o, 'a> {
+    objects: &'o Objects<'a>,
+    trees: TreeCheck<'o, 'a>,
+}
+
+impl<'o, 'a> CommitCheck<'o, 'a> {
+    /// Checks names and counts.
+    pub(super) fn of_names(objects: &'o Objects<'a>) -> Self {
+        Self { objects, trees: TreeCheck::new(objects, Depth::Names) }
+    }
+
+    /// Checks names, counts, modes and sizes, by the limits of reading.
+    pub(super) fn of_files(objects: &'o Objects<'a>) -> Self {
+        let most = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
+        Self { objects, trees: TreeCheck::new(objects, Depth::Files(most)) }
+    }
+
+    /// Checks one commit and returns the place that breaks a rule.
+    pub(super) fn check(&mut self, commit: Oid) -> Result<Option<HostileTree>, Error> {
+        match self.objects.root(commit).and_then(|tree| self.trees.check(tree, "")) {
+            Ok(_) => Ok(None),
+            Err(Refusal::Hostile(place)) => Ok(Some(place)),
+            Err(unreadable @ (Refusal::Unreadable(_) | Refusal::Broken(_))) => {
+                Err(refused(unreadable, &commit.to_string()))
+            }
+        }
     }
 }

@@ -38,7 +38,7 @@ impl Repository {
             return Ok(());
         }
         let attempt = format!("remove what was left half-written in {}", self.path().display());
-        self.write(attempt.clone(), move |repository| {
+        self.write(attempt.clone(), move |repository, _| {
             let objects = repository.commondir().join("objects");
             clear(&objects, age, |name| name.to_string_lossy().starts_with(OBJECT), &attempt)?;
             clear(&objects.join("pack"), age, |name| Path::new(name).extension() == Some(OsStr::new(PACK)), &attempt)

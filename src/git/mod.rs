@@ -9,10 +9,12 @@
 mod address;
 mod beneath;
 mod check_tree;
+pub mod checks;
 mod child;
 mod clone;
 mod commit;
 mod error;
+mod graph;
 mod history;
 pub mod hook;
 mod identity;
@@ -26,11 +28,14 @@ mod left_over;
 mod locks;
 mod network;
 mod notes;
+mod objects;
 mod options;
+mod packs;
 mod read;
 mod refs;
 mod remote_url;
 mod repository;
+mod tree_diff;
 mod watch;
 mod worktree;
 

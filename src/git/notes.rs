@@ -7,14 +7,22 @@ use git2::{ErrorCode, Oid};
 use crate::base::Timestamp;
 use crate::model::{Author, CommitId};
 
+use super::check_tree::Refusal;
+use super::checks::tree::{Kind, find_entry};
 use super::commit::signature;
 use super::error::{Error, git};
 use super::locks::{Recovery, recover};
-use super::refs::oid;
+use super::objects::{Objects, oid_of};
+use super::read::refused;
+use super::refs::{check_packed_refs, oid};
 use super::repository::Repository;
 
 /// The ref that holds our notes.
 pub const NOTES_REF: &str = "refs/notes/wild";
+/// Size of one note in bytes: the statuses of every app at a commit.
+const MAX_NOTE_BYTES: u64 = 4 * 1024 * 1024;
+/// Digits of a commit that name a directory of notes.
+const FAN_OUT: usize = 2;
 
 impl Repository {
     /// Writes the note of a commit made from an earlier one, which is empty if there is none.
@@ -27,9 +35,9 @@ impl Repository {
     ) -> Result<(), Error> {
         let attempt = format!("write the note of commit {}", commit.short());
         let (commit, author) = (commit.clone(), author.clone());
-        self.write(attempt.clone(), move |repository| {
+        self.write(attempt.clone(), move |repository, known| {
             let (by, id) = (signature(&author, time)?, oid(&commit)?);
-            let text = change(&read_note(repository, id).map_err(git(attempt.clone()))?.unwrap_or_default());
+            let text = change(&read_note(&Objects::of(repository, known)?, repository, id)?.unwrap_or_default());
             let write = || repository.note(&by, &by, Some(NOTES_REF), id, &text, true).map(drop);
             match write() {
                 Err(error) if error.code() == ErrorCode::Locked => {
@@ -49,17 +57,39 @@ impl Repository {
     pub async fn read_note(&self, commit: &CommitId) -> Result<Option<String>, Error> {
         let attempt = format!("read the note of commit {}", commit.short());
         let commit = commit.clone();
-        self.read(attempt.clone(), move |repository, _| read_note(repository, oid(&commit)?).map_err(git(attempt)))
-            .await
+        self.read(attempt, move |repository, known| {
+            read_note(&Objects::of(repository, known)?, repository, oid(&commit)?)
+        })
+        .await
     }
 }
 
-fn read_note(repository: &git2::Repository, id: Oid) -> Result<Option<String>, git2::Error> {
-    match repository.find_note(Some(NOTES_REF), id) {
-        Ok(note) => Ok(Some(String::from_utf8_lossy(note.message_bytes()).into_owned())),
-        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(error),
+/// Reads the note of a commit. Notes are kept in directories named after the first digits of the commit, or in none; only the trees on the way are
+/// read, each once its size was judged, and whoever writes a note afterwards reads no others.
+fn read_note(objects: &Objects<'_>, repository: &git2::Repository, id: Oid) -> Result<Option<String>, Error> {
+    let refuse = |refusal: Refusal| refused(refusal, NOTES_REF);
+    check_packed_refs(repository)?;
+    let attempt = || format!("read the notes of {}", repository.path().display());
+    let notes = match repository.refname_to_id(NOTES_REF) {
+        Ok(notes) => notes,
+        Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
+        Err(error) => return Err(git(attempt())(error)),
+    };
+    let digits = id.to_string();
+    let (mut rest, mut tree) = (digits.as_str(), objects.root(notes).map_err(refuse)?);
+    while let Some((directory, below)) = rest.split_at_checked(FAN_OUT) {
+        let object = objects.notes(tree).map_err(refuse)?;
+        if let Some(found) = find_entry(object.data(), rest.as_bytes()) {
+            let note = objects.blob(oid_of(&found.id), MAX_NOTE_BYTES, rest).map_err(refuse)?;
+            return Ok(Some(String::from_utf8_lossy(note.data()).into_owned()));
+        }
+        match find_entry(object.data(), directory.as_bytes()) {
+            Some(found) if found.kind == Kind::Directory => tree = oid_of(&found.id),
+            Some(_) | None => return Ok(None),
+        }
+        rest = below;
     }
+    Ok(None)
 }
 
 #[cfg(test)]

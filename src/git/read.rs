@@ -5,17 +5,18 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use git2::{Odb, Oid};
+use git2::Oid;
 
 use crate::base::RepoPath;
 use crate::base::limits::MAX_FILE_BYTES;
 use crate::model::{CommitId, File, FileMode, FileTree};
 
 use super::check_tree::{
-    Depth, Entry, HostileTree, Kind, MAX_READ_BYTES, MAX_TREE_PATHS, Refusal, TreeCheck, hostile, join, parse,
-    read_tree_object, unfit_kind,
+    Depth, HostileTree, MAX_PATHS_BYTES, MAX_READ_BYTES, MAX_TREE_PATHS, Refusal, TreeCheck, hostile, join,
 };
-use super::error::{Error, git};
+use super::checks::tree::{Entry, Kind, parse};
+use super::error::Error;
+use super::objects::{Known, Objects, oid_of};
 use super::refs::oid;
 use super::repository::Repository;
 use super::worktree::Blob;
@@ -27,11 +28,20 @@ const LARGE_DIRECTORY: usize = 64;
 /// Large directories that are kept: those of all apps and of all records, in a few commits.
 const KEPT_DIRECTORIES: usize = 8;
 
+/// Bytes of one file that are read.
+const MOST: u64 = MAX_FILE_BYTES as u64;
+
 /// An entry found by its path.
 #[derive(Clone, Copy)]
-struct Found {
-    kind: Kind,
-    id: Oid,
+pub(super) struct Found {
+    pub(super) kind: Kind,
+    pub(super) id: Oid,
+}
+
+impl Found {
+    fn of(entry: &Entry<'_>) -> Self {
+        Self { kind: entry.kind, id: oid_of(&entry.id) }
+    }
 }
 
 impl Repository {
@@ -44,7 +54,7 @@ impl Repository {
         if under.is_empty() {
             under.push(String::new());
         }
-        let work = move |repository: &_, directories: &_| read_tree(repository, directories, &commit, &under);
+        let work = move |repository: &_, known: &_| read_tree(repository, known, &commit, &under);
         let tree = self.read(attempt, work).await?;
         self.count_files(tree.len());
         Ok(tree)
@@ -54,8 +64,8 @@ impl Repository {
     pub async fn tree_id(&self, commit: &CommitId, path: &str) -> Result<Option<String>, Error> {
         let attempt = format!("read {path} of commit {}", commit.short());
         let (commit, path) = (commit.clone(), path.to_owned());
-        self.read(attempt, move |repository, directories| {
-            let found = with_odb(repository, &commit, |odb, root| directories.find(odb, root, &path))?;
+        self.read(attempt, move |repository, known| {
+            let found = with_objects(repository, known, &commit, |objects, root| objects.find(root, &path))?;
             Ok(found.map(|found| found.id.to_string()))
         })
         .await
@@ -84,8 +94,9 @@ impl Repository {
     ) -> Result<BTreeMap<String, String>, Error> {
         let attempt = format!("list {path} of commit {}", commit.short());
         let (commit, path) = (commit.clone(), path.to_owned());
-        self.read(attempt, move |repository, directories| {
-            with_odb(repository, &commit, |odb, root| list(odb, directories.find(odb, root, &path)?, &path, wanted))
+        self.read(attempt, move |repository, known| {
+            let list = |objects: &Objects<'_>, root| list(objects, objects.find(root, &path)?, &path, wanted);
+            with_objects(repository, known, &commit, list)
         })
         .await
     }
@@ -94,64 +105,62 @@ impl Repository {
 /// Reads the checked files at or below paths of a commit.
 pub(super) fn read_tree(
     repository: &git2::Repository,
-    directories: &Directories,
+    known: &Known,
     commit: &CommitId,
     under: &[String],
 ) -> Result<FileTree, Error> {
-    with_odb(repository, commit, |odb, root| {
-        let mut check = TreeCheck::new(odb, Depth::Files(u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX)));
-        let (mut files, mut bytes) = (0_u64, 0_u64);
+    with_objects(repository, known, commit, |objects, root| {
+        let mut check = TreeCheck::new(objects, Depth::Files(MOST));
+        let (mut files, mut bytes, mut path_bytes) = (0_u64, 0_u64, 0_u64);
         let mut places = Vec::new();
         for path in under {
-            let Some(found) = directories.find(odb, root, path)? else { continue };
-            let (more_files, more_bytes) = match found.kind {
+            let Some(found) = objects.find(root, path)? else { continue };
+            match found.kind {
                 Kind::Directory => {
                     let extent = check.check(found.id, path)?;
-                    (extent.files, extent.bytes)
+                    files = files.saturating_add(extent.files);
+                    bytes = bytes.saturating_add(extent.bytes);
+                    path_bytes = path_bytes.saturating_add(extent.path_bytes);
                 }
-                Kind::Regular | Kind::Executable => (1, check.check_file(found.id, path)?),
-                Kind::Symlink | Kind::Gitlink | Kind::Unknown => return Err(hostile(path, unfit_kind(found.kind))),
-            };
-            files = files.saturating_add(more_files);
-            bytes = bytes.saturating_add(more_bytes);
+                Kind::Regular | Kind::Executable => {
+                    files = files.saturating_add(1);
+                    bytes = bytes.saturating_add(check.check_file(found.id, path)?);
+                }
+                Kind::Symlink | Kind::Gitlink | Kind::Unknown => return Err(hostile(path, found.kind.unfit())),
+            }
             places.push((path, found));
         }
         if files > MAX_TREE_PATHS {
             return Err(hostile("", ("tree/paths", "it holds more than 500,000 files")));
         }
+        if path_bytes > MAX_PATHS_BYTES {
+            return Err(hostile("", ("tree/paths", "the paths in it take more than 32 MiB together")));
+        }
         if bytes > MAX_READ_BYTES {
-            return Err(hostile("", ("tree/bytes", "its files hold more than 256 MiB together")));
+            return Err(hostile("", ("tree/bytes", "its files hold more than 96 MiB together")));
         }
-        let mut tree = FileTree::new();
+        let mut taken = Taken { objects, tree: FileTree::new(), blobs: HashMap::new() };
         for (path, found) in places {
-            collect(odb, found, path, &mut tree)?;
+            taken.collect(found, path)?;
         }
-        Ok(tree)
+        Ok(taken.tree)
     })
-}
-
-/// Returns the tree of a commit.
-pub(super) fn root_of(repository: &git2::Repository, commit: &CommitId) -> Result<Oid, Error> {
-    let found = repository.find_commit(oid(commit)?).map_err(git(format!("read commit {commit}")))?;
-    Ok(found.tree_id())
 }
 
 /// Returns the files at or below paths of a tree, of any mode, without reading them.
 pub(super) fn list_files(
-    repository: &git2::Repository,
+    objects: &Objects<'_>,
     root: Oid,
     under: &[RepoPath],
 ) -> Result<BTreeMap<RepoPath, Blob>, Error> {
-    let odb = repository.odb().map_err(git(format!("read tree {root}")))?;
     let mut files = BTreeMap::new();
-    let directories = Directories::default();
-    let mut check = TreeCheck::new(&odb, Depth::Names);
+    let mut check = TreeCheck::new(objects, Depth::Names);
     let mut list = |path: &RepoPath| {
-        let Some(found) = directories.find(&odb, root, path.as_str())? else { return Ok(()) };
+        let Some(found) = objects.find(root, path.as_str())? else { return Ok(()) };
         if found.kind == Kind::Directory {
             check.check(found.id, path.as_str())?;
         }
-        list_below(&odb, found, path, &mut files)
+        list_below(objects, found, path, &mut files)
     };
     for path in under {
         list(path).map_err(|refusal| refused(refusal, &format!("tree {root}")))?;
@@ -160,27 +169,20 @@ pub(super) fn list_files(
 }
 
 fn list_below(
-    odb: &Odb<'_>,
+    objects: &Objects<'_>,
     found: Found,
     path: &RepoPath,
     files: &mut BTreeMap<RepoPath, Blob>,
 ) -> Result<(), Refusal> {
-    let mode = match found.kind {
-        Kind::Directory => {
-            let object = read_tree_object(odb, found.id, path.as_str())?;
-            for entry in parse(object.data()).map_err(|rule| hostile(path.as_str(), rule))? {
-                let below = repo_path(&entry, path.as_str())?;
-                list_below(odb, Found { kind: entry.kind, id: entry.id }, &below, files)?;
-            }
-            return Ok(());
-        }
-        Kind::Regular => 0o100_644,
-        Kind::Executable => 0o100_755,
-        Kind::Symlink => 0o120_000,
-        Kind::Gitlink => 0o160_000,
-        Kind::Unknown => 0,
-    };
-    files.insert(path.clone(), Blob { id: found.id, mode });
+    if found.kind != Kind::Directory {
+        files.insert(path.clone(), Blob { id: found.id, mode: found.kind.mode() });
+        return Ok(());
+    }
+    let object = objects.tree(found.id, path.as_str())?;
+    for entry in parse(object.data()).map_err(|rule| hostile(path.as_str(), rule))? {
+        let below = repo_path(&entry, path.as_str())?;
+        list_below(objects, Found::of(&entry), &below, files)?;
+    }
     Ok(())
 }
 
@@ -189,17 +191,18 @@ pub(super) fn refused(refusal: Refusal, commit: &str) -> Error {
     match refusal {
         Refusal::Hostile(source) => Error::Hostile { commit: commit.to_owned(), source },
         Refusal::Unreadable(source) => Error::Git { attempt: format!("read commit {commit}"), source },
+        Refusal::Broken(error) => error,
     }
 }
 
-fn with_odb<T>(
+fn with_objects<T>(
     repository: &git2::Repository,
+    known: &Known,
     commit: &CommitId,
-    work: impl FnOnce(&Odb<'_>, Oid) -> Result<T, Refusal>,
+    work: impl FnOnce(&Objects<'_>, Oid) -> Result<T, Refusal>,
 ) -> Result<T, Error> {
-    let root = root_of(repository, commit)?;
-    let odb = repository.odb().map_err(git(format!("read commit {commit}")))?;
-    work(&odb, root).map_err(|refusal| refused(refusal, commit.as_str()))
+    let (objects, id) = (Objects::of(repository, known)?, oid(commit)?);
+    objects.root(id).and_then(|root| work(&objects, root)).map_err(|refusal| refused(refusal, commit.as_str()))
 }
 
 /// Large directories that were looked into, by the id of their tree: that of all apps is on the way to every app, and a tree with an id never
@@ -212,15 +215,15 @@ pub(super) struct Directories {
 /// What a directory holds, by name; nothing where two entries have one name.
 type Names = HashMap<Vec<u8>, Option<Found>>;
 
-impl Directories {
-    /// Looks a path up; the empty path is the root.
-    fn find(&self, odb: &Odb<'_>, root: Oid, path: &str) -> Result<Option<Found>, Refusal> {
+impl Objects<'_> {
+    /// Looks a path up below a tree; the empty path is the tree.
+    pub(super) fn find(&self, root: Oid, path: &str) -> Result<Option<Found>, Refusal> {
         let mut at = Found { kind: Kind::Directory, id: root };
         for segment in path.split('/').filter(|segment| !segment.is_empty()).take(MAX_LOOKUP) {
             if at.kind != Kind::Directory {
                 return Ok(None);
             }
-            at = match self.names(odb, at.id, path)?.get(segment.as_bytes()) {
+            at = match self.names(at.id, path)?.get(segment.as_bytes()) {
                 None => return Ok(None),
                 Some(None) => return Err(hostile(path, ("tree/duplicate", "two entries have this name"))),
                 Some(Some(found)) => *found,
@@ -229,34 +232,37 @@ impl Directories {
         Ok(Some(at))
     }
 
-    fn names(&self, odb: &Odb<'_>, tree: Oid, path: &str) -> Result<Arc<Names>, Refusal> {
-        let known = self.kept().iter().find(|(id, _)| *id == tree).map(|(_, names)| names.clone());
+    fn names(&self, tree: Oid, path: &str) -> Result<Arc<Names>, Refusal> {
+        let directories = &self.known.directories;
+        let known = directories.kept().iter().find(|(id, _)| *id == tree).map(|(_, names)| names.clone());
         if let Some(names) = known {
             return Ok(names);
         }
-        let object = read_tree_object(odb, tree, path)?;
+        let object = self.tree(tree, path)?;
         let entries = parse(object.data()).map_err(|rule| hostile(path, rule))?;
         let mut names = Names::with_capacity(entries.len());
         for entry in &entries {
-            let found = Found { kind: entry.kind, id: entry.id };
+            let found = Found::of(entry);
             names.entry(entry.name.to_vec()).and_modify(|known| *known = None).or_insert(Some(found));
         }
         let names = Arc::new(names);
         if entries.len() >= LARGE_DIRECTORY {
-            let mut kept = self.kept();
+            let mut kept = directories.kept();
             kept.truncate(KEPT_DIRECTORIES - 1);
             kept.push_front((tree, names.clone()));
         }
         Ok(names)
     }
+}
 
+impl Directories {
     fn kept(&self) -> MutexGuard<'_, VecDeque<(Oid, Arc<Names>)>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn list(
-    odb: &Odb<'_>,
+    objects: &Objects<'_>,
     found: Option<Found>,
     path: &str,
     wanted: fn(Kind) -> bool,
@@ -264,37 +270,53 @@ fn list(
     let Some(found) = found.filter(|found| found.kind == Kind::Directory) else {
         return Ok(BTreeMap::new());
     };
-    let object = read_tree_object(odb, found.id, path)?;
+    let object = objects.tree(found.id, path)?;
     let entries = parse(object.data()).map_err(|rule| hostile(path, rule))?;
     let mut ids = BTreeMap::new();
     for entry in entries.iter().filter(|entry| wanted(entry.kind)) {
         let name = repo_path(entry, path)?.name().to_owned();
-        if ids.insert(name, entry.id.to_string()).is_some() {
+        if ids.insert(name, oid_of(&entry.id).to_string()).is_some() {
             return Err(hostile(path, ("tree/duplicate", "two entries have one name")));
         }
     }
     Ok(ids)
 }
 
-/// Reads what the check has let through. The recursion is bounded, because the check has counted the levels.
-fn collect(odb: &Odb<'_>, found: Found, path: &str, tree: &mut FileTree) -> Result<(), Refusal> {
-    let mode = match found.kind {
-        Kind::Directory => {
-            let object = read_tree_object(odb, found.id, path)?;
-            for entry in parse(object.data()).map_err(|rule| hostile(path, rule))? {
-                let below = repo_path(&entry, path)?;
-                collect(odb, Found { kind: entry.kind, id: entry.id }, below.as_str(), tree)?;
+/// Files as they are read. One that lies at many paths is read and held once.
+struct Taken<'o, 'a> {
+    objects: &'o Objects<'a>,
+    tree: FileTree,
+    blobs: HashMap<Oid, Arc<[u8]>>,
+}
+
+impl Taken<'_, '_> {
+    /// Reads what the check has let through. The recursion is bounded, because the check has counted the levels.
+    fn collect(&mut self, found: Found, path: &str) -> Result<(), Refusal> {
+        let mode = match found.kind {
+            Kind::Directory => {
+                let object = self.objects.tree(found.id, path)?;
+                for entry in parse(object.data()).map_err(|rule| hostile(path, rule))? {
+                    let below = repo_path(&entry, path)?;
+                    self.collect(Found::of(&entry), below.as_str())?;
+                }
+                return Ok(());
             }
-            return Ok(());
-        }
-        Kind::Regular => FileMode::Regular,
-        Kind::Executable => FileMode::Executable,
-        Kind::Symlink | Kind::Gitlink | Kind::Unknown => return Err(hostile(path, unfit_kind(found.kind))),
-    };
-    let place = RepoPath::parse(path).map_err(|_| unfit_path(path))?;
-    let object = odb.read(found.id).map_err(Refusal::Unreadable)?;
-    tree.insert(place, File { bytes: object.data().into(), mode });
-    Ok(())
+            Kind::Regular => FileMode::Regular,
+            Kind::Executable => FileMode::Executable,
+            Kind::Symlink | Kind::Gitlink | Kind::Unknown => return Err(hostile(path, found.kind.unfit())),
+        };
+        let place = RepoPath::parse(path).map_err(|_| unfit_path(path))?;
+        let bytes = match self.blobs.get(&found.id) {
+            Some(bytes) => bytes.clone(),
+            None => {
+                let bytes: Arc<[u8]> = self.objects.blob(found.id, MOST, path)?.data().into();
+                self.blobs.insert(found.id, bytes.clone());
+                bytes
+            }
+        };
+        self.tree.insert(place, File { bytes, mode });
+        Ok(())
+    }
 }
 
 fn repo_path(entry: &Entry<'_>, path: &str) -> Result<RepoPath, Refusal> {

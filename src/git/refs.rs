@@ -10,14 +10,16 @@ use git2::{ErrorCode, Oid, Transaction};
 
 use crate::model::CommitId;
 
-use super::error::{Error, git};
+use super::check_tree::Refusal;
+use super::checks::refs::{MAX_REFS, check_ref_name};
+use super::error::{Error, git, io};
 use super::locks::{Recovery, recover};
+use super::objects::{Known, Objects};
+use super::read::refused;
 use super::repository::{Repository, sync};
 
-/// Longest ref name in bytes; file systems stop at 255 for one segment.
-const MAX_REF_BYTES: usize = 255;
-/// Refs that one listing returns; more is no instance repository.
-const MAX_REFS: usize = 10_000;
+/// Size of the file of packed refs in bytes: libgit2 takes it into memory whole, and 10,000 refs and what their tags lead to need less.
+const MAX_PACKED_BYTES: u64 = 8 * 1024 * 1024;
 /// Tries to lock a ref that another writer holds; git's own locks live for milliseconds.
 const LOCK_TRIES: u32 = 3;
 /// Wait between two tries.
@@ -50,13 +52,13 @@ impl Repository {
     pub async fn read_ref(&self, name: &str) -> Result<Option<CommitId>, Error> {
         check_name(name)?;
         let (attempt, name) = (format!("read {name} of {}", self.path().display()), name.to_owned());
-        self.read(attempt, move |repository, _| Ok(read_ref(repository, &name)?.map(commit_id))).await
+        self.read(attempt, move |repository, known| Ok(read_ref(repository, known, &name)?.map(commit_id))).await
     }
 
     /// Returns all refs that start with a prefix and lead to a commit; an empty prefix means all.
     pub async fn list_refs(&self, prefix: &str) -> Result<BTreeMap<String, CommitId>, Error> {
         let (attempt, prefix) = (format!("list refs of {}", self.path().display()), prefix.to_owned());
-        self.read(attempt, move |repository, _| list_refs(repository, &prefix)).await
+        self.read(attempt, move |repository, known| list_refs(repository, known, &prefix)).await
     }
 
     /// Moves refs in the given order, all or none: every ref is locked and compared before the first one moves.
@@ -66,7 +68,7 @@ impl Repository {
         let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
         let attempt = format!("move {} in {}", names.join(", "), self.path().display());
         let changes = changes.to_vec();
-        self.write(attempt, move |repository| update_refs(repository, &changes, "wild")).await
+        self.write(attempt, move |repository, _| update_refs(repository, &changes, "wild")).await
     }
 
     /// Deletes a ref if it is still where the caller saw it.
@@ -77,20 +79,9 @@ impl Repository {
 
 /// Checks the name of a ref: full, valid for git, short enough, no part that could pass for an option.
 pub(super) fn check_name(name: &str) -> Result<(), Error> {
-    let refuse = |reason| Err(Error::RefName { name: name.to_owned(), reason });
-    if name.len() > MAX_REF_BYTES {
-        return refuse("it is longer than 255 bytes");
-    }
-    if !name.starts_with("refs/") {
-        return refuse("it does not start with refs/");
-    }
-    if name.split('/').any(|part| part.starts_with('-')) {
-        return refuse("a part starts with a dash");
-    }
-    if !git2::Reference::is_valid_name(name) {
-        return refuse("git does not allow it");
-    }
-    Ok(())
+    let refuse = |reason| Error::RefName { name: name.to_owned(), reason };
+    check_ref_name(name).map_err(refuse)?;
+    if git2::Reference::is_valid_name(name) { Ok(()) } else { Err(refuse("git does not allow it")) }
 }
 
 /// Returns our form of an object id.
@@ -109,42 +100,75 @@ pub(super) fn oid(id: &CommitId) -> Result<Oid, Error> {
 
 pub(super) fn head_branch(repository: &git2::Repository) -> Result<Option<String>, Error> {
     let attempt = || format!("read HEAD of {}", repository.path().display());
+    check_packed_refs(repository)?;
     let head = repository.find_reference("HEAD").map_err(git(attempt()))?;
     let target = head.symbolic_target().map_err(git(attempt()))?;
     Ok(target.and_then(|name| name.strip_prefix("refs/heads/")).map(str::to_owned))
 }
 
-pub(super) fn read_ref(repository: &git2::Repository, name: &str) -> Result<Option<Oid>, Error> {
+pub(super) fn read_ref(repository: &git2::Repository, known: &Known, name: &str) -> Result<Option<Oid>, Error> {
     let attempt = || format!("read {name} of {}", repository.path().display());
-    match repository.find_reference(name) {
-        Ok(reference) => Ok(Some(reference.peel_to_commit().map_err(git(attempt()))?.id())),
-        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(git(attempt())(error)),
-    }
+    check_packed_refs(repository)?;
+    let target = match repository.find_reference(name) {
+        Ok(reference) => reference.resolve().map_err(git(attempt()))?.target(),
+        Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
+        Err(error) => return Err(git(attempt())(error)),
+    };
+    let commit = match target {
+        Some(target) => Objects::of(repository, known)?.peel(target).map_err(|refusal| refused(refusal, name))?,
+        None => None,
+    };
+    let none = || Error::Unusable { attempt: attempt(), reason: "it does not lead to a commit".to_owned() };
+    commit.map(Some).ok_or_else(none)
 }
 
-pub(super) fn list_refs(repository: &git2::Repository, prefix: &str) -> Result<BTreeMap<String, CommitId>, Error> {
+pub(super) fn list_refs(
+    repository: &git2::Repository,
+    known: &Known,
+    prefix: &str,
+) -> Result<BTreeMap<String, CommitId>, Error> {
     let attempt = || format!("list refs of {}", repository.path().display());
+    check_packed_refs(repository)?;
+    let objects = Objects::of(repository, known)?;
     let mut refs = BTreeMap::new();
     // Only the files below the prefix are looked at: there is a ref for every app.
     let found = match prefix {
         "" => repository.references(),
         prefix => repository.references_glob(&format!("{prefix}*")),
     };
-    for reference in found.map_err(git(attempt()))? {
+    for (count, reference) in found.map_err(git(attempt()))?.enumerate() {
+        if count >= MAX_REFS {
+            return Err(Error::Unusable { attempt: attempt(), reason: "there are more than 10,000".to_owned() });
+        }
         let reference = reference.map_err(git(attempt()))?;
         let Ok(name) = reference.name() else { continue };
         if !name.starts_with(prefix) {
             continue;
         }
-        if let Ok(commit) = reference.peel_to_commit() {
-            refs.insert(name.to_owned(), commit_id(commit.id()));
-        }
-        if refs.len() > MAX_REFS {
-            return Err(Error::Unusable { attempt: attempt(), reason: "there are more than 10,000".to_owned() });
+        let Some(target) = reference.resolve().ok().and_then(|reference| reference.target()) else { continue };
+        match objects.peel(target) {
+            Ok(Some(commit)) => drop(refs.insert(name.to_owned(), commit_id(commit))),
+            // What leads to no commit, or over a tag that nobody reads, is no ref of a commit.
+            Ok(None) | Err(Refusal::Hostile(_) | Refusal::Unreadable(_)) => {}
+            Err(Refusal::Broken(error)) => return Err(error),
         }
     }
     Ok(refs)
+}
+
+/// Checks the size of the file of packed refs before libgit2 reads it.
+pub(super) fn check_packed_refs(repository: &git2::Repository) -> Result<(), Error> {
+    let path = repository.commondir().join("packed-refs");
+    let attempt = || format!("read {}", path.display());
+    match std::fs::metadata(&path) {
+        Ok(found) if found.len() > MAX_PACKED_BYTES => {
+            let reason =
+                "it is larger than 8 MiB, so it holds more than 10,000 refs; delete those that nobody needs".to_owned();
+            Err(Error::Unusable { attempt: attempt(), reason })
+        }
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(attempt())(error)),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// Locks all refs, compares all, then moves them in order, each synced before the next.
@@ -211,6 +235,7 @@ fn await_packed_refs(repository: &git2::Repository) -> Result<(), Error> {
 
 /// Returns the object a ref names directly, tags not followed.
 fn find_target(repository: &git2::Repository, name: &str) -> Result<Option<Oid>, Error> {
+    check_packed_refs(repository)?;
     match repository.refname_to_id(name) {
         Ok(id) => Ok(Some(id)),
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),

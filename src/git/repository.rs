@@ -12,7 +12,7 @@ use git2::{ConfigLevel, RepositoryInitOptions, RepositoryOpenFlags};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::error::{Error, git, io};
-use super::read::Directories;
+use super::objects::Known;
 use super::{lane, options};
 
 /// Settings written into repositories that we create, so that pushes through a user's own sshd obey them as well:
@@ -57,7 +57,7 @@ struct Place {
     writes: Mutex<()>,
     turn: Mutex<()>,
     idle: std::sync::Mutex<Vec<git2::Repository>>,
-    directories: Directories,
+    known: Known,
     files_read: AtomicU64,
 }
 
@@ -111,7 +111,7 @@ impl Repository {
                 writes: Mutex::new(()),
                 turn: Mutex::new(()),
                 idle: std::sync::Mutex::default(),
-                directories: Directories::default(),
+                known: Known::default(),
                 files_read: AtomicU64::new(0),
             }),
         }
@@ -138,13 +138,13 @@ impl Repository {
     pub(super) async fn read<T, W>(&self, attempt: String, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
-        W: FnOnce(&git2::Repository, &Directories) -> Result<T, Error> + Send + 'static,
+        W: FnOnce(&git2::Repository, &Known) -> Result<T, Error> + Send + 'static,
     {
         let place = self.place.clone();
         lane::run(attempt, move || {
             let kept = place.idle().pop();
             let repository = kept.map_or_else(|| open(&place.git_dir), Ok)?;
-            let result = work(&repository, &place.directories);
+            let result = work(&repository, &place.known);
             let mut idle = place.idle();
             // A handle that met trouble may hold on to a state of the repository that is gone.
             if result.is_ok() && idle.len() < IDLE_HANDLES {
@@ -160,17 +160,17 @@ impl Repository {
     pub(super) async fn run<T, W>(&self, attempt: String, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
-        W: FnOnce(&git2::Repository) -> Result<T, Error> + Send + 'static,
+        W: FnOnce(&git2::Repository, &Known) -> Result<T, Error> + Send + 'static,
     {
-        let git_dir = self.place.git_dir.clone();
-        lane::run(attempt, move || work(&open(&git_dir)?)).await
+        let place = self.place.clone();
+        lane::run(attempt, move || work(&open(&place.git_dir)?, &place.known)).await
     }
 
     /// Runs a writing call on the lane, one at a time for this repository.
     pub(super) async fn write<T, W>(&self, attempt: String, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
-        W: FnOnce(&git2::Repository) -> Result<T, Error> + Send + 'static,
+        W: FnOnce(&git2::Repository, &Known) -> Result<T, Error> + Send + 'static,
     {
         let deadline = lane::GIT_LOCAL_DEADLINE;
         let Ok(_turn) = tokio::time::timeout(deadline, self.place.writes.lock()).await else {

@@ -16,12 +16,15 @@ use crate::base::RepoPath;
 use crate::model::{CommitId, File, FileMode};
 
 use super::beneath::{Beneath, OnDisk};
-use super::check_tree::{HostileTree, Refusal, check_path, unfit_mode};
+use super::check_tree::{Refusal, unfit_mode};
+use super::checks::MAX_BLOB_BYTES;
 use super::error::{Error, git, io};
 use super::index_lock::IndexLock;
-use super::read::{list_files, root_of};
-use super::refs::{commit_id, head_branch, read_ref};
+use super::objects::{Known, Objects};
+use super::read::{list_files, refused};
+use super::refs::{commit_id, head_branch, oid, read_ref};
 use super::repository::{Repository, sync};
+use super::tree_diff::{Difference, differences};
 
 /// A file as a tree or index names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,13 +32,6 @@ pub(super) struct Blob {
     pub(super) id: Oid,
     /// The mode as git writes it, such as 0o100644.
     pub(super) mode: u32,
-}
-
-/// A path that differs between two trees.
-struct Change {
-    path: RepoPath,
-    old: Option<Blob>,
-    new: Option<Blob>,
 }
 
 /// The parts of a work tree that are compared.
@@ -53,7 +49,7 @@ impl Repository {
     pub async fn dirty_paths(&self, paths: &[RepoPath]) -> Result<Vec<RepoPath>, Error> {
         let attempt = format!("look for uncommitted edits in {}", self.path().display());
         let paths = paths.to_vec();
-        self.run(attempt, move |repository| dirty_paths(repository, &paths)).await
+        self.run(attempt, move |repository, known| dirty_paths(repository, known, &paths)).await
     }
 
     /// Returns the lock of the index, if git or somebody else holds it.
@@ -69,17 +65,23 @@ impl Repository {
     pub async fn sync_worktree(&self, from: Option<&CommitId>, to: &CommitId) -> Result<(), Error> {
         let attempt = format!("bring the work tree {} to {}", self.path().display(), to.short());
         let (from, to) = (from.cloned(), to.clone());
-        self.write(attempt, move |repository| sync_worktree(repository, from.as_ref(), &to)).await
+        self.write(attempt, move |repository, known| sync_worktree(repository, known, from.as_ref(), &to)).await
     }
 }
 
-fn sync_worktree(repository: &git2::Repository, from: Option<&CommitId>, to: &CommitId) -> Result<(), Error> {
+fn sync_worktree(
+    repository: &git2::Repository,
+    known: &Known,
+    from: Option<&CommitId>,
+    to: &CommitId,
+) -> Result<(), Error> {
     let Some(root) = repository.workdir() else { return Ok(()) };
     let Some(branch) = head_branch(repository)? else { return Ok(()) };
-    if read_ref(repository, &format!("refs/heads/{branch}"))?.map(commit_id).as_ref() != Some(to) {
+    if read_ref(repository, known, &format!("refs/heads/{branch}"))?.map(commit_id).as_ref() != Some(to) {
         return Ok(());
     }
-    let changes = changes(repository, from, to)?;
+    let objects = Objects::of(repository, known)?;
+    let changes = changes(&objects, from, to)?;
     let lock = IndexLock::take(repository.path())?;
     let tree = WorkTree::open(repository, root)?;
     let dirty = tree.dirty(&changes)?;
@@ -93,7 +95,7 @@ fn sync_worktree(repository: &git2::Repository, from: Option<&CommitId>, to: &Co
         if let Some(new) = change.new
             && !tree.holds(&change.path, Some(new))?
         {
-            tree.files.write(&change.path, &read_blob(repository, new)?)?;
+            tree.files.write(&change.path, &read_blob(&objects, &change.path, new)?)?;
         }
     }
     let entries = tree.entries(&changes)?;
@@ -130,7 +132,7 @@ fn write_index(lock: &IndexLock, changes: &[Change], entries: Vec<IndexEntry>) -
     std::fs::rename(&fresh, old).map_err(io(attempt()))
 }
 
-fn dirty_paths(repository: &git2::Repository, paths: &[RepoPath]) -> Result<Vec<RepoPath>, Error> {
+fn dirty_paths(repository: &git2::Repository, known: &Known, paths: &[RepoPath]) -> Result<Vec<RepoPath>, Error> {
     let Some(root) = repository.workdir() else { return Ok(Vec::new()) };
     let tree = WorkTree::open(repository, root)?;
     let (mut wanted, mut candidates) = (paths.to_vec(), BTreeSet::new());
@@ -144,12 +146,13 @@ fn dirty_paths(repository: &git2::Repository, paths: &[RepoPath]) -> Result<Vec<
         }
     }
     candidates.extend(wanted.iter().skip(paths.len()).cloned());
-    let committed = match repository.head() {
-        Ok(head) => {
-            let commit = head.peel_to_commit().map_err(git("read HEAD"))?;
-            list_files(repository, commit.tree_id(), &wanted)?
+    let committed = match repository.head().ok().and_then(|head| head.target()) {
+        Some(head) => {
+            let objects = Objects::of(repository, known)?;
+            let root = objects.root(head).map_err(|refusal| refused(refusal, "HEAD"))?;
+            list_files(&objects, root, &wanted)?
         }
-        Err(_) => BTreeMap::new(),
+        None => BTreeMap::new(),
     };
     candidates.extend(committed.keys().cloned());
     for entry in tree.index.iter() {
@@ -167,36 +170,21 @@ fn dirty_paths(repository: &git2::Repository, paths: &[RepoPath]) -> Result<Vec<
 }
 
 /// Returns the files that differ between two commits, each path and mode checked.
-fn changes(repository: &git2::Repository, from: Option<&CommitId>, to: &CommitId) -> Result<Vec<Change>, Error> {
-    let attempt = || format!("compare with commit {to}");
-    let tree =
-        |commit: &CommitId| root_of(repository, commit).and_then(|id| repository.find_tree(id).map_err(git(attempt())));
-    let (old, new) = (from.map(tree).transpose()?, tree(to)?);
-    let diff = repository.diff_tree_to_tree(old.as_ref(), Some(&new), None).map_err(git(attempt()))?;
-    let mut changes = BTreeMap::new();
-    for delta in diff.deltas() {
-        for (file, is_new) in [(delta.old_file(), false), (delta.new_file(), true)] {
-            let (Some(path), false) = (file.path_bytes(), file.id().is_zero()) else { continue };
-            let blob = Blob { id: file.id(), mode: u32::from(file.mode()) };
-            let path = check_path(path).map_err(|source| hostile(to, source))?;
-            if !matches!(blob.mode, 0o100_644 | 0o100_755) && is_new {
-                return Err(hostile(to, unfit_mode(path.as_str(), blob.mode)));
-            }
-            let (old, new) = changes.entry(path).or_insert((None, None));
-            *(if is_new { new } else { old }) = Some(blob);
+fn changes(objects: &Objects<'_>, from: Option<&CommitId>, to: &CommitId) -> Result<Vec<Difference>, Error> {
+    let refuse = |refusal: Refusal| refused(refusal, to.as_str());
+    let root = |commit: &CommitId| objects.root(oid(commit)?).map_err(refuse);
+    let changes = differences(objects, from.map(root).transpose()?, root(to)?).map_err(refuse)?;
+    for Difference { path, old: _, new } in &changes {
+        if let Some(blob) = new.filter(|blob| !matches!(blob.mode, 0o100_644 | 0o100_755)) {
+            return Err(refuse(Refusal::Hostile(unfit_mode(path.as_str(), blob.mode))));
         }
     }
-    Ok(changes.into_iter().map(|(path, (old, new))| Change { path, old, new }).collect())
+    Ok(changes)
 }
 
-fn hostile(commit: &CommitId, source: HostileTree) -> Error {
-    super::read::refused(Refusal::Hostile(source), commit.as_str())
-}
-
-fn read_blob(repository: &git2::Repository, blob: Blob) -> Result<File, Error> {
-    let attempt = || format!("read blob {}", blob.id);
-    let odb = repository.odb().map_err(git(attempt()))?;
-    let object = odb.read(blob.id).map_err(git(attempt()))?;
+fn read_blob(objects: &Objects<'_>, path: &RepoPath, blob: Blob) -> Result<File, Error> {
+    let object = objects.blob(blob.id, MAX_BLOB_BYTES, path.as_str());
+    let object = object.map_err(|refusal| refused(refusal, path.as_str()))?;
     let mode = if blob.mode == 0o100_755 { FileMode::Executable } else { FileMode::Regular };
     Ok(File { bytes: object.data().into(), mode })
 }
@@ -218,8 +206,8 @@ impl<'a> WorkTree<'a> {
     }
 
     /// Returns the paths whose index entry or file is neither as before nor as after the changes.
-    fn dirty(&self, changes: &[Change]) -> Result<Vec<RepoPath>, Error> {
-        let gone = |change: &&Change| change.new.is_none();
+    fn dirty(&self, changes: &[Difference]) -> Result<Vec<RepoPath>, Error> {
+        let gone = |change: &&Difference| change.new.is_none();
         let deleted: BTreeSet<&RepoPath> = changes.iter().filter(gone).map(|change| &change.path).collect();
         let kept: Vec<&RepoPath> = changes.iter().filter(|change| !gone(change)).map(|change| &change.path).collect();
         let mut dirty = BTreeSet::new();
@@ -236,7 +224,7 @@ impl<'a> WorkTree<'a> {
     /// Returns whether what lies at the path of a change is nobody's edit. Files in the way are added to `dirty`.
     fn may_replace(
         &self,
-        change: &Change,
+        change: &Difference,
         deleted: &BTreeSet<&RepoPath>,
         kept: &[&RepoPath],
         dirty: &mut BTreeSet<RepoPath>,
@@ -300,7 +288,7 @@ impl<'a> WorkTree<'a> {
     }
 
     /// Returns the index entries of the files that changes wrote.
-    fn entries(&self, changes: &[Change]) -> Result<Vec<IndexEntry>, Error> {
+    fn entries(&self, changes: &[Difference]) -> Result<Vec<IndexEntry>, Error> {
         let mut entries = Vec::new();
         for change in changes {
             let Some(new) = change.new else { continue };

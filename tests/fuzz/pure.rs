@@ -6,6 +6,10 @@
 pub mod base;
 #[path = "../../src/compile/mod.rs"]
 pub mod compile;
+pub mod git {
+    #[path = "../../../src/git/checks/mod.rs"]
+    pub mod checks;
+}
 #[path = "../../src/health/mod.rs"]
 pub mod health;
 #[path = "../../src/kustomize/mod.rs"]

@@ -39,6 +39,10 @@ impl Module {
 /// The modules up to this number are pure.
 pub(crate) const PURE: u8 = 11;
 
+/// Folders of other modules that are pure as well, and why they do not stand in a pure module.
+pub(crate) const PURE_FOLDERS: &[(&str, &str)] =
+    &[("src/git/checks/", "only git needs them, and what is pushed and fetched is fed to them by chance")];
+
 /// The module table.
 pub(crate) const MODULES: &[Module] = &[
     Module::new(1, "base", &[]),
@@ -113,6 +117,7 @@ pub(crate) const PURE_CRATES: &[&str] = &[
     "sha2",
     "similar",
     "thiserror",
+    "unicode_normalization",
     "yaml_edit",
 ];
 
@@ -151,9 +156,37 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
     ("sha2", &["base", "template"]),
     ("similar", &["base", "merge"]),
     ("sqlx", &["store"]),
+    ("unicode_normalization", &["git"]),
     ("tracing_subscriber", &["daemon", "cli", "main"]),
     ("yaml_edit", &["yaml"]),
 ];
+
+/// Calls by which libgit2 takes an object out of the database, and the only files that make them: those that judge its size before.
+pub(crate) const OBJECT_READS: (&[&str], &[&str]) = (
+    &[
+        "odb.read(",
+        "find_blob(",
+        "find_object(",
+        "find_tag(",
+        "find_annotated",
+        "peel_to_",
+        ".peel(ObjectType",
+        "revwalk(",
+        "revparse",
+        "graph_descendant_of",
+        "graph_ahead_behind",
+        "repository.merge_base",
+        "repository.find_commit",
+        "repository.find_tree",
+        "find_commit_by_prefix",
+        "diff_tree_to",
+        "find_note(",
+        "blame_file",
+        "describe(",
+        ".reader(",
+    ],
+    &["src/git/objects.rs"],
+);
 
 /// Most lines of a file.
 pub(crate) const FILE_CAP: usize = 800;

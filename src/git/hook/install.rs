@@ -31,7 +31,7 @@ pub struct Installed {
 pub async fn install(repository: &Repository, wild: &Path) -> Result<Installed, Error> {
     let attempt = format!("install hooks in {}", repository.path().display());
     let wild = wild.to_owned();
-    repository.write(attempt, move |repository| write_hooks(&repository.commondir().join("hooks"), &wild)).await
+    repository.write(attempt, move |repository, _| write_hooks(&repository.commondir().join("hooks"), &wild)).await
 }
 
 fn write_hooks(directory: &Path, wild: &Path) -> Result<Installed, Error> {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use git2::Oid;
 
@@ -15,14 +15,18 @@ use crate::base::limits::MAX_FILE_BYTES;
 use crate::model::{AppName, CommitId, Diagnostic, FileTree, SETTINGS_PATH, Settings, Subdirectory};
 use crate::yaml::{Dialect, load_one, read_typed};
 
-use super::super::check_tree::HostileTree;
+use super::super::check_tree::{HostileTree, Refusal as BadObject};
+use super::super::checks::MAX_BLOB_BYTES;
+use super::super::checks::refs::MAX_REFS;
 use super::super::error::{Error, git};
+use super::super::graph::Graph;
 use super::super::history::{diff_paths, is_ancestor};
 use super::super::instances::{Instances, instances};
-use super::super::intake::{check_commit, check_files, check_objects};
+use super::super::intake::{CommitCheck, check_objects};
 use super::super::lane;
 use super::super::notes::NOTES_REF;
-use super::super::read::{Directories, list_files, read_tree, refused, root_of};
+use super::super::objects::{Known, Objects};
+use super::super::read::{list_files, read_tree, refused};
 use super::super::refs::{check_name, commit_id, list_refs, oid};
 use super::super::repository::open;
 use crate::base::RepoPath;
@@ -149,23 +153,46 @@ fn check_push(intake: &Intake) -> Result<Vec<Refusal>, Error> {
             return Ok(vec![hostile(place)]);
         }
     }
+    let known = Known::default();
+    let objects = &Objects::of(&repository, &known)?;
+    if let Some(refusal) = check_count(&repository, &known, intake)? {
+        return Ok(vec![refusal]);
+    }
+    let heads = match intake.updates.iter().any(|update| update.new.is_some()) {
+        true => list_refs(&repository, &known, "refs/")?.values().map(oid).collect::<Result<Vec<Oid>, Error>>()?,
+        // Whoever has too many refs must be able to delete them.
+        false => Vec::new(),
+    };
+    let (mut files, mut names) = (CommitCheck::of_files(objects), CommitCheck::of_names(objects));
+    let mut searched = BTreeSet::new();
     let mut refusals = BTreeSet::new();
     for update in &intake.updates {
-        refusals.extend(check_ref(&repository, intake, update)?);
+        refusals.extend(check_ref(&repository, &known, intake, update)?);
         let Some(new) = update.new.as_ref().filter(|_| check_name(&update.name).is_ok()) else { continue };
-        let Some(tip) = find_commit(&repository, new)? else {
-            let hint = "push branches and tags of commits only";
-            refusals.insert(refusal("ref/object", &update.name, 0, "it does not lead to a commit", hint));
-            continue;
+        let tip = match objects.peel(oid(new)?) {
+            Ok(Some(tip)) => tip,
+            Ok(None) => {
+                let hint = "push branches and tags of commits only";
+                refusals.insert(refusal("ref/object", &update.name, 0, "it does not lead to a commit", hint));
+                continue;
+            }
+            Err(BadObject::Hostile(place)) => {
+                refusals.insert(hostile(place));
+                continue;
+            }
+            Err(unreadable) => return Err(refused(unreadable, new.as_str())),
         };
         // A hostile tree is not read any further.
-        if let Some(place) = check_tip(&repository, update, tip)? {
+        let trees = if update.name.starts_with("refs/heads/") { &mut files } else { &mut names };
+        if let Some(place) = trees.check(tip)? {
             refusals.insert(hostile(place));
             continue;
         }
-        refusals.extend(check_history(&repository, tip)?);
+        if searched.insert(tip) {
+            refusals.extend(check_history(&repository, objects, tip, &heads)?);
+        }
         if is_deployed(intake, update) {
-            refusals.extend(check_deployed(&repository, update.old.as_ref(), &commit_id(tip))?);
+            refusals.extend(check_deployed(&repository, objects, update.old.as_ref(), &commit_id(tip))?);
         }
     }
     Ok(refusals.into_iter().take(MAX_REFUSALS).collect())
@@ -175,8 +202,26 @@ fn is_deployed(intake: &Intake, update: &RefUpdate) -> bool {
     update.name.strip_prefix("refs/heads/") == Some(&intake.branch)
 }
 
+/// Checks how many refs the repository would have: every call that lists them reads them all.
+fn check_count(repository: &git2::Repository, known: &Known, intake: &Intake) -> Result<Option<Refusal>, Error> {
+    let new = intake.updates.iter().filter(|update| update.old.is_none() && update.new.is_some()).count();
+    if new == 0 {
+        return Ok(None);
+    }
+    if new <= MAX_REFS && list_refs(repository, known, "refs/")?.len() + new <= MAX_REFS {
+        return Ok(None);
+    }
+    let hint = "delete refs that nobody needs with `git push origin --delete NAME`, or push fewer";
+    Ok(Some(refusal("ref/count", "", 0, "the repository would have more than 10,000 refs", hint)))
+}
+
 /// Checks where a ref may go, whatever it leads to.
-fn check_ref(repository: &git2::Repository, intake: &Intake, update: &RefUpdate) -> Result<Option<Refusal>, Error> {
+fn check_ref(
+    repository: &git2::Repository,
+    known: &Known,
+    intake: &Intake,
+    update: &RefUpdate,
+) -> Result<Option<Refusal>, Error> {
     let refuse = |rule, message: &str, hint| Ok(Some(refusal(rule, &update.name, 0, message, hint)));
     if let Err(Error::RefName { reason, .. }) = check_name(&update.name) {
         return refuse("ref/name", reason, "give the ref another name");
@@ -193,7 +238,7 @@ fn check_ref(repository: &git2::Repository, intake: &Intake, update: &RefUpdate)
             "the deployed branch cannot be deleted",
             "delete apps one by one with `wild app delete`",
         ),
-        (Some(old), Some(new)) if !is_ancestor(repository, oid(old)?, oid(new)?)? => refuse(
+        (Some(old), Some(new)) if !is_ancestor(repository, known, oid(old)?, oid(new)?)? => refuse(
             "branch/rewind",
             "the deployed branch only moves forward, and this push would drop commits",
             "git pull --rebase, then push again without force",
@@ -202,49 +247,38 @@ fn check_ref(repository: &git2::Repository, intake: &Intake, update: &RefUpdate)
     }
 }
 
-/// Returns the commit that an id leads to, tags followed.
-fn find_commit(repository: &git2::Repository, id: &CommitId) -> Result<Option<Oid>, Error> {
-    let object = repository.find_object(oid(id)?, None).map_err(git(format!("read object {id}")))?;
-    Ok(object.peel_to_commit().ok().map(|commit| commit.id()))
-}
-
-fn check_tip(repository: &git2::Repository, update: &RefUpdate, tip: Oid) -> Result<Option<HostileTree>, Error> {
-    if update.name.starts_with("refs/heads/") { check_files(repository, tip) } else { check_commit(repository, tip) }
-}
-
 /// Looks for files with secret values in clear in every new commit: taking them out again later does not help.
-fn check_history(repository: &git2::Repository, tip: Oid) -> Result<Vec<Refusal>, Error> {
-    let attempt = || format!("read the new commits below {tip}");
-    let mut walk = repository.revwalk().map_err(git(attempt()))?;
-    walk.push(tip).map_err(git(attempt()))?;
-    for known in list_refs(repository, "refs/")?.values() {
-        walk.hide(oid(known)?).map_err(git(attempt()))?;
-    }
-    let odb = repository.odb().map_err(git(attempt()))?;
-    let mut instances = Instances::new(&odb);
-    let mut find = |tree: Oid| instances.find(tree).map_err(|refusal| refused(refusal, &tip.to_string()));
-    let last: BTreeSet<Subdirectory> = find(root_of(repository, &commit_id(tip))?)?.into_iter().collect();
+fn check_history(
+    repository: &git2::Repository,
+    objects: &Objects<'_>,
+    tip: Oid,
+    heads: &[Oid],
+) -> Result<Vec<Refusal>, Error> {
+    let refuse = |refusal| refused(refusal, &tip.to_string());
+    let new = Graph::of(repository, objects)?.beyond(tip, heads.iter().copied()).map_err(refuse)?;
+    let mut instances = Instances::new(objects);
+    let mut find = |tree: Oid| instances.find(tree).map_err(refuse);
+    let last: BTreeSet<Subdirectory> = find(objects.root(tip).map_err(refuse)?)?.into_iter().collect();
     let mut seen = BTreeSet::new();
     let mut refusals = Vec::new();
-    for (number, id) in walk.enumerate() {
+    for (number, id) in new.into_iter().enumerate() {
         if number >= MAX_NEW_COMMITS {
             let hint = "push the history in several steps";
             refusals.push(refusal("pack/commits", "", 0, "the push brings more than 100,000 commits", hint));
             break;
         }
-        let id = id.map_err(git(attempt()))?;
-        let tree = repository.find_commit(id).and_then(|commit| commit.tree()).map_err(git(attempt()))?;
+        let tree = objects.root(id).map_err(refuse)?;
         // Secrets may come before the settings that make a directory an instance, and at the top before anything else.
         let mut places = last.clone();
-        places.extend(find(tree.id())?);
+        places.extend(find(tree)?);
         places.insert(Subdirectory::top());
         for path in places.iter().flat_map(|place| SECRET_FILES.map(|name| place.outward(name))) {
-            let Ok(entry) = tree.get_path(Path::new(&path)) else { continue };
-            if !seen.insert((path.clone(), entry.id())) {
+            let Some(entry) = objects.find(tree, &path).map_err(refuse)? else { continue };
+            if !seen.insert((path.clone(), entry.id)) {
                 continue;
             }
-            let encrypted = match repository.find_blob(entry.id()) {
-                Ok(blob) => is_encrypted(&path, blob.content()),
+            let encrypted = match objects.blob(entry.id, MAX_BLOB_BYTES, &path) {
+                Ok(blob) => is_encrypted(&path, blob.data()),
                 Err(_) => false,
             };
             if !encrypted {
@@ -268,24 +302,25 @@ fn is_encrypted(name: &str, bytes: &[u8]) -> bool {
 /// Checks what the deployed branch would hold, each instance on its own.
 fn check_deployed(
     repository: &git2::Repository,
+    objects: &Objects<'_>,
     old: Option<&CommitId>,
     new: &CommitId,
 ) -> Result<Vec<Refusal>, Error> {
-    let places = places(repository, new)?;
+    let places = places(objects, new)?;
     let mut refusals = match old {
-        Some(old) => check_places(&instances(repository, old)?, &places),
+        Some(old) => check_places(&instances(objects, old)?, &places),
         None => Vec::new(),
     };
-    let changed = diff_paths(repository, old, new)?;
+    let changed = diff_paths(objects, old, new)?;
     for place in &places {
-        refusals.extend(check_instance(repository, new, place, &changed)?);
+        refusals.extend(check_instance(repository, objects, new, place, &changed)?);
     }
     Ok(refusals)
 }
 
 /// Returns where the instances live; a repository without any is about to get one at its top.
-fn places(repository: &git2::Repository, commit: &CommitId) -> Result<Vec<Subdirectory>, Error> {
-    let found = instances(repository, commit)?;
+fn places(objects: &Objects<'_>, commit: &CommitId) -> Result<Vec<Subdirectory>, Error> {
+    let found = instances(objects, commit)?;
     Ok(if found.is_empty() { vec![Subdirectory::top()] } else { found })
 }
 
@@ -303,14 +338,15 @@ fn check_places(old: &[Subdirectory], new: &[Subdirectory]) -> Vec<Refusal> {
 /// Checks what one instance would hold.
 fn check_instance(
     repository: &git2::Repository,
+    objects: &Objects<'_>,
     new: &CommitId,
     place: &Subdirectory,
     changed: &[RepoPath],
 ) -> Result<Vec<Refusal>, Error> {
     let mut refusals = Vec::new();
-    let root = root_of(repository, new)?;
+    let root = objects.root(oid(new)?).map_err(|refusal| refused(refusal, new.as_str()))?;
     let conflicts = RepoPath::parse(&place.outward(".wild/conflicts")).map(|path| vec![path]).unwrap_or_default();
-    for path in list_files(repository, root, &conflicts)?.keys() {
+    for path in list_files(objects, root, &conflicts)?.keys() {
         let hint = "resolve the conflicts it lists, delete it, and push again; or `wild app resolve`";
         refusals.push(refusal("conflict/file", path.as_str(), 0, "open conflicts are not deployed", hint));
     }
@@ -319,7 +355,14 @@ fn check_instance(
     if read.is_empty() {
         return Ok(refusals);
     }
-    let files = read_tree(repository, &Directories::default(), new, &read)?;
+    let files = match read_tree(repository, objects.known, new, &read) {
+        Ok(files) => files,
+        Err(Error::Hostile { source, .. }) => {
+            refusals.push(hostile(source));
+            return Ok(refusals);
+        }
+        Err(error) => return Err(error),
+    };
     refusals.extend(check_names(&files, place));
     for (path, file) in files.iter() {
         let Some(text) = file.as_text() else { continue };
@@ -418,6 +461,7 @@ fn hostile(place: HostileTree) -> Refusal {
     let HostileTree { path, rule, reason } = place;
     let hint = match rule {
         "tree/file-size" => format!("keep files below {} MiB", MAX_FILE_BYTES / (1024 * 1024)),
+        "tree/bytes" => "push the files in several steps".to_owned(),
         _ => "take the entry out of the commits and push again".to_owned(),
     };
     refusal(rule, &path, 0, reason, &hint)

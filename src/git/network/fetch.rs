@@ -9,10 +9,11 @@ use crate::model::CommitId;
 
 use super::super::error::{Error, git, io};
 use super::super::history::is_ancestor;
-use super::super::intake::{check_commit, check_objects};
+use super::super::intake::{CommitCheck, check_objects};
+use super::super::objects::{Known, Objects};
 use super::super::refs::{RefChange, check_name, commit_id, oid, read_ref, update_refs};
 use super::super::repository::{Repository, open, sync};
-use super::{NETWORK_DEADLINE, Remote, Scratch};
+use super::{Remote, Scratch, NETWORK_DEADLINE};
 
 /// A ref of a remote and the ref of ours that follows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,11 +71,11 @@ pub async fn fetch(repository: &Repository, remote: &Remote, refs: &[FetchRef]) 
     }
     let (quarantine, wanted) = (scratch.repository().git_dir().to_owned(), refs.to_vec());
     repository
-        .write(attempt, move |ours| {
+        .write(attempt, move |ours, known| {
             let tips = check(ours, &quarantine, wanted.len())?;
             link_packs(&quarantine.join("objects/pack"), &ours.commondir().join("objects/pack"))?;
             // Opened again, because libgit2 looks for new packs only when it misses an object.
-            move_refs(&open(ours.path())?, &wanted, &tips)
+            move_refs(&open(ours.path())?, known, &wanted, &tips)
         })
         .await
 }
@@ -103,13 +104,16 @@ fn check(ours: &git2::Repository, quarantine: &Path, count: usize) -> Result<Vec
     let fetched = open(quarantine)?;
     let lent = ours.commondir().join("objects").display().to_string();
     fetched.odb().and_then(|odb| odb.add_disk_alternate(&lent)).map_err(git("borrow our objects"))?;
+    let known = Known::default();
+    let objects = Objects::of(&fetched, &known)?;
+    let mut trees = CommitCheck::of_names(&objects);
     let mut tips = Vec::new();
     for number in 0..count {
         let name = fetched_name(number);
-        let Some(tip) = read_ref(&fetched, &name)? else {
+        let Some(tip) = read_ref(&fetched, &known, &name)? else {
             return Err(Error::Unusable { attempt: format!("read {name}"), reason: "it was not fetched".to_owned() });
         };
-        if let Some(place) = check_commit(&fetched, tip)? {
+        if let Some(place) = trees.check(tip)? {
             return hostile(tip.to_string())(place);
         }
         tips.push(commit_id(tip));
@@ -144,14 +148,14 @@ fn link_packs(from: &Path, to: &Path) -> Result<(), Error> {
     sync(to)
 }
 
-fn move_refs(ours: &git2::Repository, wanted: &[FetchRef], tips: &[CommitId]) -> Result<Fetched, Error> {
+fn move_refs(ours: &git2::Repository, known: &Known, wanted: &[FetchRef], tips: &[CommitId]) -> Result<Fetched, Error> {
     let (mut refs, mut changes) = (Vec::new(), Vec::new());
     for (wanted, new) in wanted.iter().zip(tips) {
-        let old = read_ref(ours, &wanted.to)?;
+        let old = read_ref(ours, known, &wanted.to)?;
         let moved = match old {
             None => Moved::Created,
             Some(old) if commit_id(old) == *new => Moved::Unchanged,
-            Some(old) if is_ancestor(ours, old, oid(new)?)? => Moved::Forward,
+            Some(old) if is_ancestor(ours, known, old, oid(new)?)? => Moved::Forward,
             Some(_) => Moved::Rewound,
         };
         let old = old.map(commit_id);
