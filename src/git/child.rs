@@ -17,11 +17,17 @@ use tokio::time::{Instant, timeout_at};
 
 use super::error::{Error, io};
 use super::launch;
+use crate::base::escaped;
 
 /// Children at a time.
 const GIT_CHILDREN: usize = 8;
 /// Bytes that a child may print; a list of 10,000 refs stays below 3 MiB.
 const MAX_OUTPUT_BYTES: u64 = 8 * 1024 * 1024;
+/// Bytes of memory that a child may hold that moves objects: it counts those of a large upstream and unfolds them one by one. What a remote says
+/// beyond that ends the child, because git takes all refs of an advertisement before it looks at one.
+pub(super) const MAX_FETCH_MEMORY: u64 = 512 * 1024 * 1024;
+/// Bytes of memory that a child may hold that only lists the refs of a remote: 10,000 of them take less than 10 MiB.
+pub(super) const MAX_LIST_MEMORY: u64 = 128 * 1024 * 1024;
 /// Characters of a child's complaint that an error keeps.
 const MAX_COMPLAINT_CHARS: usize = 600;
 /// The line from which on git gives general advice.
@@ -31,10 +37,11 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Settings of every child. Redirects are refused, nothing that a repository or server names is run or fetched, and
 /// what arrives is checked and synced.
-const SETTINGS: [(&str, &str); 27] = [
+const SETTINGS: [(&str, &str); 31] = [
     ("advice.pushUpdateRejected", "false"),
     ("core.attributesFile", "/dev/null"),
     ("core.bigFileThreshold", "1m"),
+    ("core.deltaBaseCacheLimit", "16m"),
     ("core.fsmonitor", "false"),
     ("core.fsync", "all"),
     ("core.fsyncMethod", "fsync"),
@@ -51,6 +58,9 @@ const SETTINGS: [(&str, &str); 27] = [
     ("http.lowSpeedLimit", "1000"),
     ("http.lowSpeedTime", "30"),
     ("maintenance.auto", "false"),
+    ("pack.deltaCacheSize", "16m"),
+    ("pack.threads", "2"),
+    ("pack.windowMemory", "32m"),
     ("protocol.allow", "never"),
     ("protocol.version", "2"),
     ("push.recurseSubmodules", "no"),
@@ -77,6 +87,8 @@ pub(super) struct Call<'a> {
     pub(super) args: Vec<String>,
     /// How long it may take.
     pub(super) deadline: Duration,
+    /// Bytes of memory that it may hold.
+    pub(super) memory: u64,
 }
 
 /// What a child left behind.
@@ -92,7 +104,7 @@ impl Exit {
         // What git adds to every remote that it cannot read says nothing about this one.
         let said = self.stderr.lines().map(str::trim).take_while(|line| *line != UNREADABLE_REMOTE);
         let lines: Vec<&str> = said.filter(|line| !line.is_empty()).collect();
-        let text: String = lines.join("; ").chars().filter(|c| !c.is_control()).take(MAX_COMPLAINT_CHARS).collect();
+        let text: String = escaped(&lines.join("; ")).chars().take(MAX_COMPLAINT_CHARS).collect();
         if text.is_empty() { "git gave no reason".to_owned() } else { text }
     }
 }
@@ -112,6 +124,11 @@ pub(super) async fn run(call: Call<'_>) -> Result<Exit, Error> {
     match timeout_at(end, work).await {
         Ok(result) => {
             let (stdout, stderr, status) = result.map_err(io(call.attempt.clone()))?;
+            let Some(stdout) = stdout else {
+                let reason = "the answer is longer than 8 MiB".to_owned();
+                return Err(Error::Remote { attempt: call.attempt, reason });
+            };
+            let stderr = stderr.unwrap_or_default();
             Ok(Exit { success: status.success(), stdout, stderr })
         }
         Err(_) => Err(late()),
@@ -131,7 +148,7 @@ impl Drop for Group {
 }
 
 fn command(call: &Call<'_>) -> Command {
-    let mut command = launch::git();
+    let mut command = launch::git(call.memory);
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()))
@@ -157,13 +174,15 @@ fn command(call: &Call<'_>) -> Command {
     command
 }
 
-async fn read(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<String> {
+/// Reads what a child prints; nothing if that is more than it may.
+async fn read(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<Option<String>> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
         // Reading stops at the limit; the child then fails on its closed pipe.
-        stream.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes).await?;
+        stream.take(MAX_OUTPUT_BYTES + 1).read_to_end(&mut bytes).await?;
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let fits = u64::try_from(bytes.len()).is_ok_and(|read| read <= MAX_OUTPUT_BYTES);
+    Ok(fits.then(|| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 #[cfg(test)]
@@ -178,6 +197,7 @@ mod tests {
             settings: vec![("alias.environment".to_owned(), "!env".to_owned())],
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             deadline: Duration::from_secs(30),
+            memory: MAX_LIST_MEMORY,
         }
     }
 
@@ -215,6 +235,16 @@ mod tests {
         let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
         // A killed process stays visible as a zombie until its new parent has collected it.
         assert!(state().is_err() || state().is_ok_and(|stat| stat.contains(") Z ")) || ended(pid.trim()));
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_end_is_an_error_and_not_its_beginning() {
+        let home = tempfile::tempdir().unwrap();
+        git2::Repository::init_bare(home.path()).unwrap();
+        let mut endless = call(home.path(), &["endless"]);
+        endless.settings = vec![("alias.endless".to_owned(), "!yes".to_owned())];
+        let error = run(endless).await.map(|exit| exit.stdout.len()).unwrap_err();
+        assert_eq!(error.to_string(), "try: the answer is longer than 8 MiB");
     }
 
     fn ended(pid: &str) -> bool {

@@ -43,22 +43,23 @@ pub fn become_child(args: impl IntoIterator<Item = OsString>) -> Result<(), Erro
         return Ok(());
     }
     let parent = args.next().and_then(|parent| parent.to_str()?.parse().ok()).and_then(Pid::from_raw);
-    bound(parent).map_err(io("bound a child"))?;
+    let memory = args.next().and_then(|memory| memory.to_str()?.parse().ok()).unwrap_or(0);
+    bound(parent, memory).map_err(io("bound a child"))?;
     let Some(program) = args.next() else { return Ok(()) };
     Err(io("become git")(Command::new(program).args(args).exec()))
 }
 
-/// Returns the command that git is started with.
-pub(super) fn git() -> tokio::process::Command {
+/// Returns the command that git is started with, and that may hold so many bytes of memory of its own.
+pub(super) fn git(memory: u64) -> tokio::process::Command {
     if !LAUNCHES.load(Ordering::Relaxed) {
         return tokio::process::Command::new("git");
     }
     let mut command = tokio::process::Command::new(OWN);
-    command.arg(CHILD).arg(std::process::id().to_string()).arg("git");
+    command.arg(CHILD).arg(std::process::id().to_string()).arg(memory.to_string()).arg("git");
     command
 }
 
-fn bound(parent: Option<Pid>) -> std::io::Result<()> {
+fn bound(parent: Option<Pid>, memory: u64) -> std::io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // A parent that died before that will send nothing any more.
     if parent.is_none() || getppid() != parent {
@@ -67,6 +68,8 @@ fn bound(parent: Option<Pid>) -> std::io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     let limits = [
         (Resource::As, MAX_ADDRESS_BYTES),
+        // Files that are mapped do not count here, so the packs that a child reads may be larger.
+        (Resource::Data, memory),
         (Resource::Fsize, MAX_FILE_BYTES),
         (Resource::Cpu, MAX_CPU_SECONDS),
         (Resource::Nofile, MAX_DESCRIPTORS),

@@ -25,12 +25,15 @@ fn runs(pid: &str) -> bool {
 #[test]
 fn a_child_is_bounded_before_it_becomes_another_program() {
     let own = std::process::id().to_string();
-    let script = "ulimit -v; ulimit -f; ulimit -t; ulimit -n; ulimit -c; grep NoNewPrivs /proc/self/status";
-    let output = Command::new(WILD).args(["__child", &own, "sh", "-c", script]).output().unwrap();
+    let script = "ulimit -v; ulimit -d; ulimit -f; ulimit -t; ulimit -n; ulimit -c; grep NoNewPrivs /proc/self/status";
+    let output = Command::new(WILD).args(["__child", &own, "134217728", "sh", "-c", script]).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<&str> = said.lines().collect();
-    let [memory, file, time, descriptors, core, privileges] = lines[..] else { panic!("{said} {:?}", output.stderr) };
-    for limit in [memory, file, time, descriptors] {
+    let [addresses, memory, file, time, descriptors, core, privileges] = lines[..] else {
+        panic!("{said} {:?}", output.stderr)
+    };
+    assert_eq!(memory, "131072", "{said}");
+    for limit in [addresses, file, time, descriptors] {
         assert!(limit.parse::<u64>().is_ok(), "{said}");
     }
     assert_eq!(core, "0");
@@ -39,14 +42,14 @@ fn a_child_is_bounded_before_it_becomes_another_program() {
 
 #[test]
 fn a_child_whose_parent_is_gone_becomes_nothing() {
-    let output = Command::new(WILD).args(["__child", "1", "sh", "-c", "echo here"]).output().unwrap();
+    let output = Command::new(WILD).args(["__child", "1", "134217728", "sh", "-c", "echo here"]).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]));
     assert!(String::from_utf8(output.stderr).unwrap().contains("its parent is gone"));
 }
 
 #[test]
 fn a_child_dies_with_its_parent() {
-    let script = "\"$0\" __child $$ sh -c 'echo $$; exec sleep 600' & wait";
+    let script = "\"$0\" __child $$ 134217728 sh -c 'echo $$; exec sleep 600' & wait";
     let mut parent = Command::new("sh").args(["-c", script, WILD]).stdout(Stdio::piped()).spawn().unwrap();
     let mut child = String::new();
     BufReader::new(parent.stdout.take().unwrap()).read_line(&mut child).unwrap();

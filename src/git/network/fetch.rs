@@ -13,7 +13,7 @@ use super::super::intake::{CommitCheck, check_objects};
 use super::super::objects::{Known, Objects};
 use super::super::refs::{RefChange, check_name, commit_id, oid, read_ref, update_refs};
 use super::super::repository::{Repository, open, sync};
-use super::{Remote, Scratch, NETWORK_DEADLINE};
+use super::{Remote, Scratch, TRANSFER};
 
 /// A ref of a remote and the ref of ours that follows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,7 +65,7 @@ pub async fn fetch(repository: &Repository, remote: &Remote, refs: &[FetchRef]) 
         check_name(&wanted.to)?;
     }
     let scratch = Scratch::create(remote, Some(repository)).await?;
-    let exit = scratch.run(remote, attempt.clone(), arguments(remote, refs), NETWORK_DEADLINE).await?;
+    let exit = scratch.run(remote, attempt.clone(), arguments(remote, refs), TRANSFER).await?;
     if !exit.success {
         return Err(Error::Remote { attempt, reason: exit.complaint() });
     }

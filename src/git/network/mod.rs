@@ -16,22 +16,25 @@ use std::time::Duration;
 use crate::model::{CommitId, SecretValue};
 
 use super::address::Egress;
+use super::checks::refs::{BadListing, parse_listing};
+use super::child::{MAX_FETCH_MEMORY, MAX_LIST_MEMORY};
 use super::error::Error;
-use super::refs::check_name;
 use super::remote_url::RemoteUrl;
 
 pub use fetch::{FetchRef, Fetched, FetchedRef, Moved, fetch};
 pub use push::{PushRef, Pushed, PushedRef, push, push_deletion};
 pub use scratch::clear_scratch;
 
-use scratch::Scratch;
+use scratch::{Bounds, Scratch};
 
 /// Longest fetch or push.
 const NETWORK_DEADLINE: Duration = Duration::from_secs(120);
 /// Longest listing of a remote's refs.
 const LIST_DEADLINE: Duration = Duration::from_secs(30);
-/// Refs of a remote that are read.
-const MAX_REMOTE_REFS: usize = 10_000;
+/// What a fetch or push may take.
+const TRANSFER: Bounds = Bounds { deadline: NETWORK_DEADLINE, memory: MAX_FETCH_MEMORY };
+/// What a listing may take.
+const LISTING: Bounds = Bounds { deadline: LIST_DEADLINE, memory: MAX_LIST_MEMORY };
 
 /// A remote repository and how to reach it.
 #[derive(Clone, Debug)]
@@ -79,22 +82,15 @@ pub async fn ls_remote(remote: &Remote) -> Result<BTreeMap<String, CommitId>, Er
     let attempt = format!("list the refs of {}", remote.url);
     let scratch = Scratch::create(remote, None).await?;
     let args = vec!["ls-remote".to_owned(), "--quiet".to_owned(), "--".to_owned(), remote.url.as_str().to_owned()];
-    let exit = scratch.run(remote, attempt.clone(), args, LIST_DEADLINE).await?;
+    let exit = scratch.run(remote, attempt.clone(), args, LISTING).await?;
     if !exit.success {
         return Err(Error::Remote { attempt, reason: exit.complaint() });
     }
-    let mut refs = BTreeMap::new();
-    for line in exit.stdout.lines().take(MAX_REMOTE_REFS.saturating_mul(2)) {
-        let Some((id, name)) = line.split_once('\t') else { continue };
-        let Ok(id) = CommitId::parse(id) else { continue };
-        // The commit of a tag comes after the tag itself, under its name with a mark, and takes its place.
-        let name = name.strip_suffix("^{}").unwrap_or(name);
-        if name != "HEAD" {
-            check_name(name)?;
-        }
-        refs.insert(name.to_owned(), id);
+    match parse_listing(&exit.stdout) {
+        Ok(listed) => Ok(listed.into_iter().map(|listed| (listed.name, CommitId::from_bytes(listed.id))).collect()),
+        Err(BadListing::Name { name, reason }) => Err(Error::RefName { name, reason }),
+        Err(BadListing::Rule((_, reason))) => Err(Error::Remote { attempt, reason: reason.to_owned() }),
     }
-    Ok(refs)
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 //!
 //! Not here: pull requests and statuses (`forge`).
 
+use crate::base::escaped;
 use crate::model::CommitId;
 
 use super::super::error::Error;
 use super::super::refs::check_name;
 use super::super::repository::Repository;
-use super::{NETWORK_DEADLINE, Remote, Scratch};
+use super::{Remote, Scratch, TRANSFER};
 
 /// A commit of ours and the ref of the remote that moves to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,7 +52,7 @@ pub async fn push(repository: &Repository, remote: &Remote, refs: &[PushRef]) ->
         args.push(format!("{}:{}", wanted.commit, wanted.to));
     }
     let scratch = Scratch::create(remote, Some(repository)).await?;
-    let exit = scratch.run(remote, attempt.clone(), args, NETWORK_DEADLINE).await?;
+    let exit = scratch.run(remote, attempt.clone(), args, TRANSFER).await?;
     let results = parse(&exit.stdout);
     let mut pushed = Vec::new();
     for wanted in refs {
@@ -71,7 +72,7 @@ pub async fn push_deletion(remote: &Remote, name: &str, expected: &CommitId) -> 
     let mut args: Vec<String> = ["push", "--porcelain", "--no-verify", &lease, "--"].map(str::to_owned).into();
     args.extend([remote.url.as_str().to_owned(), format!(":{name}")]);
     let scratch = Scratch::create(remote, None).await?;
-    let exit = scratch.run(remote, attempt.clone(), args, NETWORK_DEADLINE).await?;
+    let exit = scratch.run(remote, attempt.clone(), args, TRANSFER).await?;
     match parse(&exit.stdout).into_iter().find(|result| result.name == name) {
         Some(result) => Ok(result.result),
         None => Err(Error::Remote { attempt, reason: exit.complaint() }),
@@ -88,7 +89,7 @@ fn parse(text: &str) -> Vec<PushedRef> {
         let result = match mark {
             " " | "*" | "-" => Pushed::Moved,
             "=" => Pushed::Unchanged,
-            _ => Pushed::Rejected { reason: remark.chars().filter(|c| !c.is_control()).collect() },
+            _ => Pushed::Rejected { reason: escaped(remark) },
         };
         results.push(PushedRef { name: name.to_owned(), result });
     }

@@ -29,6 +29,15 @@ const HELPER: &str = "!f() { test \"$1\" = get && cat \"$HOME/credential\"; }; f
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
+/// What a call of the network may take.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// Time.
+    pub(super) deadline: Duration,
+    /// Bytes of memory of the child.
+    pub(super) memory: u64,
+}
+
 /// A throw-away repository; dropping it removes it.
 pub(super) struct Scratch {
     directory: PathBuf,
@@ -116,7 +125,7 @@ impl Scratch {
         remote: &Remote,
         attempt: String,
         args: Vec<String>,
-        deadline: Duration,
+        bounds: Bounds,
     ) -> Result<Exit, Error> {
         let home = self.directory.join("home");
         let mut settings = transport(remote);
@@ -125,7 +134,8 @@ impl Scratch {
             settings.push(("http.curloptResolve".to_owned(), pinned));
         }
         let git_dir = self.repository.git_dir();
-        child::run(Call { attempt, git_dir, home: &home, settings, args, deadline }).await
+        let Bounds { deadline, memory } = bounds;
+        child::run(Call { attempt, git_dir, home: &home, settings, args, deadline, memory }).await
     }
 }
 
