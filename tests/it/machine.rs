@@ -111,6 +111,11 @@ impl Machine {
         .await;
     }
 
+    /// Returns the process of the daemon.
+    pub(crate) fn daemon_pid(&self) -> u32 {
+        self.daemon.as_ref().and_then(Child::id).unwrap()
+    }
+
     /// Returns what the daemon logged.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.root.join("daemon.log")).unwrap_or_default()

@@ -1,6 +1,9 @@
-//! What strangers tried, and what they would try next: one file for each sort of attack, with its variations over versions, pushes and apps.
+//! What strangers tried, and what they would try next: one file for each sort of attack, with its variations over versions, pushes and apps,
+//! on real git, the real daemon and the sandbox.
 //!
-//! Not here: single bad files (`bad_input`).
+//! Not here: mistakes of people (`bad_input`), trouble of machines (`faults`).
 
 mod metadata;
+mod names;
 mod namespaces;
+mod objects;
