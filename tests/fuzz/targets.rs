@@ -3,6 +3,9 @@
 //!
 //! Several texts in one input are parted by a line `%%%%`; in a tree a line `%%% name` begins a file. Not here: making inputs (`main.rs`).
 
+#[path = "intake.rs"]
+mod intake;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
@@ -32,7 +35,9 @@ pub(crate) const TARGETS: &[(&str, Target)] = &[
     ("kustomize_build", kustomize_build),
     ("merge_text_vs_git", merge_text_vs_git),
     ("merge_tree", merge_tree),
+    ("pack_intake", intake::pack_intake),
     ("package_manifest", package_manifest),
+    ("push_checks", intake::push_checks),
     ("resolutions_file", resolutions_file),
     ("sops_merge", sops_merge),
     ("splice_guard", splice_guard),
