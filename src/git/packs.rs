@@ -2,6 +2,7 @@
 //!
 //! Not here: what is looked for (`checks::pack`), the objects (`objects.rs`).
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -46,9 +47,9 @@ impl Packs {
             let present = indexes(directory)?;
             seen.huge.retain(|index, _| present.contains(index));
             for index in present {
-                if !seen.huge.contains_key(&index) {
-                    let huge = look_through(&index)?;
-                    seen.huge.insert(index, huge);
+                if let Entry::Vacant(unseen) = seen.huge.entry(index) {
+                    let huge = look_through(unseen.key())?;
+                    unseen.insert(huge);
                 }
             }
             seen.stamp = Some(stamp);

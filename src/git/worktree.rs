@@ -103,7 +103,7 @@ fn sync_worktree(
 }
 
 /// Puts a new index in the place of the old one. Entries of other paths, staged edits among them, stay.
-fn write_index(lock: &IndexLock, changes: &[Change], entries: Vec<IndexEntry>) -> Result<(), Error> {
+fn write_index(lock: &IndexLock, changes: &[Difference], entries: Vec<IndexEntry>) -> Result<(), Error> {
     let old = lock.index();
     let attempt = || format!("write {}", old.display());
     let fresh = old.with_extension("wild");

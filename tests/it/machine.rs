@@ -58,7 +58,7 @@ pub(crate) struct Ran {
 pub(crate) struct Machine {
     access: Access,
     upstream: Repository,
-    daemon: Option<Child>,
+    pub(crate) daemon: Option<Child>,
     root: PathBuf,
     _directory: tempfile::TempDir,
 }
@@ -109,11 +109,6 @@ impl Machine {
             std::os::unix::net::UnixStream::connect(self.root.join("run/wild.sock")).is_ok()
         })
         .await;
-    }
-
-    /// Returns the process of the daemon.
-    pub(crate) fn daemon_pid(&self) -> u32 {
-        self.daemon.as_ref().and_then(Child::id).unwrap()
     }
 
     /// Returns what the daemon logged.

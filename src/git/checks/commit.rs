@@ -103,7 +103,7 @@ mod tests {
             "tree",
             "tree 11\n",
             &format!("tree {ONE}"),
-            &format!("tree +{}\n", &ONE[1..]),
+            &format!("tree +{}\n", "1".repeat(39)),
             &format!("tree {ONE}\nparent x\n"),
         ] {
             assert_eq!(parse_commit(raw.as_bytes()).unwrap_err().0, "commit/format", "{raw}");

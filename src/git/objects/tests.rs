@@ -28,10 +28,16 @@ fn lie(instance: &Instance, kind: &str) -> Oid {
         b = (b + a) % 65_521;
     }
     stream.extend(((b << 16) | a).to_be_bytes());
-    let path = instance.repository.git_dir().join("objects").join(&id[..2]).join(&id[2..]);
+    let path = loose(instance, &id);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, stream).unwrap();
     Oid::from_str(&id).unwrap()
+}
+
+/// Returns where an object lies that is in no pack.
+fn loose(instance: &Instance, id: &str) -> std::path::PathBuf {
+    let (first, rest) = id.split_at(2);
+    instance.repository.git_dir().join("objects").join(first).join(rest)
 }
 
 fn write(instance: &Instance, kind: ObjectType, bytes: &[u8]) -> Oid {
@@ -237,9 +243,7 @@ async fn a_commit_is_read_once_however_often_it_is_asked_for() {
     let first = instance.commit(&[("a", "1")], "first").await;
     let second = instance.commit(&[("a", "2")], "second").await;
     assert!(instance.repository.is_ancestor(&first, &second).await.unwrap());
-    let digits = first.as_str();
-    let loose = instance.repository.git_dir().join("objects").join(&digits[..2]).join(&digits[2..]);
-    std::fs::remove_file(loose).unwrap();
+    std::fs::remove_file(loose(&instance, first.as_str())).unwrap();
     assert!(instance.repository.is_ancestor(&first, &second).await.unwrap(), "it is not read again");
     assert_eq!(instance.repository.merge_base(&first, &second).await.unwrap(), Some(first));
 }

@@ -122,7 +122,7 @@ impl Pack {
         let mut sum = Command::new("sha1sum").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         sum.stdin.take().unwrap().write_all(&self.bytes).unwrap();
         let digits = String::from_utf8(sum.wait_with_output().unwrap().stdout).unwrap();
-        self.bytes.extend(Oid::from_str(&digits[..40]).unwrap().as_bytes());
+        self.bytes.extend(Oid::from_str(digits.split_at(40).0).unwrap().as_bytes());
         let path = instance.repository.git_dir().join("objects/pack/pack-by-hand.pack");
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &self.bytes).unwrap();

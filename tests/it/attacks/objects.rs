@@ -2,6 +2,8 @@
 //!
 //! Not here: every single call on such objects (`src/git/objects/tests.rs`), packs written by hand (`src/git/packs/tests.rs`).
 
+#![expect(clippy::print_stdout, reason = "how much memory was taken is told with --nocapture")]
+
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -36,6 +38,11 @@ async fn machine() -> (rewild::sandbox::Sandbox, Machine) {
     (sandbox, machine)
 }
 
+/// Returns the process of the daemon.
+fn daemon_of(machine: &Machine) -> u32 {
+    machine.daemon.as_ref().and_then(tokio::process::Child::id).unwrap()
+}
+
 fn memory(pid: u32, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
@@ -52,7 +59,7 @@ async fn attack(make: &str, rule: &str) {
         .await;
     assert!(pack.data.trim().parse::<u64>().unwrap() <= PACK, "{}", pack.data);
 
-    let pid = machine.daemon_pid();
+    let pid = daemon_of(&machine);
     let rest = memory(pid, "VmRSS");
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
     let refused = machine.run("work", &format!("git push -q origin {id}:refs/heads/topic")).await;
@@ -104,7 +111,7 @@ async fn a_tag_of_200_mib_is_refused_and_not_read() {
                 | git hash-object -t tag -w --stdin --literally";
     let (sandbox, machine) = machine().await;
     let id = machine.done("work", make).await.data.trim().to_owned();
-    let pid = machine.daemon_pid();
+    let pid = daemon_of(&machine);
     let rest = memory(pid, "VmRSS");
     let refused = machine.run("work", &format!("git push -q origin {id}:refs/tags/x")).await;
     assert!(refused.code != 0 && refused.notes.contains("tag/size"), "{refused:#?}");
@@ -136,7 +143,7 @@ async fn forty_files_of_four_mebibytes_in_one_app_are_not_read_together() {
     let (sandbox, machine) = machine().await;
     let make = "mkdir -p apps/heavy && cd apps/heavy\nfor i in $(seq 40); do { head -c 4194000 /dev/zero; echo $i; } > f$i; done\n\
                 printf 'resources: []\\n' > kustomization.yaml\ngit add -A . && git commit -qm heavy";
-    let pid = machine.daemon_pid();
+    let pid = daemon_of(&machine);
     let rest = memory(pid, "VmRSS");
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
     machine.done("work", &format!("set -e\n{make}")).await;
@@ -163,7 +170,7 @@ async fn many_commits_of_four_kilobytes_do_not_stay_in_memory() {
                 { awk -v m=$m -v p=$p 'BEGIN { for (i = 1; i <= 30000; i++) { print \"commit refs/heads/long\"; print \"mark :\" i;\n\
                 print \"committer A <a@b> \" 1700000000 + i \" +0000\"; print \"data \" length(m); print m; if (i == 1) print \"from \" p } }'; } \
                 | git fast-import --quiet\ngit push -q origin long:main";
-    let pid = machine.daemon_pid();
+    let pid = daemon_of(&machine);
     let rest = memory(pid, "VmRSS");
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
     machine.done("work", &format!("set -e\n{make}")).await;
@@ -232,7 +239,7 @@ async fn advertisement(name_bytes: usize) {
         "instances: [{{name: home, path: {root}/home.git, remote: \"http://127.0.0.1:{port}/x.git\"}}]\nlisten: 127.0.0.1:0\nmetricsListen: ''\n"
     );
     machine.start_daemon(&settings).await;
-    let pid = machine.daemon_pid();
+    let pid = daemon_of(&machine);
     let rest = memory(pid, "VmRSS");
     machine.until("the child gave up", async || machine.log().contains("x.git")).await;
     let sent = sent.load(Ordering::Relaxed);
