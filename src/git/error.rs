@@ -47,11 +47,13 @@ pub enum Error {
         /// Where it is.
         found: Option<CommitId>,
     },
-    /// Another program holds the lock; in a person's repository we never take it away.
-    #[error("lock {}: another program holds the lock", path.display())]
+    /// Another program holds the lock, or may; one that lives is never taken away.
+    #[error("lock {}: {why}; if nobody works in the repository: rm {}", path.display(), path.display())]
     Locked {
         /// The lock file.
         path: PathBuf,
+        /// Why it is taken for alive.
+        why: String,
     },
     /// Uncommitted edits of a person touch the same paths.
     #[error("update the work tree: uncommitted edits in {}", list(paths))]

@@ -41,7 +41,9 @@ impl IndexLock {
 
         match taken {
             Ok(()) => Ok(Self { index, lock, _held: held }),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Error::Locked { path: lock }),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                Err(Error::Locked { path: lock, why: "another program holds the lock".to_owned() })
+            }
             Err(error) => Err(io(attempt())(error)),
         }
     }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::error::{Error, io};
+use super::holders::is_open;
 use super::lane;
 use super::repository::Repository;
 
@@ -47,6 +48,11 @@ impl Repository {
     }
 }
 
+/// Returns whether a living process may be writing a file.
+fn is_written(file: &Path) -> bool {
+    std::fs::symlink_metadata(file).is_ok_and(|found| is_open(&found, &[file]))
+}
+
 fn clear(folder: &Path, age: Duration, is_left_over: impl Fn(&OsStr) -> bool, attempt: &str) -> Result<(), Error> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -56,7 +62,7 @@ fn clear(folder: &Path, age: Duration, is_left_over: impl Fn(&OsStr) -> bool, at
         let entry = entry.map_err(io(attempt))?;
         let written = entry.metadata().and_then(|found| found.modified()).unwrap_or_else(|_| SystemTime::now());
         let is_old = SystemTime::now().duration_since(written).unwrap_or_default() >= age;
-        if is_old && is_left_over(&entry.file_name()) {
+        if is_old && is_left_over(&entry.file_name()) && !is_written(&entry.path()) {
             tracing::warn!(file = %entry.path().display(), "what a dead process left half-written is removed");
             std::fs::remove_file(entry.path()).map_err(io(attempt))?;
         }
@@ -81,6 +87,10 @@ mod tests {
             files.iter().for_each(|file| std::fs::write(file, "half").unwrap());
             instance.repository.clear_left_over(Writers::Others).await.unwrap();
             assert!(files.iter().all(|file| file.exists()), "somebody may be writing them");
+            let open = std::fs::File::open(&files[0]).unwrap();
+            instance.repository.clear_left_over(Writers::None).await.unwrap();
+            assert!(files[0].exists() && files[1].exists() == left, "a living process has it open");
+            drop(open);
             instance.repository.clear_left_over(Writers::None).await.unwrap();
             assert!(files.iter().all(|file| file.exists() == left));
             assert_eq!(instance.git(&["rev-parse", "main"]), commit.as_str());

@@ -16,6 +16,7 @@ mod commit;
 mod error;
 mod graph;
 mod history;
+mod holders;
 pub mod hook;
 mod identity;
 mod index_lock;

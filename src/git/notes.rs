@@ -44,7 +44,7 @@ impl Repository {
                     let path = repository.commondir().join(format!("{NOTES_REF}.lock"));
                     match recover(repository, &path)? {
                         Recovery::Cleared => write().map_err(git(attempt)),
-                        Recovery::Held => Err(Error::Locked { path }),
+                        Recovery::Held(why) => Err(Error::Locked { path, why }),
                     }
                 }
                 other => other.map_err(git(attempt)),
@@ -122,8 +122,10 @@ mod tests {
             let file = std::fs::File::create(&lock).unwrap();
             let write =
                 async || instance.repository.change_note(&commit, |_| "deployed\n".to_owned(), &author(), time()).await;
-            assert!(matches!(write().await, Err(Error::Locked { path }) if path == lock));
+            assert!(matches!(write().await, Err(Error::Locked { path, .. }) if path == lock));
             file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+            // Nobody has it open.
+            drop(file);
             write().await.unwrap();
             assert!(!lock.exists());
         }

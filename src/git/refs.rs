@@ -214,7 +214,7 @@ fn lock<'a>(repository: &'a git2::Repository, name: &str) -> Result<Transaction<
     let path = repository.commondir().join(format!("{name}.lock"));
     match recover(repository, &path)? {
         Recovery::Cleared => transaction.lock_ref(name).map(|()| transaction).map_err(git(attempt())),
-        Recovery::Held => Err(Error::Locked { path }),
+        Recovery::Held(why) => Err(Error::Locked { path, why }),
     }
 }
 
@@ -229,7 +229,7 @@ fn await_packed_refs(repository: &git2::Repository) -> Result<(), Error> {
     }
     match recover(repository, &path)? {
         Recovery::Cleared => Ok(()),
-        Recovery::Held => Err(Error::Locked { path }),
+        Recovery::Held(why) => Err(Error::Locked { path, why }),
     }
 }
 

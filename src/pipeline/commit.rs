@@ -321,7 +321,7 @@ async fn land(
         time: instance.now(),
     };
     match instance.tree.commit(commit).await {
-        Err(git::Error::Locked { path }) if !instance.repository.is_bare() => Err(locked(&path)),
+        Err(git::Error::Locked { path, .. }) if !instance.repository.is_bare() => Err(locked(&path)),
         other => Ok(other?),
     }
 }

@@ -129,7 +129,7 @@ async fn a_lock_of_another_program_is_named_and_left_alone() {
     let lock = instance.repository.git_dir().join("refs/heads/main.lock");
     std::fs::write(&lock, "").unwrap();
     let locked = instance.repository.commit(change(Some(head), &[("a", "2")], "second")).await.unwrap_err();
-    assert!(matches!(&locked, Error::Locked { path } if path.ends_with("refs/heads/main.lock")), "{locked}");
+    assert!(matches!(&locked, Error::Locked { path, .. } if path.ends_with("refs/heads/main.lock")), "{locked}");
     assert!(lock.exists());
 }
 

@@ -162,7 +162,7 @@ async fn a_held_index_lock_is_named_and_left_alone() {
     let lock = instance.repository.git_dir().join("index.lock");
     fs::write(&lock, "").unwrap();
     let error = update(&instance, &first, &[("a", "2")]).await.unwrap_err();
-    assert!(matches!(&error, Error::Locked { path } if *path == lock), "{error}");
+    assert!(matches!(&error, Error::Locked { path, .. } if *path == lock), "{error}");
     assert!(lock.exists());
 }
 
