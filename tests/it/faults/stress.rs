@@ -264,6 +264,8 @@ async fn a_dead_lock_in_a_bare_repository_is_set_aside() {
     assert_eq!(home.quiet(&DEPLOY[0]).await, None);
     let lock = std::fs::File::create(place.root().join("home/refs/heads/main.lock")).unwrap();
     lock.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+    // Who has it open holds it.
+    drop(lock);
     home.act(&DEPLOY[1], false).await;
     assert_eq!(home.quiet(&DEPLOY[1]).await, None);
     let aside = std::fs::read_dir(place.root().join("home/stale-locks")).unwrap().count();
