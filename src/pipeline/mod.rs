@@ -766,6 +766,9 @@ async fn look(
     })
     .await;
     observed.snapshot.elsewhere.removed = sight.along;
+    if let Some(granted) = &sight.granted {
+        observed.snapshot.policy.grants = granted.clone();
+    }
     observed.snapshot.agreed = consents::of(instance, app, presence).await?;
     observed.snapshot.cancelled = instance.cancels.holding(app, sight);
     claims::fill(instance, sight, &mut observed.snapshot).await?;

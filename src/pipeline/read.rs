@@ -14,7 +14,8 @@ use super::{Error, Instance};
 use crate::compile::{self, Authors, Bent, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
 use crate::merge::{self, Conflict, ConflictsFile, RESOLUTIONS_REF, Remembered};
 use crate::model::{
-    AppName, CommitId, DataFate, FileTree, PackageName, Reason, RefusalText, Request, SETTINGS_PATH, Settings, Upstream,
+    AppName, CommitId, DataFate, FileTree, Grants, PackageName, Reason, RefusalText, Request, SETTINGS_PATH, Settings,
+    Upstream,
 };
 use crate::package::{self, PackageDialect};
 use crate::plan::Presence;
@@ -351,6 +352,8 @@ pub(super) struct Sight {
     pub(super) along: usize,
     /// Of an app that was removed, what `files` was before.
     pub(super) last: FileTree,
+    /// Of an app that was removed, what it was granted before: its last hooks run by that.
+    pub(super) granted: Option<Grants>,
 }
 
 /// Reads back from a commit what is to be applied of one app. What the read step found there is not read again.
@@ -379,17 +382,18 @@ pub(super) async fn desired(
         let data = removed.as_ref().map(|removed| removed.data);
         (presence(data), data, removed.and_then(|removed| removed.before))
     };
-    let context = match &before {
+    let former = match &before {
         // The commit that removes an app may remove what the settings say of it.
         Some(before) => overview::settings_at(&instance.tree, before).await?.ok(),
         None => None,
     };
-    let context = context.as_ref().unwrap_or(&settings).context_of(app.as_str()).to_owned();
+    let context = former.as_ref().unwrap_or(&settings).context_of(app.as_str()).to_owned();
+    let granted = former.map(|former| former.grants_of(app.as_str()));
     let last = match &before {
         Some(before) => instance.tree.read_tree(before, &[&format!("apps/{app}"), &compile::record_path(app)]).await?,
         None => FileTree::new(),
     };
-    Ok(Sight { files, overview, settings, presence, context, data, along, last })
+    Ok(Sight { files, overview, settings, presence, context, data, along, last, granted })
 }
 
 /// Reads the files of an app and its record.

@@ -55,8 +55,8 @@ pub(super) fn is_open(snapshot: &Snapshot, name: &str) -> bool {
         return true;
     }
     if snapshot.presence != Presence::Kept || matches!(snapshot.desired, Desired::Unreadable(_)) {
-        // The grants of an app go with it: where it was let in before, its last hooks may end what it did there. And where nothing can be
-        // read, what was applied is kept as it is.
+        // Where an app was let in before, its last hooks may end what it did there. And where nothing can be read, what was applied is kept
+        // as it is.
         let is_there = |id: &ObjectId| ground::entered_by(id).as_deref() == Some(name);
         return snapshot.inventory.records().any(|record| is_there(&record.id));
     }
