@@ -16,6 +16,8 @@ const MANY: usize = 8;
 /// An object of another tool is left alone, and the rest is applied; a copied label makes nothing ours.
 pub(crate) async fn strangers(plane: &Plane) {
     let plain = Plain::start(plane, "k3f7q2mhhh", "strangers").await;
+    // A person made the namespace, so the app enters it by a grant.
+    plain.world.set("apps: {strangers: {grants: {namespaces: [strangers]}}}\n").await;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": plain.name}});
     plain.world.make("/api/v1/namespaces", namespace).await;
     let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"version": "theirs"},
