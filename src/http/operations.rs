@@ -142,7 +142,7 @@ pub(super) async fn archive(State(daemon): Host, Path((name, id)): Path<(String,
     let id = OperationId(id);
     let operation = stored(shown, &id).await?;
     let mut archived = match &operation.app {
-        Some(app) => shown.store.archived(&shown.id, app, operation.started).await?,
+        Some(app) => shown.store.archived(&shown.id, app, Some(&id)).await?,
         None => Vec::new(),
     };
     // The end of an app takes several operations, of which a person asked for the first.

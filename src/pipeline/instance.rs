@@ -24,8 +24,8 @@ use crate::base::Timestamp;
 use crate::broadcast::Bus;
 use crate::git::{InstanceTree, Remote, Repository, Writers};
 use crate::model::{
-    AppName, Author, ClusterName, CommitId, InstanceId, InstanceName, Operation, RefusalText, Request,
-    SETTINGS_VERSION, Settings, Subdirectory,
+    AppName, Author, ClusterName, CommitId, InstanceId, InstanceName, Operation, OperationId, OperationState,
+    RefusalText, Request, SETTINGS_VERSION, Settings, Subdirectory,
 };
 use crate::plan::{Fights, Underway};
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
@@ -62,8 +62,8 @@ pub struct Instance {
     pub clock: fn() -> Timestamp,
     /// Its Keycloak.
     pub(super) realms: Realms,
-    /// When this process opened it: a request from before may be done in part.
-    pub(super) opened: Timestamp,
+    /// Requests that an earlier process left open: they may be done in part.
+    pub(super) open_before: BTreeSet<OperationId>,
     /// What was deleted in the newest revision, once it was read. Held while a plan with deletions is made, so that two do not count on the same
     /// budget.
     pub(super) deletions: tokio::sync::Mutex<Option<super::budget::Ledger>>,
@@ -155,6 +155,8 @@ impl Instance {
         let cancels = Cancels::read(&store, &id).await?;
         let consents = Consents::read(&store, &id).await?;
         store.take_over_running(&id, clock()).await?;
+        let left_open = store.operations_in(&id, OperationState::Waiting).await?;
+        let open_before = left_open.into_iter().map(|operation| operation.id).collect();
         tidy(&store, &id, &settings, clock()).await?;
         Ok(Self {
             name,
@@ -171,7 +173,7 @@ impl Instance {
             committer,
             clock,
             realms: Realms::of(keycloak),
-            opened: clock(),
+            open_before,
             deletions: tokio::sync::Mutex::default(),
             overview: tokio::sync::Mutex::default(),
             verdicts: Verdicts::default(),

@@ -42,7 +42,7 @@ pub(super) async fn resume(
 
 /// Returns the commit on the deployed branch that was made for an operation.
 pub(super) async fn find(instance: &Instance, head: &CommitId, operation: &Operation) -> Result<Option<Commit>, Error> {
-    let limit = if operation.started < instance.opened { MAX_RESUME_WALK } else { MAX_REPEAT_WALK };
+    let limit = if instance.open_before.contains(&operation.id) { MAX_RESUME_WALK } else { MAX_REPEAT_WALK };
     let log = instance.repository.log(head, limit, None).await?;
     Ok(log.into_iter().find(|commit| is_of(commit, operation)))
 }

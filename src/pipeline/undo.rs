@@ -69,7 +69,10 @@ pub(super) async fn call_back(instance: &Instance, app: &AppName, operation: Opt
 /// Returns the volumes that are held since an operation: of each claim the newest, if it was deleted more than once since.
 async fn held_since(instance: &Instance, app: &AppName, undone: &Operation) -> Result<Vec<HeldVolume>, Error> {
     let mut held = instance.store.held_volumes(&instance.id, app).await?;
-    held.retain(|volume| volume.since >= undone.started);
+    // A claim that was deleted since tells it whatever became of the clock; one that still stands was never archived.
+    let archived = instance.store.archived(&instance.id, app, Some(&undone.id)).await?;
+    let is_gone = |volume: &HeldVolume| archived.iter().any(|it| it.object == claim_of(volume));
+    held.retain(|volume| volume.since >= undone.started || is_gone(volume));
     held.sort_by_key(|volume| std::cmp::Reverse(volume.since));
     let mut claims = BTreeSet::new();
     held.retain(|volume| claims.insert(claim_of(volume)));
@@ -84,7 +87,7 @@ pub(super) async fn told(
     undone: Undone,
 ) -> Result<Vec<String>, Error> {
     let Undone { operation, has_secrets } = undone;
-    let archived = instance.store.archived(&instance.id, app, operation.started).await?;
+    let archived = instance.store.archived(&instance.id, app, Some(&operation.id)).await?;
     let held = held_since(instance, app, &operation).await?;
     let mut told = Vec::new();
     for volume in &held {
@@ -146,7 +149,7 @@ pub enum Pruned {
 
 /// Returns what an operation pruned, and the commit that wants it.
 pub async fn pruned(instance: &Instance, app: &AppName, operation: &Operation) -> Result<Pruned, Error> {
-    let archived = instance.store.archived(&instance.id, app, operation.started).await?;
+    let archived = instance.store.archived(&instance.id, app, Some(&operation.id)).await?;
     let own = archived.into_iter().filter(|it| it.operation == operation.id).map(|it| it.object);
     // A Job of a hook goes when it has run, and what was made anew is there; objects of a Keycloak come back with their files.
     let gone: BTreeSet<ObjectId> = own.filter(|id| id.kind != "Job" && !is_of_realm(id)).collect();

@@ -13,7 +13,7 @@ use super::mirror::Change;
 use super::write::{Statement, Table};
 use super::{Error, Store, attempt, row};
 use crate::base::Timestamp;
-use crate::model::{AppName, Archived, HeldVolume, InstanceId};
+use crate::model::{AppName, Archived, HeldVolume, InstanceId, OperationId};
 
 /// How long a deleted object is kept.
 pub const ARCHIVE_TIME: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -63,19 +63,22 @@ impl Store {
         self.writer.write(too_old(instance, now)).await.map(|_| ())
     }
 
-    /// Returns what was deleted of an app since a time, oldest first.
+    /// Returns what was deleted of an app by an operation and those after it, or ever, oldest first.
     pub async fn archived(
         &self,
         instance: &InstanceId,
         app: &AppName,
-        since: Timestamp,
+        since: Option<&OperationId>,
     ) -> Result<Vec<Archived>, Error> {
         let rows = sqlx::query(
-            "SELECT body FROM archive WHERE instance = $1 AND app = $2 AND time >= $3 ORDER BY time, object, uid",
+            "SELECT body FROM archive WHERE instance = $1 AND app = $2 AND ($3 = '' OR operation IN
+                 (SELECT id FROM operations WHERE instance = $1 AND position >=
+                     (SELECT position FROM operations WHERE instance = $1 AND id = $3)))
+             ORDER BY time, object, uid",
         )
         .bind(instance.as_str())
         .bind(app.as_str())
-        .bind(since.0)
+        .bind(since.map_or("", |id| id.0.as_str()))
         .fetch_all(&self.readers)
         .await
         .map_err(attempt("read the archive"))?;

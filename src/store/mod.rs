@@ -193,6 +193,7 @@ fn migrator() -> Migrator {
         migration(1, "first", include_str!("migrations/0001_first.sql")),
         migration(2, "archive", include_str!("migrations/0002_archive.sql")),
         migration(3, "clusters", include_str!("migrations/0003_clusters.sql")),
+        migration(4, "order", include_str!("migrations/0004_order.sql")),
     ])
 }
 

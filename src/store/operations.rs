@@ -17,12 +17,14 @@ use crate::model::{
 /// Rows that a list returns unless a filter asks for fewer.
 const LIST_LIMIT: i64 = 500;
 
-/// Stores an operation that must be new.
-const INSERT: &str = "INSERT INTO operations (id, instance, app, verb, request, reason, actor, commit_id, state, outcome, message, refusal, started, ended)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+/// Stores an operation that must be new, after all others of its instance.
+const INSERT: &str = "INSERT INTO operations (id, instance, app, verb, request, reason, actor, commit_id, state, outcome, message, refusal, started, ended, position)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+        (SELECT COALESCE(MAX(position), 0) + 1 FROM operations WHERE instance = $2))";
 /// Stores an operation unless it was accepted and stored earlier.
-const INSERT_UNLESS_STORED: &str = "INSERT INTO operations (id, instance, app, verb, request, reason, actor, commit_id, state, outcome, message, refusal, started, ended)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (id) DO NOTHING";
+const INSERT_UNLESS_STORED: &str = "INSERT INTO operations (id, instance, app, verb, request, reason, actor, commit_id, state, outcome, message, refusal, started, ended, position)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+        (SELECT COALESCE(MAX(position), 0) + 1 FROM operations WHERE instance = $2)) ON CONFLICT (id) DO NOTHING";
 
 /// Which operations a list returns.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -97,10 +99,10 @@ impl Store {
         found.as_ref().map(parse).transpose()
     }
 
-    /// Returns operations, newest first.
+    /// Returns operations, the last that was stored first, whatever the clock said then.
     pub async fn operations(&self, instance: &InstanceId, filter: &OperationFilter) -> Result<Vec<Operation>, Error> {
         let rows = sqlx::query(
-            "SELECT * FROM operations WHERE instance = $1 AND ($2 = '' OR app = $2) ORDER BY started DESC, id DESC LIMIT $3",
+            "SELECT * FROM operations WHERE instance = $1 AND ($2 = '' OR app = $2) ORDER BY position DESC LIMIT $3",
         )
         .bind(instance.as_str())
         .bind(filter.app.as_ref().map_or("", AppName::as_str))
@@ -114,7 +116,7 @@ impl Store {
     /// Returns the operations in a state, oldest first: Waiting ones are requests that must be carried out.
     pub async fn operations_in(&self, instance: &InstanceId, state: OperationState) -> Result<Vec<Operation>, Error> {
         let rows =
-            sqlx::query("SELECT * FROM operations WHERE instance = $1 AND state = $2 ORDER BY started, id LIMIT $3")
+            sqlx::query("SELECT * FROM operations WHERE instance = $1 AND state = $2 ORDER BY position LIMIT $3")
                 .bind(instance.as_str())
                 .bind(state_word(state))
                 .bind(LIST_LIMIT)
@@ -131,7 +133,7 @@ impl Store {
             return Ok(Vec::new());
         }
         let rows = sqlx::query(
-            "SELECT * FROM operations WHERE instance = $1 AND state IN ('waiting', 'running') AND app = $2 AND request <> '' ORDER BY started, id LIMIT $3",
+            "SELECT * FROM operations WHERE instance = $1 AND state IN ('waiting', 'running') AND app = $2 AND request <> '' ORDER BY position LIMIT $3",
         )
         .bind(instance.as_str())
         .bind(app.map_or("", AppName::as_str))

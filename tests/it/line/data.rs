@@ -84,7 +84,7 @@ pub(crate) async fn data_comes_back<C: Ground>(world: &World<C>) {
     world.until("the volume is kept", is_kept).await;
     assert_eq!(held(world).await, 1);
     let instance = world.handle.instance();
-    let archived = instance.store.archived(&instance.id, &app(APP), rewild::base::Timestamp(0)).await.unwrap();
+    let archived = instance.store.archived(&instance.id, &app(APP), None).await.unwrap();
     let names: Vec<String> = archived.iter().map(|one| one.object.short()).collect();
     for name in ["PersistentVolumeClaim/data", "ConfigMap/words", "ConfigMap/more", "Namespace/vault"] {
         assert!(names.iter().any(|known| known == name), "{name} is not in {names:?}");
@@ -138,7 +138,7 @@ pub(crate) async fn what_was_pruned_comes_back<C: Ground>(world: &World<C>) {
     world.until("it is pruned", async || world.get(more).await.is_none()).await;
     world.healthy(APP).await;
     let instance = world.handle.instance();
-    let archived = instance.store.archived(&instance.id, &app(APP), rewild::base::Timestamp(0)).await.unwrap();
+    let archived = instance.store.archived(&instance.id, &app(APP), None).await.unwrap();
     let pruned = archived.iter().rfind(|one| one.object.name == "more").unwrap();
     undo(world, &pruned.operation).await;
     world.until("it is back", async || world.get(more).await.is_some()).await;

@@ -39,7 +39,7 @@ async fn secret_values_of_a_deleted_app_come_back_with_it() {
     world.healthy("stonedb").await;
     assert_eq!(world.get(secret).await.unwrap()["data"], before);
     let instance = world.handle.instance();
-    let archived = instance.store.archived(&instance.id, &app("stonedb"), rewild::base::Timestamp(0)).await.unwrap();
+    let archived = instance.store.archived(&instance.id, &app("stonedb"), None).await.unwrap();
     let text = serde_json::to_string(&archived).unwrap();
     for value in before.as_object().unwrap().values() {
         assert!(!text.contains(value.as_str().unwrap()), "a value of a secret is archived");
