@@ -26,6 +26,11 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
+    /// Returns whether what is done every so often, and at this time the next, is due now. After the clock was set back it is at once.
+    pub fn is_due(self, every: Duration, now: Self) -> bool {
+        self <= now || self > now.plus(every)
+    }
+
     /// Parses an RFC 3339 time.
     pub fn parse(text: &str) -> Result<Self, TimestampError> {
         text.parse::<jiff::Timestamp>()
@@ -64,6 +69,8 @@ impl TryFrom<String> for Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::Timestamp;
 
     #[test]
@@ -71,5 +78,15 @@ mod tests {
         let time = Timestamp(1_763_712_000_123_456);
         assert_eq!(Timestamp::parse(&time.to_string()), Ok(time));
         assert_eq!(Timestamp(0).to_string(), "1970-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn what_is_done_each_hour_is_due_in_time_and_when_the_clock_was_set_back() {
+        let (hour, next) = (Duration::from_secs(3600), Timestamp(0).plus(Duration::from_secs(90_000)));
+        for (seconds, is_due) in
+            [(86_400, false), (89_999, false), (90_000, true), (180_000, true), (86_399, true), (0, true)]
+        {
+            assert_eq!(next.is_due(hour, Timestamp(0).plus(Duration::from_secs(seconds))), is_due, "{seconds}");
+        }
     }
 }

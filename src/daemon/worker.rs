@@ -428,13 +428,13 @@ impl Worker {
             }
         }
         let clock = self.shared.instance.now();
-        if self.timers.forget <= clock {
+        if self.timers.forget.is_due(FORGET_EVERY, clock) {
             self.timers.forget = clock.plus(FORGET_EVERY);
             if let Err(error) = self.shared.instance.forget_old().await {
                 tracing::warn!(instance = %self.shared.instance.name, error = chain(&error), "nothing old was forgotten");
             }
         }
-        if self.timers.audit.is_some_and(|at| at <= clock) {
+        if self.timers.audit.is_some_and(|at| at.is_due(AUDIT_EVERY, clock)) {
             self.timers.audit = Some(clock.plus(AUDIT_EVERY));
             self.audit().await;
         }
