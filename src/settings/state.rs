@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <state>/wild.db                  the store
+//! <state>/wild.db.opening          locked while the store is opened
 //! <state>/instances/<id>/lock      the instance lock
 //! <state>/instances/<id>/hash.key  key of the hashes on live objects
 //! <state>/instances/<id>/kubeconfig, secrets.yaml

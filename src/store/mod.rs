@@ -17,6 +17,7 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -160,11 +161,13 @@ async fn connect(options: SqliteConnectOptions, connections: u32, path: &str) ->
         .map_err(|source| Error::Open { path: path.to_owned(), source })
 }
 
-/// Waits until no other process opens a file of the same directory: two that change the journal mode of a new file or migrate it at the
-/// same moment make each other fail. Ends when the returned handle is dropped.
+/// Waits until no other process opens the same file: two that change the journal mode of a new file or migrate it at the same moment make
+/// each other fail. Ends when the returned handle is dropped. What is locked is a file beside it, as network file systems lock no directory
+/// and nothing that is open for reading alone.
 async fn alone(path: &Path) -> Result<File, sqlx::Error> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let handle = File::open(directory)?;
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".opening");
+    let handle = File::options().write(true).create(true).truncate(false).mode(0o600).open(beside)?;
     let mut tick = tokio::time::interval(OPEN_POLL);
     let locked = async {
         loop {
