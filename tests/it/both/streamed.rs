@@ -28,8 +28,8 @@ pub(super) async fn what_happens_to_an_app_is_told_as_it_happens<C: Ground>(worl
         let path = plain.path("v1", "configmaps", "config");
         world.patch_as("kubectl-edit", &path, json!({"data": {"version": "by hand"}})).await;
     };
-    let told = async {
-        let mut told = BTreeSet::new();
+    let mut told = BTreeSet::new();
+    let all_told = async {
         let wanted = ["connected", "applied", "healthy", "drift-detected", "drift-corrected"];
         while !wanted.iter().all(|kind| told.contains(*kind)) {
             let frame = frames.next().await.flatten().unwrap();
@@ -39,6 +39,6 @@ pub(super) async fn what_happens_to_an_app_is_told_as_it_happens<C: Ground>(worl
             told.insert(kind.to_owned());
         }
     };
-    let told = async { tokio::time::timeout(DEADLINE, told).await.unwrap() };
-    futures::join!(edited, told);
+    let (in_time, ()) = futures::join!(tokio::time::timeout(DEADLINE, all_told), edited);
+    assert!(in_time.is_ok(), "only {told:?} were told\n{}", world.show().await);
 }

@@ -97,7 +97,7 @@ pub(crate) async fn settle<C: Cluster>(home: &Home<C>, expected: &Seen) -> Resul
         if differences.is_empty() {
             return Ok(());
         }
-        if begun.elapsed() > DEADLINE / 6 {
+        if begun.elapsed() > DEADLINE {
             return Err(format!("{}\n{}", differences.join("\n"), home.wild.log()));
         }
     }

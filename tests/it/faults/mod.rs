@@ -5,10 +5,12 @@
 
 pub(crate) mod chaos;
 pub(crate) mod child;
+mod clock;
 pub(crate) mod home;
 mod kills;
 pub(crate) mod life;
 pub(crate) mod seen;
+mod shared;
 mod shim;
 mod stress;
 

@@ -19,6 +19,18 @@ pub(crate) enum Mishap {
     Full,
 }
 
+/// How files below the roots are locked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Locking {
+    /// As on a network file system: like a range, and only by who may write the file.
+    LikeRanges,
+    /// Not at all: no server of locks answers.
+    Never,
+}
+
+/// Numbers that are shared with the daemon; `faultfs.c` says what each is.
+const NUMBERS: u64 = 6;
+
 /// What is shared with the daemon.
 pub(crate) struct Shim {
     control: File,
@@ -30,7 +42,7 @@ impl Shim {
     pub(crate) fn new(root: &Path) -> Self {
         std::fs::create_dir_all(root).unwrap();
         let control = File::options().read(true).write(true).create_new(true).open(root.join("faultfs")).unwrap();
-        control.set_len(32).unwrap();
+        control.set_len(NUMBERS * 8).unwrap();
         Self { control, hit: root.join("fault.hit") }
     }
 
@@ -62,6 +74,20 @@ impl Shim {
         self.set(2, what);
         self.set(3, goes_on);
         self.set(1, self.count() + n);
+    }
+
+    /// Has the daemon's clock of the day be wrong by so many seconds from now on.
+    pub(crate) fn step_clock(&self, seconds: i64) {
+        self.set(4, seconds.cast_unsigned());
+    }
+
+    /// Has files be locked like this from now on.
+    pub(crate) fn lock(&self, locking: Locking) {
+        let how = match locking {
+            Locking::LikeRanges => 1,
+            Locking::Never => 2,
+        };
+        self.set(5, how);
     }
 
     /// Chooses none. False if the chosen one was reached before.

@@ -1,11 +1,14 @@
 /* Counts what a process does to files and to other hosts, and ends it as `kill -9` does before a chosen operation, or makes that operation fail.
  *
- * Loaded by LD_PRELOAD. FAULTFS_CONTROL names a file of four numbers of eight bytes, shared by all processes that load this:
+ * Loaded by LD_PRELOAD. FAULTFS_CONTROL names a file of six numbers of eight bytes, shared by all processes that load this:
  *
  *   0  operations seen so far
  *   1  the operation to end at, 0 for none
  *   2  what happens there: 0 kill, 1 no space is left, 2 an input or output error
  *   3  1 if also what the chosen operation and all after it ask for fails, as on a full disk
+ *   4  seconds by which the clock of the day is wrong, signed; the clock that only runs forward is right
+ *   5  how files are locked: 0 as here, 1 as on a network file system, where a whole file is locked like a range and only by who may write
+ *      it, 2 not at all, because no server of locks answers
  *
  * FAULTFS_ROOTS holds directories with colons between: only what lies below them counts. What is written to a socket of another host counts as
  * two: before the bytes are gone, and after. FAULTFS_HIT names a file that is written when the operation was reached, with its name and place.
@@ -23,13 +26,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile uint64_t *control;
@@ -42,7 +48,7 @@ __attribute__((constructor)) static void begin(void) {
   if (!path || !roots || !hit) return;
   int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
   if (file < 0) return;
-  void *mapped = mmap(NULL, 32, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void *mapped = mmap(NULL, 48, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   syscall(SYS_close, file);
   if (mapped != MAP_FAILED) control = mapped;
 }
@@ -238,3 +244,68 @@ ON_PATH(renameat2, below, to, (int above, const char *from, int below, const cha
 ON_PATH(link, AT_FDCWD, to, (const char *from, const char *to), const char * COMMA const char *, (from, to))
 ON_PATH(linkat, below, to, (int above, const char *from, int below, const char *to, int flags), int COMMA const char * COMMA int COMMA const char * COMMA int, (above, from, below, to, flags))
 ON_PATH(symlink, AT_FDCWD, to, (const char *from, const char *to), const char * COMMA const char *, (from, to))
+
+static int64_t wrong_by(void) { return control ? (int64_t)control[4] : 0; }
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+  REAL(int, "clock_gettime", clockid_t, struct timespec *);
+  int result = real(clock, now);
+  if (!result && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += wrong_by();
+  return result;
+}
+int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+  REAL(int, "gettimeofday", struct timeval *, void *);
+  int result = real(now, zone);
+  if (!result) now->tv_sec += wrong_by();
+  return result;
+}
+time_t time(time_t *into) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (into) *into = now.tv_sec;
+  return now.tv_sec;
+}
+
+static uint64_t locking(int file) {
+  char link[64], path[PATH_MAX];
+  if (!control || !control[5]) return 0;
+  int saved = errno;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  errno = saved;
+  if (length < 0) return 0;
+  path[length] = 0;
+  return is_below(path) ? control[5] : 0;
+}
+
+int flock(int file, int operation) {
+  REAL(int, "flock", int, int);
+  switch (locking(file)) {
+    case 0: return real(file, operation);
+    case 2: errno = ENOLCK; return -1;
+  }
+  int kind = operation & ~LOCK_NB;
+  struct flock whole = {.l_type = kind == LOCK_EX ? F_WRLCK : kind == LOCK_SH ? F_RDLCK : F_UNLCK, .l_whence = SEEK_SET};
+  int result = fcntl(file, operation & LOCK_NB ? F_OFD_SETLK : F_OFD_SETLKW, &whole);
+  if (result && errno == EACCES) errno = EAGAIN;
+  return result;
+}
+
+static int is_lock(int command) {
+  return command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK || command == F_OFD_SETLKW;
+}
+#define FCNTL(function) \
+  int function(int file, int command, ...) { \
+    va_list rest; \
+    va_start(rest, command); \
+    void *argument = va_arg(rest, void *); \
+    va_end(rest); \
+    REAL(int, #function, int, int, ...); \
+    if (is_lock(command) && locking(file) == 2) { \
+      errno = ENOLCK; \
+      return -1; \
+    } \
+    return real(file, command, argument); \
+  }
+FCNTL(fcntl)
+FCNTL(fcntl64)
