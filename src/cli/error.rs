@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::output::Output;
 use crate::base::{chain, is_deceptive};
+use crate::compile::NOT_GRANTED;
 use crate::model::{Diagnostic, RefusalText};
 use crate::settings;
 
@@ -95,13 +96,24 @@ pub struct CommandError {
     pub remedy: String,
     /// Findings in files beyond the one that `because` tells.
     pub findings: Vec<String>,
+    /// Grants that would help.
+    pub grants: Vec<LackingGrant>,
+}
+
+/// A grant that a command lacks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LackingGrant {
+    /// The grant, as `APP.KEY`.
+    pub grant: String,
+    /// Who asks for what, as a sentence without its end.
+    pub asks: String,
 }
 
 impl CommandError {
     /// Returns an error that ends with 2.
     pub fn new(what: impl Into<String>, because: impl Into<String>, remedy: impl Into<String>) -> Self {
         let (what, because, remedy) = (what.into(), because.into(), remedy.into());
-        Self { code: ExitCode::Error, what, because, remedy, findings: Vec::new() }
+        Self { code: ExitCode::Error, what, because, remedy, findings: Vec::new(), grants: Vec::new() }
     }
 
     /// Returns the error with another exit code.
@@ -121,13 +133,21 @@ impl CommandError {
         };
         let code = problem.get("exitCode").and_then(Value::as_u64).map_or(by_status, ExitCode::of);
         let or = |text: String, other: String| if text.is_empty() { other } else { text };
-        let findings = problem.get("errors").and_then(Value::as_array).into_iter().flatten().skip(1);
+        let errors = || problem.get("errors").and_then(Value::as_array).into_iter().flatten();
+        let lacking = |found: &Value| {
+            let text = |key: &str| found.get(key)?.as_str().map(str::to_owned);
+            Some(LackingGrant { grant: text("grant")?, asks: text("asks")? })
+        };
+        let grants: Vec<LackingGrant> = errors().filter_map(lacking).collect();
+        // What lacks is told by the reason already.
+        let findings = errors().skip(1).filter(|_| grants.is_empty());
         Self {
             code,
             what: or(text("detail"), attempt.to_owned()),
             because: or(text("because"), format!("the daemon answered {status}")),
             remedy: or(text("try"), "wild status".to_owned()),
             findings: findings.filter_map(|found| found.get("detail")?.as_str().map(str::to_owned)).collect(),
+            grants,
         }
     }
 
@@ -139,7 +159,8 @@ impl CommandError {
             what: what.clone(),
             because: because.clone(),
             remedy: remedy.clone(),
-            findings: diagnostics.iter().skip(1).map(ToString::to_string).collect(),
+            findings: diagnostics.iter().skip(1).filter(|it| it.id != NOT_GRANTED).map(ToString::to_string).collect(),
+            grants: Vec::new(),
         }
     }
 
@@ -169,7 +190,7 @@ impl CommandError {
 
     /// Writes the three lines.
     pub fn write(&self, out: &mut dyn Output) {
-        let Self { code: _, what, because, remedy, findings } = self;
+        let Self { code: _, what, because, remedy, findings, grants: _ } = self;
         out.note(&format!("error: {}", line(what)));
         out.note(&format!("because: {}", line(because)));
         for finding in findings.iter().take(MAX_FINDINGS) {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::authored;
 use super::config::{KeyWords, check_keys};
+use super::consent::{self, Agreed, Asking};
 use super::edit::{app_files, changes, dotted, edit_section, put, scope, section_edits, subject};
 use super::generate::{GenerateInput, Generated, generate};
 use super::land;
@@ -32,6 +33,8 @@ pub(super) struct Wanted<'a> {
     pub(super) values: &'a BTreeMap<String, Value>,
     pub(super) version: Option<&'a str>,
     pub(super) deploy: Deploy,
+    /// Secrets of other apps that it may read.
+    pub(super) grants: &'a [String],
 }
 
 /// Adds a package as an app.
@@ -78,15 +81,19 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
     if !shut.is_empty() {
         return Err(namespaces::refusal(&what, of_package(wanted.package, Some(app), shut)));
     }
+    let asking = Asking { app, what: what.clone(), command: command(app, wanted), given: wanted.grants };
+    let agreed = consent::agree(&asking, sources, generated.needs.clone())
+        .map_err(|refusal| refusal.with_files(|findings| of_package(wanted.package, Some(app), findings)))?;
+    let settings = settings(app, sources, &agreed.new).map_err(refuse)?;
     let mut proposal = Proposal::nothing(app);
     proposal.summary = summary(app, &candidate, &generated, written.keys);
     proposal.summary.extend(authored::left_out(&generated.objects));
+    proposal.summary.extend(told(app, &agreed, &settings));
     proposal.generation = land::new_generation(app, sources, &generated);
     let join = land::join(sources, proposal.generation.as_ref());
-    let granted = grant(app, &sources.files, &generated.needs.grants()).map_err(refuse)?;
-    let files = Files { generated: &generated, config: &text, settings: granted.as_deref() };
+    let files = Files { generated: &generated, config: &text, settings: settings.text.as_deref() };
     proposal.main = Some(TreeEdit { join, ..edit(app, sources, &files, wanted) });
-    proposal.needs = generated.needs;
+    proposal.needs = agreed.needs;
     proposal.diagnostics = generated.diagnostics;
     Ok(proposal)
 }
@@ -188,17 +195,59 @@ fn place(text: String, values: &[(Vec<String>, Value)]) -> Result<String, Vec<cr
     })
 }
 
-/// Returns the settings with the grants that the app needs for keys of other apps' secrets; nothing if it has them. Adding
-/// the app is the consent: the keys are shown before.
-fn grant(app: &AppName, files: &FileTree, needed: &[String]) -> Result<Option<String>, Vec<crate::model::Diagnostic>> {
-    let mut granted = settings_of(files)?.grants_of(app.as_str()).secrets;
-    let missing: Vec<&String> = needed.iter().filter(|key| !granted.contains(key)).collect();
-    if missing.is_empty() {
-        return Ok(None);
+/// The settings as the commit has them.
+struct NewSettings {
+    /// Their text, if it changes.
+    text: Option<String>,
+    /// Apps that were granted secrets of an earlier app of this name.
+    readers: Vec<String>,
+}
+
+/// Returns the settings with the grants that a person gave, and without those of secrets of an earlier app of this name: whoever bears it now is
+/// another one. Nor does it have the grants of that.
+fn settings(app: &AppName, sources: &Sources, given: &[String]) -> Result<NewSettings, Vec<Diagnostic>> {
+    let files = &sources.files;
+    let before = files.text(SETTINGS_PATH).unwrap_or_default();
+    let stood = settings_of(files)?.grants_of(app.as_str()).secrets;
+    let (mut text, readers) = consent::take_back(files, before, app)?;
+    let kept = stood.iter().filter(|grant| !sources.outlived.contains(grant));
+    let granted: Vec<String> = kept.chain(given).cloned().collect();
+    if granted != stood {
+        text = consent::write_grants(&text, app, &granted)?;
     }
-    granted.extend(missing.into_iter().cloned());
-    let text = files.text(SETTINGS_PATH).unwrap_or_default();
-    yaml::edit::set(SETTINGS_PATH, text, &["apps", app.as_str(), "grants", "secrets"], &Value::from(granted)).map(Some)
+    Ok(NewSettings { text: Some(text).filter(|text| text != before), readers })
+}
+
+/// Says who may read what from now on.
+fn told(app: &AppName, agreed: &Agreed, settings: &NewSettings) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !agreed.granted.is_empty() {
+        lines.push(consent::may_read(app, &agreed.granted));
+    }
+    if !settings.readers.is_empty() {
+        let readers = settings.readers.join(", ");
+        lines.push(format!(
+            "{readers} may no longer read secrets of {app}: they were granted for an earlier app of that name"
+        ));
+    }
+    lines
+}
+
+/// Returns the command by which this is asked for, without grants.
+fn command(app: &AppName, wanted: &Wanted<'_>) -> String {
+    let Wanted { package, bindings, values, version, deploy, grants: _ } = wanted;
+    let mut words = vec![format!("wild app add {package}")];
+    if app.as_str() != package.as_str() {
+        words.push(format!("--as {app}"));
+    }
+    words.extend(bindings.iter().map(|(reference, bound)| format!("--dep {reference}={bound}")));
+    words.extend(values.iter().map(|(key, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!("--set {}", consent::shell_word(&format!("{key}={value}")))
+    }));
+    words.extend(version.map(|version| format!("--version {version}")));
+    words.extend((*deploy == Deploy::Now).then(|| "--deploy".to_owned()));
+    words.join(" ")
 }
 
 /// The texts of the commit beside the generated files.
@@ -252,10 +301,6 @@ fn summary(app: &AppName, candidate: &Candidate<'_>, generated: &Generated, keys
     if !record.bindings.is_empty() {
         let bound: Vec<String> = record.bindings.iter().map(|(reference, to)| format!("{reference} → {to}")).collect();
         lines.push(format!("needs {}", bound.join(", ")));
-    }
-    let grants = generated.needs.grants();
-    if !grants.is_empty() {
-        lines.push(format!("may read the secrets {}", grants.join(", ")));
     }
     let files = app_files(&generated.files, app).paths().filter(|path| !crate::merge::is_package_view(path)).count();
     lines.push(format!("wrote apps/{app} ({files} files), config.yaml apps.{app} ({keys} keys)"));

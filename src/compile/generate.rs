@@ -274,7 +274,7 @@ fn hidden_copies(needs: &SecretNeeds) -> impl Iterator<Item = Diagnostic> {
     let hidden =
         needs.copies.iter().filter_map(|copy| Some((copy, needs.own.iter().find(|own| own.key == copy.copy_key())?)));
     hidden.map(|(copy, own)| {
-        let message = format!("the secret {} of the app hides the copy of {}", own.key, copy.grant());
+        let message = format!("the secret {} of the app hides the copy of {}", own.key, copy.spelling());
         let finding = Diagnostic::warning("P061", package::MANIFEST, own.line, message);
         Diagnostic { severity: Severity::Info, ..finding }.with_hint("give the key of the app another name")
     })

@@ -13,6 +13,7 @@ mod adopt;
 mod adopt_drift;
 mod authored;
 mod config;
+mod consent;
 mod customised;
 mod decisions;
 mod deploy;
@@ -43,6 +44,7 @@ mod update;
 #[cfg(test)]
 mod tests;
 
+pub use consent::{NOT_GRANTED, consents, secret_context};
 pub use directory::add_directory;
 pub use generate::{GenerateInput, Generated, RENDERER};
 pub use lint::{Examined, breaking_between, examine};
@@ -86,14 +88,18 @@ pub fn take_in(app: &AppName, sources: &Sources, past: &PastMerge) -> Result<Pro
 
 fn answer(app: &AppName, sources: &Sources, request: &Request) -> Result<Proposal, Refusal> {
     match request {
-        Request::Add { package, app: _, bindings, values, version, deploy } => {
-            let wanted = add::Wanted { package, bindings, values, version: version.as_deref(), deploy: *deploy };
+        Request::Add { package, app: _, bindings, values, version, deploy, grants } => {
+            let version = version.as_deref();
+            let wanted = add::Wanted { package, bindings, values, version, deploy: *deploy, grants };
             add::add(app, sources, &wanted)
         }
         Request::Config { app: _, set, unset } => config::change(app, sources, set, unset),
         Request::Deploy { app: _, approve, recreate: _, adopt: _ } => deploy::deploy(app, sources, approve.as_deref()),
         Request::Reconcile { app: _, rerun: _ } => deploy::reconcile(app, sources),
-        Request::Update { app: _, to, take } => update::update(app, sources, to.as_deref(), take.as_ref()),
+        Request::Update { app: _, to, take, grants } => {
+            update::update(app, sources, to.as_deref(), take.as_ref(), grants)
+        }
+        Request::Grant { app: _, secrets } => consent::grant(app, sources, secrets),
         Request::Resolve { app: _, decisions } => resolve::resolve(app, sources, decisions),
         Request::Learn { app: _ } => Ok(learn::learn(app, sources)),
         Request::Forget { app: _, key } => learn::forget(app, sources, key.as_deref()),

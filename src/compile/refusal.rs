@@ -71,6 +71,13 @@ impl Refusal {
         }
     }
 
+    /// Returns the refusal with its findings named otherwise.
+    pub(super) fn with_files(mut self, rename: impl FnOnce(Vec<Diagnostic>) -> Vec<Diagnostic>) -> Self {
+        let (Self::User(explanation) | Self::Undecided(explanation) | Self::Blocked(explanation)) = &mut self;
+        explanation.diagnostics = rename(std::mem::take(&mut explanation.diagnostics));
+        self
+    }
+
     /// Returns its three parts.
     pub fn explanation(&self) -> &Explanation {
         match self {

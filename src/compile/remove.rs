@@ -3,6 +3,7 @@
 //! Not here: deleting objects and data (`plan`).
 
 use super::authored;
+use super::consent;
 use super::edit::{changes, edit_section, put, scope, subject};
 use super::proposal::{Fate, Join, Proposal, TreeEdit};
 use super::refusal::{Refusal, no_such_app};
@@ -10,7 +11,7 @@ use super::sources::{CONFIG, Sources, apps_of, config_in, settings_of};
 use super::update::is_there;
 use super::{record_of, record_path};
 use crate::merge::ConfigEdit;
-use crate::model::{AppName, DataFate, FileTree, Grants, PackageName, SETTINGS_PATH};
+use crate::model::{AppName, DataFate, Diagnostic, FileTree, Grants, PackageName, SETTINGS_PATH};
 use crate::package::{self, MANIFEST};
 use crate::yaml;
 
@@ -42,13 +43,9 @@ pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result
         let edits = if has_section { vec![section] } else { Vec::new() };
         put(&mut kept, CONFIG, &edit_section(before, app, &edits).map_err(refuse)?);
     }
-    // A later app of this name must not inherit what this one was allowed.
-    let settings = files.text(SETTINGS_PATH).unwrap_or_default();
-    let granted = settings_of(files).is_ok_and(|settings| settings.grants_of(app.as_str()) != Grants::default());
     let mut scope = scope(files, app);
-    if granted {
-        let text = yaml::edit::unset(SETTINGS_PATH, settings, &["apps", app.as_str(), "grants"]).map_err(refuse)?;
-        put(&mut scope, SETTINGS_PATH, settings);
+    if let Some(text) = without_grants(app, files).map_err(refuse)? {
+        put(&mut scope, SETTINGS_PATH, files.text(SETTINGS_PATH).unwrap_or_default());
         put(&mut kept, SETTINGS_PATH, &text);
     }
     let mut proposal = Proposal::nothing(app);
@@ -75,6 +72,18 @@ pub(super) fn remove(app: &AppName, sources: &Sources, data: DataFate) -> Result
     proposal.summary = vec![format!("{app} removed from the repository")];
     proposal.summary.extend(authored::held(app, files));
     Ok(proposal)
+}
+
+/// Returns the settings without what the app was allowed and without what others were allowed to read of it, if there was any of that: a later
+/// app of this name must not inherit it, on neither side. Settings that do not read stay as they are.
+fn without_grants(app: &AppName, files: &FileTree) -> Result<Option<String>, Vec<Diagnostic>> {
+    let Ok(settings) = settings_of(files) else { return Ok(None) };
+    let before = files.text(SETTINGS_PATH).unwrap_or_default();
+    let (mut text, _) = consent::take_back(files, before, app)?;
+    if settings.grants_of(app.as_str()) != Grants::default() {
+        text = yaml::edit::unset(SETTINGS_PATH, &text, &["apps", app.as_str(), "grants"])?;
+    }
+    Ok(Some(text).filter(|text| text != before))
 }
 
 /// Goes on with a deletion that is committed already and that the cluster may not have ended.

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Map;
 
 use super::config::{Source, stored};
+use super::consent;
 use super::decisions::Decisions;
 use super::edit::{app_files, changes, dotted, edit_section, put, rules, scope, section_edits, subject};
 use super::land::{self, Finished, Landing, Waiting};
@@ -264,7 +265,9 @@ impl<'a> Update<'a> {
         } else {
             self.make(self.head_config_with_branch_section()?, ConfigRule::Keep)?
         };
-        land::land(self.landing(made))
+        let proposal = land::land(self.landing(made))?;
+        consent::refuse_ungranted(self.app, self.sources, &proposal)?;
+        Ok(proposal)
     }
 
     fn landing(&self, made: Made) -> Landing<'a> {
@@ -340,6 +343,7 @@ impl<'a> Update<'a> {
         let landing = self.landing(made);
         let finished = Finished { files, open: resolved.open, taken: resolved.taken, authors: Authors::People };
         land::commit(&landing, finished, &mut proposal)?;
+        consent::refuse_ungranted(app, sources, &proposal)?;
         Ok(proposal)
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::config::stored;
 use super::decisions::Decisions;
@@ -21,7 +21,7 @@ use super::{record, record_of, record_path};
 use crate::kustomize;
 use crate::merge::has_markers;
 use crate::model::{AppName, CommitId, FileTree, GenerationRecord, SETTINGS_PATH};
-use crate::package::SecretNeeds;
+use crate::package::{SecretGrant, SecretNeeds};
 use crate::yaml::{self, Dialect};
 
 /// Rolls an app back to a commit.
@@ -125,10 +125,28 @@ fn allow_again(
         document.as_ref().and_then(|document| path.iter().try_fold(&document.value, |value, key| value.get(key)));
     let now = sources.files.text(SETTINGS_PATH).unwrap_or_default();
     if let Some(grants) = grants {
+        let grants = without_strangers(grants, &sources.files, past);
         put(scope, SETTINGS_PATH, now);
-        put(files, SETTINGS_PATH, &yaml::edit::set(SETTINGS_PATH, now, &path, grants)?);
+        put(files, SETTINGS_PATH, &yaml::edit::set(SETTINGS_PATH, now, &path, &grants)?);
     }
     Ok(())
+}
+
+/// Leaves out grants of secrets whose owner is not the app that it was then: another one may bear its name by now.
+fn without_strangers(grants: &Value, files: &FileTree, past: &FileTree) -> Value {
+    let mut grants = grants.clone();
+    let origin = |files: &FileTree, owner: &AppName| {
+        let record = record_of(files, owner).ok().flatten()?;
+        Some((record.package, record.directory, record.upstream))
+    };
+    let is_same = |text: &Value| {
+        let grant = text.as_str().and_then(|text| SecretGrant::parse(text).ok());
+        grant.and_then(|grant| Some(origin(files, &grant.owner)? == origin(past, &grant.owner)?)).unwrap_or_default()
+    };
+    if let Some(secrets) = grants.get_mut("secrets").and_then(Value::as_array_mut) {
+        secrets.retain(is_same);
+    }
+    grants
 }
 
 fn edit(

@@ -9,7 +9,7 @@ use crate::base::{Schedule, Timestamp};
 use crate::merge::Remembered;
 use crate::model::{
     AppName, CommitId, Config, DataFate, Diagnostic, FileTree, Generation, GenerationRecord, HandoverRule, HealthRule,
-    HealthTest, PackageName, SETTINGS_PATH, SETTINGS_VERSION, Settings, Upstream,
+    HealthTest, PackageName, SETTINGS_PATH, SETTINGS_VERSION, SecretOrigins, Settings, Upstream,
 };
 use crate::package::{self, Installed, MANIFEST};
 use crate::yaml::{self, Dialect};
@@ -25,6 +25,11 @@ pub struct Sources {
     /// At the head, by repository path: `config.yaml`, `.wild/config.yaml`, everything below `apps/<app>/`, and of
     /// every app `apps/*/manifest.yaml` and `.wild/generated/*.yaml`.
     pub files: FileTree,
+    /// Secrets that were granted to an earlier app of this name when it was removed, and that the settings still name: they say nothing of one
+    /// that is added now.
+    pub outlived: Vec<String>,
+    /// Where values in secrets.yaml come from, without the values.
+    pub origins: SecretOrigins,
     /// The newest generation that is an ancestor of the head.
     pub base: Option<Generation>,
     /// The newest generation.

@@ -7,6 +7,7 @@ mod adding;
 mod adopting;
 mod bending;
 mod changing;
+mod consenting;
 mod customising;
 mod drifting;
 mod ending;
@@ -23,7 +24,8 @@ use super::{Fate, PackageVersion, PastMerge};
 use crate::base::RepoPath;
 use crate::merge::{Remembered, has_markers};
 use crate::model::{
-    AppName, CommitId, DataFate, Decision, Deploy, File, FileTree, Generation, PackageName, Request, Take, Upstream,
+    AppName, CommitId, DataFate, Decision, Deploy, File, FileTree, Generation, PackageName, Request, SecretOrigins,
+    Take, Upstream,
 };
 
 const SETTINGS: &str = "apiVersion: rewild.dev/v1\ninstanceId: k3f7q2m5xd\nupdates: {policy: all}\n";
@@ -78,6 +80,10 @@ pub(super) struct World {
     pub(super) remembered: BTreeMap<AppName, Remembered>,
     /// A merge that a person made with git.
     pub(super) by_hand: Option<PastMerge>,
+    /// Where values of secrets come from.
+    pub(super) origins: SecretOrigins,
+    /// Grants of an earlier app.
+    pub(super) outlived: Vec<String>,
 }
 
 /// The generations of an app, and how many of them the deployed branch holds.
@@ -105,6 +111,8 @@ impl World {
             past: None,
             remembered: BTreeMap::new(),
             by_hand: None,
+            origins: SecretOrigins::default(),
+            outlived: Vec::new(),
         };
         world.publish("blog", blog("1.0", plain));
         world
@@ -174,6 +182,8 @@ impl World {
         Sources {
             head: commit(self.main.len()),
             files: self.head().clone(),
+            origins: self.origins.clone(),
+            outlived: self.outlived.clone(),
             base: chain.joined.checked_sub(1).map(|newest| chain.generations[newest].clone()),
             tip: chain.generations.last().cloned(),
             packages: self.packages.clone(),
@@ -301,6 +311,19 @@ pub(super) fn add(package: &str, deploy: Deploy) -> Request {
         values: BTreeMap::new(),
         version: None,
         deploy,
+        grants: Vec::new(),
+    }
+}
+
+/// The same request with grants.
+pub(super) fn granting(request: Request, given: &[&str]) -> Request {
+    let given: Vec<String> = given.iter().map(|grant| (*grant).to_owned()).collect();
+    match request {
+        Request::Add { package, app, bindings, values, version, deploy, grants: _ } => {
+            Request::Add { package, app, bindings, values, version, deploy, grants: given }
+        }
+        Request::Update { app, to, take, grants: _ } => Request::Update { app, to, take, grants: given },
+        other => other,
     }
 }
 
@@ -309,7 +332,7 @@ pub(super) fn set(key: &str, value: Value) -> Request {
 }
 
 pub(super) fn update(to: Option<&str>) -> Request {
-    Request::Update { app: app("blog"), to: to.map(str::to_owned), take: None }
+    Request::Update { app: app("blog"), to: to.map(str::to_owned), take: None, grants: Vec::new() }
 }
 
 pub(super) fn take(conflict: Option<&str>, take: Take) -> Request {

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::add::load;
+use super::consent::{self, Asking};
 use super::customised::customised;
 use super::decisions::Decisions;
 use super::edit::{dotted, edit_section, keys};
@@ -39,6 +40,7 @@ pub(super) fn update(
     sources: &Sources,
     to: Option<&str>,
     take: Option<&Take>,
+    grants: &[String],
 ) -> Result<Proposal, Refusal> {
     let record = managed(app, sources, "update")?;
     if land::is_edited(app, sources) {
@@ -52,7 +54,7 @@ pub(super) fn update(
         return Err(Refusal::user(format!("update {app}"), because, format!("wild app history {app}")));
     }
     check_path(app, &record, &candidate, &known(sources, &record))?;
-    bring(app, sources, &record, &candidate, Wish { wanted: to.map(str::to_owned), take: take.cloned() })
+    bring(app, sources, &record, &candidate, Wish { wanted: to.map(str::to_owned), take: take.cloned(), grants })
 }
 
 /// Brings the app to the newest version if nobody pinned it and its policy says so.
@@ -189,11 +191,22 @@ fn stop(manifest: &PackageManifest) -> Stop {
 
 /// What a person said about an update.
 #[derive(Default)]
-struct Wish {
+struct Wish<'a> {
     /// The version.
     wanted: Option<String>,
     /// What wins every conflict.
     take: Option<Take>,
+    /// Secrets of other apps that it may read from then on.
+    grants: &'a [String],
+}
+
+impl Wish<'_> {
+    /// Returns the command by which this is asked for, without grants.
+    fn command(&self, app: &AppName) -> String {
+        let to = self.wanted.as_ref().map(|version| format!(" --to {version}")).unwrap_or_default();
+        let take = self.take.as_ref().map(|take| format!(" --take {}", take.word())).unwrap_or_default();
+        format!("wild app update {app}{to}{take}")
+    }
 }
 
 fn bring(
@@ -201,13 +214,15 @@ fn bring(
     sources: &Sources,
     record: &GenerationRecord,
     candidate: &Candidate<'_>,
-    wish: Wish,
+    wish: Wish<'_>,
 ) -> Result<Proposal, Refusal> {
     let start = sources.files.text(CONFIG).unwrap_or_default().to_owned();
-    let Wish { wanted, take } = wish;
+    let asking = Asking { app, what: format!("update {app}"), command: wish.command(app), given: wish.grants };
+    let Wish { wanted, take, grants: _ } = wish;
     let decisions = Decisions { given: decided(app, sources), rest: take, ..Decisions::remembered(sources) };
     let made = make(&Making { app, sources, candidate, start, decisions: &decisions, config: ConfigRule::Merge })?;
     check_rules(app, sources, candidate, &made)?;
+    let needs = made.theirs.needs.clone();
     let breaking = breaking(app, sources, record, candidate, &made);
     let version = &candidate.package.manifest.version;
     let what = if *version == record.version {
@@ -229,6 +244,10 @@ fn bring(
         waiting: Waiting::Replaced,
     })?;
     proposal.breaking = breaking;
+    if !proposal.is_nothing() || !asking.given.is_empty() {
+        let agreed = consent::agree(&asking, sources, needs)?;
+        consent::record(sources, &agreed, &mut proposal)?;
+    }
     if proposal.is_nothing() && proposal.conflicts.is_empty() {
         proposal.summary = vec![format!("{app} is at {version}, and nothing of it changed")];
     }

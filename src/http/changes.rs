@@ -161,17 +161,20 @@ struct Add {
     version: Option<String>,
     #[serde(default)]
     deploy: bool,
+    #[serde(default)]
+    grants: Vec<String>,
 }
 
 /// `POST /apps`: adds a package as an app.
 pub(super) async fn add(change: Change) -> Answered {
-    let Add { package, installed_as, config, required_app_mappings, version, deploy } = change.body()?;
+    let Add { package, installed_as, config, required_app_mappings, version, deploy, grants } = change.body()?;
     let app = match installed_as {
         Some(app) => app,
         None => app_name(package.as_str())?,
     };
     let deploy = if deploy { Deploy::Now } else { Deploy::Later };
-    let request = Request::Add { package, app, bindings: required_app_mappings, values: config, version, deploy };
+    let bindings = required_app_mappings;
+    let request = Request::Add { package, app, bindings, values: config, version, deploy, grants };
     change.ask(request).await
 }
 
@@ -247,12 +250,26 @@ struct UpdateTo {
     to: Option<String>,
     #[serde(default)]
     take: Option<Take>,
+    #[serde(default)]
+    grants: Vec<String>,
 }
 
 /// `POST /updates/{app}`: merges a newer package version.
 pub(super) async fn update(change: Change) -> Answered {
-    let UpdateTo { to, take } = change.body()?;
-    change.ask(Request::Update { app: change.app()?, to, take }).await
+    let UpdateTo { to, take, grants } = change.body()?;
+    change.ask(Request::Update { app: change.app()?, to, take, grants }).await
+}
+
+/// Body of `POST /apps/{app}/grants`.
+#[derive(Deserialize)]
+struct Granted {
+    secrets: Vec<String>,
+}
+
+/// `POST /apps/{app}/grants`: lets an app read secrets of other apps.
+pub(super) async fn grant(change: Change) -> Answered {
+    let Granted { secrets } = change.body()?;
+    change.ask(Request::Grant { app: change.app()?, secrets }).await
 }
 
 /// Body of `POST /updates/{app}/resolve`.

@@ -11,7 +11,8 @@ use super::answer::{Answered, app_name, json as answer};
 use super::problem::Problem;
 use super::{Host, instance};
 use crate::base::text_diff::unified;
-use crate::model::{AppName, FileTree, Object, Request};
+use crate::compile;
+use crate::model::{AppName, FileTree, Object, RefusalText, Request};
 use crate::pipeline::{self, Instance, Preview};
 use crate::plan::{Action, Verb};
 use crate::target::{ApplyRequest, Mode, Ownership, Target};
@@ -103,9 +104,17 @@ async fn mine(instance: &Instance, app: &AppName) -> Result<Vec<Value>, Problem>
 
 /// What an update would commit.
 async fn upstream(instance: &Instance, app: &AppName, to: Option<String>) -> Result<Vec<Value>, Problem> {
-    let request = Request::Update { app: app.clone(), to, take: None };
-    let Preview { proposal, plan: _, cascades: _ } = pipeline::preview(instance, app, Some(&request)).await?;
-    let Some(edit) = proposal.edit() else { return Ok(Vec::new()) };
+    let ask = async |grants: Vec<String>| {
+        let request = Request::Update { app: app.clone(), to: to.clone(), take: None, grants };
+        pipeline::preview(instance, app, Some(&request)).await
+    };
+    let preview = match ask(Vec::new()).await {
+        // Who is to grant something looks at what asks for it first, and looking grants nothing.
+        Err(pipeline::Error::Refused(refusal)) if !grants_of(&refusal).is_empty() => ask(grants_of(&refusal)).await?,
+        other => other?,
+    };
+    let Preview { proposal, plan: _, cascades: _ } = preview;
+    let Some(edit) = proposal.update.as_ref().or(proposal.edit()) else { return Ok(Vec::new()) };
     let head = pipeline::overview(instance).await?.head.clone();
     let paths: Vec<&str> = edit.changes.keys().map(|path| path.as_str()).collect();
     let before = instance.tree.read_tree(&head, &paths).await?;
@@ -116,6 +125,12 @@ async fn upstream(instance: &Instance, app: &AppName, to: Option<String>) -> Res
         }
     }
     Ok(files(&before, &after, ("mine", "updated")))
+}
+
+/// Returns the grants that a refusal says are missing.
+fn grants_of(refusal: &RefusalText) -> Vec<String> {
+    let missing = refusal.diagnostics.iter().filter(|finding| finding.id == compile::NOT_GRANTED);
+    missing.map(|finding| finding.subject.clone()).collect()
 }
 
 /// The committed objects against the cluster.

@@ -59,6 +59,7 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/apps/{app}/config", patch(changes::config).get(apps::config))
         .route("/apps/{app}/deploy", post(changes::deploy))
         .route("/apps/{app}/reconcile", post(changes::reconcile))
+        .route("/apps/{app}/grants", post(changes::grant))
         .route("/apps/{app}/suspend", post(changes::suspend))
         .route("/apps/{app}/resume", post(changes::resume))
         .route("/apps/{app}/move", post(changes::move_app))

@@ -92,9 +92,21 @@ impl Problem {
             "try": remedy,
             "error": format!("{what}: {because}"),
             "exitCode": exit_code,
-            "errors": findings.iter().map(|found| json!({"pointer": "", "detail": found.to_string()})).collect::<Vec<_>>(),
+            "errors": findings.iter().map(error).collect::<Vec<_>>(),
         })
     }
+}
+
+/// Returns a finding as an entry of `errors`. One that a grant ends names it.
+fn error(found: &Diagnostic) -> Value {
+    let mut error = json!({"pointer": "", "detail": found.to_string()});
+    if found.id == compile::NOT_GRANTED
+        && let Some(fields) = error.as_object_mut()
+    {
+        fields.insert("grant".to_owned(), Value::from(found.subject.clone()));
+        fields.insert("asks".to_owned(), Value::from(found.message.clone()));
+    }
+    error
 }
 
 impl IntoResponse for Problem {

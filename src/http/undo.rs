@@ -53,7 +53,7 @@ async fn opposite(instance: &Instance, operation: &Operation) -> Result<Request,
         Request::Move { .. } => {
             return refuse("where it was before is known to you alone", format!("wild app move {app} --to CLUSTER"));
         }
-        Request::IgnoreDrift { .. } | Request::AddDirectory { .. } => {
+        Request::IgnoreDrift { .. } | Request::Grant { .. } | Request::AddDirectory { .. } => {
             return refuse("it is an entry of .wild/config.yaml", "take the entry out of .wild/config.yaml".to_owned());
         }
         Request::Learn { .. } | Request::Forget { .. } | Request::Abort { .. } => {

@@ -49,7 +49,9 @@ pub use prune::{PRUNE, PRUNE_WORDS, Prune};
 pub use realm::{CLIENT_SECRET, REALM_API, REALM_GROUP, RealmKind, realm_object};
 pub use request::{Branch, DataFate, Decision, Deploy, Request, Take};
 pub use revision::{Author, CommitId, CommitIdError, Revision};
-pub use secrets::{MASK, NewSecret, Purpose, SecretBytes, SecretPayloads, SecretValue, Secrets};
+pub use secrets::{
+    MASK, NewSecret, Purpose, SecretBytes, SecretOrigin, SecretOrigins, SecretPayloads, SecretValue, Secrets,
+};
 pub use settings::{
     AdoptPolicy, AppCluster, AppSettings, AppUpdateSettings, AuditSettings, ClusterSettings, ConflictPolicy,
     DeletionBudget, DeletionPolicy, DriftPolicy, ExtraPolicy, Grants, HandoverRule, HealthRule, HealthTest,

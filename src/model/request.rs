@@ -27,6 +27,9 @@ pub enum Request {
         version: Option<String>,
         /// Whether it is deployed at once.
         deploy: Deploy,
+        /// Secrets of other apps that it may read, as `APP.KEY`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        grants: Vec<String>,
     },
     /// Change config values of an app.
     Config {
@@ -67,6 +70,16 @@ pub enum Request {
         /// The side that wins every conflict, so that none waits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         take: Option<Take>,
+        /// Secrets of other apps that it may read from then on, as `APP.KEY`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        grants: Vec<String>,
+    },
+    /// Let the app read secrets of other apps.
+    Grant {
+        /// The app.
+        app: AppName,
+        /// The secrets, as `APP.KEY`.
+        secrets: Vec<String>,
     },
     /// Decide conflicts of an update that waits.
     Resolve {
@@ -205,6 +218,7 @@ impl Request {
             | Self::Deploy { app, .. }
             | Self::Reconcile { app, .. }
             | Self::Update { app, .. }
+            | Self::Grant { app, .. }
             | Self::Resolve { app, .. }
             | Self::Learn { app }
             | Self::Adopt { app, .. }
@@ -231,6 +245,7 @@ impl Request {
             Self::Deploy { .. } => "deploy",
             Self::Reconcile { .. } => "reconcile",
             Self::Update { .. } => "update",
+            Self::Grant { .. } => "grant",
             Self::Resolve { .. } => "resolve",
             Self::Learn { .. } => "learn",
             Self::Forget { .. } => "forget",

@@ -2,7 +2,7 @@
 //!
 //! Not here: the file they come from and its lock (`settings`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use secrecy::{ExposeSecret, SecretSlice, SecretString};
@@ -86,14 +86,75 @@ pub struct NewSecret {
     pub path: String,
     /// The value.
     pub value: SecretValue,
-    /// The path that it is a copy of, if it is one.
-    pub copied_from: Option<String>,
+    /// Where it comes from.
+    pub origin: SecretOrigin,
+}
+
+/// Where a value that we wrote comes from. It stays with the value until somebody writes over that.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SecretOrigin {
+    /// It holds nothing of another app: chance, a fixed text, or made of such.
+    Own,
+    /// It is a copy of the value at this path.
+    Copy(String),
+    /// A template made it, and these values of other apps are in it.
+    Made(BTreeSet<String>),
+}
+
+impl SecretOrigin {
+    /// Returns the paths of the values that are in it.
+    pub fn paths(&self) -> Vec<&str> {
+        match self {
+            Self::Own => Vec::new(),
+            Self::Copy(path) => vec![path],
+            Self::Made(paths) => paths.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+/// Where values come from that are still as we wrote them, by path.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SecretOrigins(BTreeMap<String, SecretOrigin>);
+
+impl SecretOrigins {
+    /// Notes where a value comes from.
+    pub fn insert(&mut self, path: &str, origin: SecretOrigin) {
+        self.0.insert(path.to_owned(), origin);
+    }
+
+    /// Returns where a value comes from; nothing of one that somebody gave, or that is not there.
+    pub fn get(&self, path: &str) -> Option<&SecretOrigin> {
+        self.0.get(path)
+    }
+
+    /// Returns all values of an app that are not its own, by path.
+    pub fn of_app(&self, app: &str) -> impl Iterator<Item = (&str, &SecretOrigin)> {
+        let prefix = format!("apps.{app}.");
+        let from = self.0.range(prefix.clone()..);
+        from.map(|(path, origin)| (path.as_str(), origin)).take_while(move |(path, _)| path.starts_with(&prefix))
+    }
+
+    /// Returns the paths of all values that are in a value, at any number of hands, without its own.
+    pub fn within(&self, path: &str) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![path.to_owned()];
+        while let Some(next) = open.pop() {
+            for path in self.get(&next).map(SecretOrigin::paths).unwrap_or_default() {
+                // What is known already is not walked again, so a circle ends.
+                if found.insert(path.to_owned()) {
+                    open.push(path.to_owned());
+                }
+            }
+        }
+        found
+    }
 }
 
 /// All secret values of an instance by dotted path, such as `apps.ghost.password`.
 #[derive(Clone, Debug, Default)]
 pub struct Secrets {
     values: BTreeMap<String, SecretValue>,
+    origins: SecretOrigins,
 }
 
 impl Secrets {
@@ -110,6 +171,22 @@ impl Secrets {
     /// Returns the value at a path.
     pub fn get(&self, path: &str) -> Option<&SecretValue> {
         self.values.get(path)
+    }
+
+    /// Removes a value.
+    pub fn remove(&mut self, path: &str) {
+        self.values.remove(path);
+        self.origins.0.remove(path);
+    }
+
+    /// Notes where a value comes from.
+    pub fn note_origin(&mut self, path: &str, origin: SecretOrigin) {
+        self.origins.insert(path, origin);
+    }
+
+    /// Returns where the values come from.
+    pub fn origins(&self) -> &SecretOrigins {
+        &self.origins
     }
 
     /// Returns whether a path has a value.
@@ -160,6 +237,20 @@ impl SecretPayloads {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_in_a_value_is_known_at_any_number_of_hands() {
+        let mut origins = SecretOrigins::default();
+        origins.insert("apps.b.cKey", SecretOrigin::Copy("apps.c.key".to_owned()));
+        origins.insert("apps.b.url", SecretOrigin::Made(["apps.b.cKey".to_owned()].into()));
+        origins.insert("apps.a.bUrl", SecretOrigin::Copy("apps.b.url".to_owned()));
+        origins.insert("apps.x.y", SecretOrigin::Copy("apps.y.x".to_owned()));
+        origins.insert("apps.y.x", SecretOrigin::Copy("apps.x.y".to_owned()));
+        let within = |path: &str| origins.within(path).into_iter().collect::<Vec<_>>().join(" ");
+        assert_eq!(within("apps.a.bUrl"), "apps.b.cKey apps.b.url apps.c.key");
+        assert_eq!(within("apps.x.y"), "apps.x.y apps.y.x");
+        assert_eq!(within("apps.c.key"), "");
+    }
 
     #[test]
     fn of_a_value_that_holds_another_nothing_is_left() {

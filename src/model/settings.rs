@@ -460,7 +460,7 @@ pub struct Grants {
     pub namespaces: Vec<String>,
     /// Cluster-scoped kinds.
     pub kinds: Vec<String>,
-    /// Keys of other apps' secrets, as `<reference>.<key>`.
+    /// Keys of other apps' secrets, as `<app>.<key>`: the owner by its own name, not by one that a package gives it.
     pub secrets: Vec<String>,
     /// What its pods may be or use of a node: `privileged`, `capabilities`, `hostPath`, `hostNetwork`, `hostPID`, `hostIPC`.
     pub pod: Vec<String>,

@@ -27,6 +27,8 @@ pub(super) struct Source<'a> {
     pub(super) app: &'a AppName,
     pub(super) files: &'a FileTree,
     pub(super) secrets: &'a Secrets,
+    /// What the app reads of other apps and may not have, which is not missing.
+    pub(super) withheld: &'a [package::SecretCopy],
     pub(super) hash_key: &'a [u8; 32],
     pub(super) shared: &'a [SharedSecret],
 }
@@ -39,7 +41,6 @@ pub(super) struct Rendered {
     namespace: String,
     payloads: SecretPayloads,
     missing_secrets: Vec<String>,
-    secret_grants: Vec<String>,
     /// Copies of Secrets that they need.
     pub(super) copies: Vec<SecretCopy>,
 }
@@ -50,8 +51,6 @@ pub(super) struct Built {
     pub(super) namespace: String,
     pub(super) payloads: SecretPayloads,
     pub(super) missing_secrets: Vec<String>,
-    /// Keys of other apps' secrets that the app reads, as `<reference>.<key>`.
-    pub(super) secret_grants: Vec<String>,
     /// Copies that cannot be made now, each with why.
     pub(super) awaited: BTreeMap<ObjectId, String>,
 }
@@ -65,7 +64,6 @@ pub(super) fn render(source: &Source<'_>) -> Rendered {
         namespace: source.app.as_str().to_owned(),
         payloads: SecretPayloads::default(),
         missing_secrets: Vec::new(),
-        secret_grants: Vec::new(),
         copies: Vec::new(),
     };
     if source.files.below(&directory).is_empty() {
@@ -84,7 +82,7 @@ pub(super) fn render(source: &Source<'_>) -> Rendered {
         rendered.payloads.insert(object.id(), committed_values(object));
     }
     if let Some(needs) = needs {
-        rendered.add_secrets(&needs, source.secrets);
+        rendered.add_secrets(&needs, source);
     }
     let objects: Vec<Object> = rendered.objects.iter().map(|(object, ..)| object.clone()).collect();
     rendered.copies = copies::copies(&objects, source.shared);
@@ -92,11 +90,10 @@ pub(super) fn render(source: &Source<'_>) -> Rendered {
 }
 
 impl Rendered {
-    fn add_secrets(&mut self, needs: &SecretNeeds, secrets: &Secrets) {
-        self.secret_grants = needs.grants();
+    fn add_secrets(&mut self, needs: &SecretNeeds, source: &Source<'_>) {
         let keys = package::object_keys(needs, &self.objects.iter().map(|(object, ..)| object).collect::<Vec<_>>());
         for (name, keys) in keys.secrets {
-            let (values, missing) = values(needs, &keys, secrets);
+            let (values, missing) = values(needs, &keys, source);
             let known = &self.missing_secrets;
             let new: Vec<String> = missing.into_iter().filter(|path| !known.contains(path)).collect();
             self.missing_secrets.extend(new);
@@ -125,7 +122,7 @@ pub(super) fn build(source: &Source<'_>, mut rendered: Rendered, found: Vec<Foun
             Found::Nothing(why) => _ = awaited.insert(copy.clone(), format!("{} is not copied: {why}", copy.short())),
         }
     }
-    let Rendered { objects, trouble, namespace, payloads, missing_secrets, secret_grants, copies: _ } = rendered;
+    let Rendered { objects, trouble, namespace, payloads, missing_secrets, copies: _ } = rendered;
     let (mut objects, places): (Vec<Object>, Vec<(String, usize)>) =
         objects.into_iter().map(|(object, file, line)| (object, (file, line))).unzip();
     restart::note_config(source.hash_key, &mut objects);
@@ -139,7 +136,7 @@ pub(super) fn build(source: &Source<'_>, mut rendered: Rendered, found: Vec<Foun
         true => Desired::Objects(objects.iter().zip(places).map(sealed).collect()),
         false => Desired::Unreadable(trouble),
     };
-    Built { desired, namespace, payloads, missing_secrets, secret_grants, awaited }
+    Built { desired, namespace, payloads, missing_secrets, awaited }
 }
 
 /// What there is to copy.
@@ -158,7 +155,7 @@ pub fn wanted_ids(
     hash_key: &[u8; 32],
     shared: &[SharedSecret],
 ) -> Option<BTreeSet<ObjectId>> {
-    let rendered = render(&Source { app, files, secrets, hash_key, shared });
+    let rendered = render(&Source { app, files, secrets, withheld: &[], hash_key, shared });
     let copies = rendered.copies.into_iter().map(|copy| copy.copy);
     let ids = rendered.objects.iter().map(|(object, ..)| object.id());
     rendered.trouble.is_empty().then(|| ids.chain(copies).collect())
@@ -184,21 +181,28 @@ pub fn secret_needs(files: &FileTree, app: &AppName) -> Result<Option<SecretNeed
     Ok(Some(SecretNeeds::of(app, &manifest, &bindings)))
 }
 
-/// Returns the values of the Secret's keys and the paths that have none. A copy follows its source.
+/// Returns the values of the Secret's keys and the paths that have none. Only what stands in the app's own section counts: a value of another
+/// app is there if it was copied, and reads as its owner's value of today then.
 fn values(
     needs: &SecretNeeds,
     keys: &[(String, String)],
-    secrets: &Secrets,
+    source: &Source<'_>,
 ) -> (BTreeMap<String, SecretValue>, Vec<String>) {
-    let sources: BTreeMap<String, String> =
-        needs.copies.iter().map(|copy| (format!("apps.{}.{}", needs.app, copy.copy_key()), copy.source())).collect();
+    let path = |copy: &package::SecretCopy| format!("apps.{}.{}", needs.app, copy.copy_key());
+    let owners: BTreeMap<String, String> = needs.copies.iter().map(|copy| (path(copy), copy.source())).collect();
+    let withheld: BTreeSet<String> = source.withheld.iter().map(path).collect();
+    // What is made of values may wait for one that may not be had.
+    let waits = |path: &str| {
+        let spec = needs.own.iter().find(|spec| path == format!("apps.{}.{}", needs.app, spec.key));
+        spec.is_some_and(|spec| spec.default.is_some()) && !withheld.is_empty()
+    };
     let mut values = BTreeMap::new();
     let mut missing = Vec::new();
     for (key, path) in keys {
-        // A copy that nobody wrote over reads as its owner's value already.
-        match secrets.get(path).or_else(|| sources.get(path).and_then(|source| secrets.get(source))) {
+        match source.secrets.get(path) {
             Some(value) => _ = values.insert(key.clone(), encoded(value.expose(Purpose::KeyedHash))),
-            None => missing.push(sources.get(path).unwrap_or(path).clone()),
+            None if withheld.contains(path) || waits(path) => {}
+            None => missing.push(owners.get(path).unwrap_or(path).clone()),
         }
     }
     missing.sort();

@@ -25,6 +25,7 @@ use crate::model::{
     AppName, ClusterName, CommitId, Diagnostic, FileTree, HeldVolume, IdentityPolicy, InstanceId, Inventory, ObjectId,
     OwnEntry, RecordState, SecretPayloads, Secrets, Settings, apply_set,
 };
+use crate::package;
 use crate::plan::copies::SecretCopy;
 use crate::plan::{
     Ask, Desired, Fights, NamespaceState, Policy, Presence, RequirementState, Snapshot, TargetState, Underway,
@@ -64,8 +65,10 @@ pub struct Observation<'a> {
     pub presence: Presence,
     /// Settings of that commit.
     pub settings: &'a Settings,
-    /// Secret values.
+    /// Secret values, without those of other apps that this one may not have.
     pub secrets: &'a Secrets,
+    /// What the app reads of other apps and may not have.
+    pub withheld: &'a [package::SecretCopy],
     /// Key of the hashes on live objects.
     pub hash_key: &'a [u8; 32],
     /// What we remember.
@@ -146,7 +149,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         dependents: observation.dependents.clone(),
         awaited: built.awaited,
         missing_secrets: built.missing_secrets,
-        secret_grants: built.secret_grants,
+        withheld: observation.withheld.to_vec(),
         grounds: Default::default(),
         claims: Default::default(),
         elsewhere: Default::default(),
@@ -199,8 +202,8 @@ pub fn acting(identity: IdentityPolicy, namespace: &str, target: &dyn Target) ->
 
 /// Returns what the app wants, with what is copied for it.
 async fn build(observation: &Observation<'_>) -> desired::Built {
-    let Observation { app, files, settings, secrets, hash_key, .. } = observation;
-    let source = desired::Source { app, files, secrets, hash_key, shared: &settings.tls.shared };
+    let Observation { app, files, settings, secrets, withheld, hash_key, .. } = observation;
+    let source = desired::Source { app, files, secrets, withheld, hash_key, shared: &settings.tls.shared };
     let rendered = desired::render(&source);
     let found = find_sources(observation, &rendered).await;
     desired::build(&source, rendered, found)

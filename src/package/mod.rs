@@ -7,6 +7,7 @@
 
 mod bind;
 mod breaking;
+mod consent;
 mod convert;
 mod definitions;
 mod dialect;
@@ -24,6 +25,7 @@ mod sample;
 mod sample_config;
 mod scaffold;
 mod secret_keys;
+mod secret_order;
 mod secrets;
 mod service;
 mod steps;
@@ -31,6 +33,7 @@ mod version;
 
 pub use bind::{Installed, bind, bindings_of, check_exports, requirement_cycle};
 pub use breaking::{LocalEdits, VersionSide, breaking};
+pub use consent::{Consent, Consents, SecretGrant};
 pub use convert::{Converted, convert};
 pub use definitions::package_defining;
 pub use dialect::detect as detect_dialect;
@@ -49,6 +52,6 @@ pub use sample::{SampleCommit, history};
 pub use sample_config::sample_config;
 pub use scaffold::scaffold;
 pub use secret_keys::{KeyPaths, ObjectKeys, UnresolvedKey, object_keys, secret_keys, secret_name, secret_names};
-pub use secrets::{Entropy, Naming, SecretCopy, SecretNeeds, generate};
+pub use secrets::{Entropy, Naming, SecretCopy, SecretNeeds, Settlement, generate, settle};
 pub use steps::{Stop, upgrade_way};
 pub use version::{MAX_VERSION_CHARS, compare_versions, is_version, satisfies};

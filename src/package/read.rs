@@ -13,6 +13,7 @@ use super::manifest::{
     Charset, Need, PackageDialect, PackageManifest, RenderRules, RequiredSecret, Requirement, SecretSpec, ServiceKey,
     Supply, UpgradeStep,
 };
+use super::secret_order;
 use super::version::{is_version, satisfies};
 use crate::model::{AppName, Diagnostic, PackageName, Severity};
 use crate::yaml::{self, Dialect, Document};
@@ -21,6 +22,8 @@ use crate::yaml::{self, Dialect, Document};
 const SECRET_LENGTH: usize = 32;
 /// Lengths that a random secret may ask for: shorter ones are guessed, longer ones fit no password field.
 const SECRET_LENGTHS: std::ops::RangeInclusive<usize> = 8..=1024;
+/// What the names of keys begin with that are ours: marks in secrets.yaml, and what is set aside there.
+const RESERVED: char = '_';
 /// Version of a service that says none.
 pub(super) const UNVERSIONED: &str = "0.0.0";
 /// Fields that have a meaning; others are kept and reported.
@@ -202,6 +205,7 @@ impl Reading<'_> {
         self.written = raw.name.clone().unwrap_or_default();
         let required_secrets =
             self.required_secrets(raw.required_secrets.unwrap_or_default(), &requires, &mut default_secrets);
+        self.refuse_circle(&default_secrets);
         let service_config = self.service_config();
         let default_config = self.default_config();
         if raw.name.as_deref().is_some_and(|name| name != self.name.as_str()) {
@@ -409,8 +413,14 @@ impl Reading<'_> {
                     "use letters, digits, _, - and inner dots",
                 );
             }
+            self.refuse_reserved(&path, &key);
             if !seen.insert(key.clone()) {
                 self.refuse("P002", &path, format!("the secret {key} is listed twice"), "remove one of the two");
+            }
+            if let Some(other) = seen.iter().find(|other| is_below(other, &key) || is_below(&key, other)) {
+                let message =
+                    format!("of the secrets {other} and {key} one would have to be a value and a map of values");
+                self.refuse("P002", &path, message, "give one of them another name");
             }
             if !SECRET_LENGTHS.contains(&length) {
                 let message = format!("the secret {key} asks for {length} characters");
@@ -434,13 +444,21 @@ impl Reading<'_> {
         specs
     }
 
+    /// Refuses a key under which we keep something of our own.
+    fn refuse_reserved(&mut self, path: &[&str], key: &str) {
+        if key.split('.').any(|part| part.starts_with(RESERVED)) {
+            let message = format!("the name {key} is reserved: what begins with {RESERVED} is no secret of an app");
+            self.refuse("P002", path, message, "use another name");
+        }
+    }
+
     fn required_secrets(
         &mut self,
         raw: Vec<String>,
         requires: &[Requirement],
         own: &mut Vec<SecretSpec>,
     ) -> Vec<RequiredSecret> {
-        let mut required = Vec::new();
+        let mut required: Vec<RequiredSecret> = Vec::new();
         for (position, path) in raw.into_iter().enumerate() {
             let at = position.to_string();
             let place = ["requiredSecrets", at.as_str()];
@@ -452,17 +470,44 @@ impl Reading<'_> {
                 continue;
             };
             let line = self.line(&place);
+            self.refuse_reserved(&place, key);
             if short.len() < path.len() && (reference == self.name.as_str() || reference == self.written) {
                 let (charset, supply) = (Charset::Alnum, Supply::of_key(key));
                 own.push(SecretSpec { key: key.into(), default: None, length: SECRET_LENGTH, charset, supply, line });
             } else if requires.iter().any(|requirement| requirement.reference() == reference) {
-                required.push(RequiredSecret { reference: reference.into(), key: key.into(), line });
+                let secret = RequiredSecret { reference: reference.into(), key: key.into(), line };
+                self.refuse_same_copy(&place, &secret, &required);
+                if !required.iter().any(|other| (&other.reference, &other.key) == (&secret.reference, &secret.key)) {
+                    required.push(secret);
+                }
             } else {
                 let message = format!("{path} names {reference}, which the package does not require");
                 self.refuse("P060", &place, message, format!("add {{name: {reference}}} to requires"));
             }
         }
         required
+    }
+
+    /// Refuses two secrets of other apps whose copies would have one name: one of them would stand for the other.
+    fn refuse_same_copy(&mut self, place: &[&str], secret: &RequiredSecret, earlier: &[RequiredSecret]) {
+        let is_same = |other: &&RequiredSecret| {
+            other.copy_key() == secret.copy_key() && (&other.reference, &other.key) != (&secret.reference, &secret.key)
+        };
+        if let Some(other) = earlier.iter().find(is_same) {
+            let (one, copy) = (format!("{}.{}", other.reference, other.key), secret.copy_key());
+            let message = format!("{one} and {}.{} would both be copied as {copy}", secret.reference, secret.key);
+            self.refuse("P002", place, message, "give one of the requirements another alias");
+        }
+    }
+
+    /// Refuses defaults of secrets that wait for each other.
+    fn refuse_circle(&mut self, own: &[SecretSpec]) {
+        let Some(circle) = secret_order::circle(own) else { return };
+        let line = own.iter().find(|spec| circle.first() == Some(&spec.key.as_str())).map_or(0, |spec| spec.line);
+        let names: Vec<&str> = circle.iter().chain(circle.first()).copied().collect();
+        let message = format!("the defaults of secrets run in a circle: {}", names.join(" → "));
+        let finding = Diagnostic::error("P066", self.file, line, message);
+        self.findings.push(finding.with_hint("leave the default of one of them out, so that it is made at random"));
     }
 
     fn default_config(&mut self) -> Map<String, Value> {
@@ -477,8 +522,13 @@ impl Reading<'_> {
     }
 }
 
+/// Returns whether a key lies in the map that another one names.
+fn is_below(key: &str, map: &str) -> bool {
+    key.strip_prefix(map).is_some_and(|rest| rest.starts_with('.'))
+}
+
 /// Returns whether a key can stand in secrets.yaml and in a Secret.
-fn is_secret_key(key: &str) -> bool {
+pub(super) fn is_secret_key(key: &str) -> bool {
     let part =
         |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     key.len() <= 253 && key.split('.').all(part)

@@ -96,7 +96,7 @@ impl ObjectKeys {
 fn whole(needs: &SecretNeeds, copy: &SecretCopy) -> Vec<String> {
     let names = needs.naming.bound.get(&copy.reference).into_iter().flatten();
     let both = names.flat_map(|name| [format!("{name}.{}", copy.key), format!("apps.{name}.{}", copy.key)]);
-    both.chain([copy.source(), copy.grant()]).collect()
+    both.chain([copy.source(), copy.spelling()]).collect()
 }
 
 /// The ways to write the keys of an app's own Secret.
@@ -113,7 +113,7 @@ impl Spellings {
         let whole_paths = needs.naming.whole_paths;
         for copy in &needs.copies {
             let path = needs.path(&copy.copy_key());
-            let first = if whole_paths { format!("apps.{}", copy.grant()) } else { copy.grant() };
+            let first = if whole_paths { format!("apps.{}", copy.spelling()) } else { copy.spelling() };
             canonical.insert(first, path.clone());
             others.insert(copy.copy_key(), path.clone());
             others.extend(whole(needs, copy).into_iter().map(|key| (key, path.clone())));

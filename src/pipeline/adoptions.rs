@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Error, Instance, Read, ask_of, look, read, stand};
+use super::{Error, Instance, Read, ask_of, grants, look, read, stand};
 use crate::model::{AppName, Request};
 use crate::plan::{self, Presence};
 
@@ -24,7 +24,8 @@ pub(super) async fn of(
         sight.presence = Presence::Kept;
     }
     let Ok((stand, target, _)) = stand(instance, app, &sight).await? else { return Ok(Vec::new()) };
-    let ask = ask_of(request);
-    let observed = look(instance, app, &sight, (stand, target.as_ref()), (ask, BTreeSet::new())).await?;
+    let judged = grants::judge(instance, app, &sight)?;
+    let ask = (ask_of(request), BTreeSet::new());
+    let observed = look(instance, (&sight, &judged), (stand, target.as_ref()), ask, app).await?;
     Ok(plan::adoptable(&observed.snapshot))
 }

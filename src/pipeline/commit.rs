@@ -13,7 +13,7 @@ use super::{Instance, Read, fault, files, review, undo};
 use crate::compile::{Authors, Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
 use crate::git::{self, NewCommit};
 use crate::merge::{RESOLUTIONS_REF, Resolution, resolution_path};
-use crate::model::{AppName, Author, CommitId, Diagnostic, File, Operation, RefusalText, Request};
+use crate::model::{AppName, Author, CommitId, Diagnostic, File, Operation, RefusalText, Request, SecretOrigin};
 use crate::package::{self, Entropy};
 use crate::settings;
 
@@ -187,19 +187,20 @@ fn refuse_leaks(instance: &Instance, app: &AppName, proposal: &Proposal) -> Resu
     Err(Error::Refused(RefusalText { code: 2, what, because: first, remedy, diagnostics }))
 }
 
-/// Makes the secrets that the app wants and that are absent. They come before the commit, so that nothing that needs them is ever applied
-/// without; a commit that is lost leaves them for the next pass.
+/// Makes the secrets of the app's own that are absent. They come before the commit, so that nothing that needs them is ever applied without; a
+/// commit that is lost leaves them for the next pass. What holds values of other apps comes after it, when the grants are on record (`grants.rs`).
 fn make_secrets(instance: &Instance, app: &AppName, proposal: &Proposal) -> Result<Vec<String>, Error> {
     if proposal.needs.own.is_empty() && proposal.needs.copies.is_empty() {
         return Ok(Vec::new());
     }
     let existing = instance.secrets.read()?;
     let mut source = System { failure: None };
-    let made = package::generate(&proposal.needs, &existing, &mut source)
+    let mut made = package::generate(&proposal.needs, &existing, &mut source)
         .map_err(|diagnostics| Error::Refused(missing(instance, app, diagnostics)))?;
     if let Some(failure) = source.failure {
         return Err(failure.into());
     }
+    made.retain(|secret| secret.origin == SecretOrigin::Own);
     Ok(instance.secrets.add(&made)?)
 }
 

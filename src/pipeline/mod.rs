@@ -17,10 +17,12 @@ mod consents;
 mod counts;
 mod fault;
 mod files;
+mod grants;
 mod inputs;
 mod instance;
 mod neighbours;
 mod overview;
+mod preview;
 mod read;
 mod realms;
 mod remote;
@@ -51,8 +53,7 @@ use crate::model::{
     OperationState, Reason, RefusalText, Request, SecretPayloads, Secrets,
 };
 use crate::observe::{self, Grace, Observation, Observed};
-use crate::plan::cascade::Cascade;
-use crate::plan::{self, Ask, Blocked, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn};
+use crate::plan::{self, Ask, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn};
 use crate::target::Target;
 use crate::{git, record, settings, store};
 
@@ -61,8 +62,10 @@ use cancel::Opened;
 pub use cancel::{Word, cancel};
 pub use commit::Committed;
 pub use counts::Counts;
+use grants::Judged;
 pub use instance::{Instance, Opening};
 pub use overview::{Overview, overview};
+pub use preview::{Preview, preview};
 use read::{Merge, Sight};
 pub use read::{Read, conflicts, conflicts_file, departed, remembered, settings};
 pub use remote::{is_on_its_way, remote_trouble, sync_remote};
@@ -353,52 +356,6 @@ async fn follow_directory(
     Ok((proposal, committed))
 }
 
-/// Returns what `wild plan` shows: the line up to and with plan, nothing written.
-pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Request>) -> Result<Preview, Error> {
-    let mut read = read::read(instance, app, request, Reason::Request).await?;
-    read.sources.adoptable = adoptions::of(instance, app, &read, request).await?;
-    let proposal = match request {
-        None => Proposal::nothing(app),
-        Some(request) => match compile::propose(app, &read.sources, Cause::Request(request)) {
-            Ok(proposal) => proposal,
-            Err(refusal) => return Err(Error::Refused(Box::new(text_of(&refusal)))),
-        },
-    };
-    let committed = Committed::unchanged(&read);
-    let sight = read::desired(instance, app, &committed.head, &read).await?;
-    let mut cascades = Vec::new();
-    let plan = match stand(instance, app, &sight).await? {
-        Err(Nowhere::NoCluster) => None,
-        Err(nowhere) => {
-            let (reason, message, hint) = nowhere.told(app);
-            let blocked = Blocked { object: None, reason: reason.to_owned(), message, hint };
-            Some(Plan { blocked: vec![blocked], ..Plan::nothing(app.clone(), committed.head.clone()) })
-        }
-        Ok((stand, target, realms)) => {
-            let mut observed =
-                look(instance, app, &sight, (stand, target.as_ref()), (ask_of(request), BTreeSet::new())).await?;
-            // Nothing is committed, so what the commit would grant counts as granted here.
-            observed.snapshot.policy.grants.namespaces.extend(read.sources.adoptable.iter().cloned());
-            let mut plan = budget::preview(instance, &mut observed.snapshot).await?;
-            cascades = cascades::of(&plan, target.as_ref()).await;
-            let own = realms::preview(instance, &observed.snapshot, &sight, (realms, plan.actions.len())).await?;
-            own.into_iter().for_each(|own| plan.join(own));
-            Some(plan)
-        }
-    };
-    Ok(Preview { proposal, plan, cascades })
-}
-
-/// What a pass would do.
-pub struct Preview {
-    /// To the repository.
-    pub proposal: Proposal,
-    /// To the cluster, as the repository is now; nothing without a cluster.
-    pub plan: Option<Plan>,
-    /// What goes along with what it would delete.
-    pub cascades: Vec<Cascade>,
-}
-
 /// The merge and compile steps.
 fn propose(app: &AppName, read: &Read, request: Option<&Operation>) -> Result<Proposal, RefusalText> {
     if skips("compile") || (skips("merge") && merges(read, request)) {
@@ -501,6 +458,7 @@ async fn settle(
         ..operation.clone()
     };
     let sight = read::desired(instance, app, &committed.head, read).await?;
+    grants::settle(instance, app, &sight).await?;
     let state = state::of_repository(instance, app, committed, &sight, None).await?;
     let before = state::put(instance, app, state.as_ref()).await?;
     instance.store.update_operation(&instance.id, &ended).await?;
@@ -531,6 +489,7 @@ async fn deploy(
     operation: Option<Operation>,
 ) -> Result<Passed, Error> {
     let sight = read::desired(instance, app, &committed.head, read).await?;
+    let judged = grants::settle(instance, app, &sight).await?;
     let (stand, target, realms) = match stand(instance, app, &sight).await? {
         Ok(found) => found,
         Err(nowhere) => return stay(instance, app, (committed, &sight), operation, &nowhere).await,
@@ -542,12 +501,12 @@ async fn deploy(
     undo::call_back(instance, app, operation.as_ref()).await?;
     cancel::let_go(instance, (app, &sight), operation.as_ref()).await?;
     let ask = ask_of(operation.as_ref().and_then(|operation| operation.request.as_ref()));
-    let ground = settled::Ground { secrets: instance.secrets.read()?, seen: target.seen(app.as_str()) };
+    let ground = settled::Ground { secrets: judged.secrets.clone(), seen: target.seen(app.as_str()) };
     audit::doubt(instance, app, target.as_ref());
     let due = audit::due(instance, app);
     let age = apply::Age::begin(target.as_ref());
     let Observed { mut snapshot, payloads } =
-        look(instance, app, &sight, (stand, target.as_ref()), (ask, due.clone())).await?;
+        look(instance, (&sight, &judged), (stand, target.as_ref()), (ask, due.clone()), app).await?;
     note_underway(instance, &snapshot);
     let audited = audit::note(instance, &snapshot, &due).await?;
     fault::point("plan");
@@ -567,7 +526,8 @@ async fn deploy(
         let done = write(instance, (&snapshot, &plan, age), target.as_ref(), hidden, operation).await?;
         (applied, opened, told) = (done.applied, Some(done.opened), done.told);
     }
-    let after = realms::Ground { sight: &sight, snapshot: &snapshot, inventory: realms, made: &committed.made };
+    let (made, secrets) = (&committed.made, &judged.secrets);
+    let after = realms::Ground { sight: &sight, secrets, snapshot: &snapshot, inventory: realms, made };
     let (part, opened) = realms::carry_out(instance, after, (&mut plan, &mut applied), opened).await?;
     let opened = cancel::cut_short(instance, (&sight, &snapshot), opened, (&mut plan, &applied)).await?;
     drift.extend(part.drift);
@@ -719,10 +679,10 @@ fn passed(plan: &Plan, applied: &Applied, committed: &Committed, state: Option<A
 /// The observe step.
 async fn look(
     instance: &Instance,
-    app: &AppName,
-    sight: &Sight,
+    (sight, judged): (&Sight, &Judged),
     (stand, target): (Stand, &dyn Target),
     (ask, audit): (Ask, BTreeSet<ObjectId>),
+    app: &AppName,
 ) -> Result<Observed, Error> {
     let Stand { cluster, inventory, presence } = stand;
     let requirements = requirements::of(instance, app, &sight.files).await?;
@@ -731,7 +691,7 @@ async fn look(
         Presence::Kept | Presence::Moves => Vec::new(),
         _ => requirements::dependents(&sight.overview, app),
     };
-    let secrets = instance.secrets.read()?;
+    let Judged { secrets, withheld } = judged;
     // Not where it is used: a lock that is kept across an await would keep the pass from moving between threads.
     let fights = lock(&instance.fights).get(app).cloned().unwrap_or_default();
     let underway = lock(&instance.underway).get(app).cloned().unwrap_or_default();
@@ -749,7 +709,8 @@ async fn look(
         },
         presence,
         settings: &sight.settings,
-        secrets: &secrets,
+        secrets,
+        withheld,
         hash_key: &instance.hash_key,
         inventory,
         held,
@@ -773,7 +734,7 @@ async fn look(
     observed.snapshot.cancelled = instance.cancels.holding(app, sight);
     claims::fill(instance, sight, &mut observed.snapshot).await?;
     shippers::fill(instance, &sight.settings, &mut observed.snapshot).await;
-    before::fill(instance, sight, &secrets, &mut observed.snapshot, target).await;
+    before::fill(instance, sight, secrets, &mut observed.snapshot, target).await;
     Ok(observed)
 }
 

@@ -14,8 +14,8 @@ use super::{Error, Instance};
 use crate::compile::{self, Authors, Bent, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
 use crate::merge::{self, Conflict, ConflictsFile, RESOLUTIONS_REF, Remembered};
 use crate::model::{
-    AppName, CommitId, DataFate, FileTree, Grants, PackageName, Reason, RefusalText, Request, SETTINGS_PATH, Settings,
-    Upstream,
+    AppName, CommitId, DataFate, FileTree, Grants, PackageName, Reason, RefusalText, Request, SETTINGS_PATH,
+    SecretOrigins, Settings, Upstream,
 };
 use crate::package::{self, PackageDialect};
 use crate::plan::Presence;
@@ -116,20 +116,18 @@ pub(super) async fn read(
     let sources = &mut read.sources;
     sources.files = overview.files.clone();
     sources.files.extend(read.own.clone());
+    if matches!(request, Some(Request::Add { .. } | Request::Update { .. } | Request::Resolve { .. }))
+        || why == Reason::Upstream
+    {
+        sources.origins = instance.secrets.read()?.origins().clone();
+    }
     let standing = compile::record_of(&sources.files, app).ok().flatten();
     let generations = generations(instance, app, &head, standing.as_ref()).await?;
     (sources.base, sources.tip, read.bent) = (generations.base, generations.tip, generations.bent);
     sources.cut_off = generations.cut_off;
     sources.update = update(instance, app, &head).await?;
     decided(instance, app, (sources, read.bent.as_ref()), request).await?;
-    if matches!(request, Some(Request::Delete { .. })) && !overview.apps.contains_key(app) {
-        sources.removed = removed(instance, app, &head).await?.map(|removed| removed.data);
-    }
-    if let Some(Request::Rollback { to, .. }) = request {
-        let record = compile::record_path(app);
-        let paths = ["config.yaml", SETTINGS_PATH, &record, &format!("apps/{app}")];
-        sources.past = Some(instance.tree.read_tree(to, &paths).await?);
-    }
+    before(instance, app, (sources, overview.as_ref()), request).await?;
     if let Ok(settings) = overview.settings() {
         let package = match request {
             Some(Request::Add { package, .. }) => Some(package.clone()),
@@ -150,10 +148,37 @@ pub(super) async fn read(
     Ok(read)
 }
 
+/// Reads what an app of this name was before, as far as a request asks for it.
+async fn before(
+    instance: &Instance,
+    app: &AppName,
+    (sources, overview): (&mut Sources, &Overview),
+    request: Option<&Request>,
+) -> Result<(), Error> {
+    let is_there = overview.apps.contains_key(app);
+    match request {
+        Some(Request::Add { .. }) if !is_there => {
+            sources.outlived = outlived(instance, app, &overview.head).await?;
+        }
+        Some(Request::Delete { .. }) if !is_there => {
+            sources.removed = removed(instance, app, &overview.head).await?.map(|removed| removed.data);
+        }
+        Some(Request::Rollback { to, .. }) => {
+            let record = compile::record_path(app);
+            let paths = ["config.yaml", SETTINGS_PATH, &record, &format!("apps/{app}"), ".wild/generated"];
+            sources.past = Some(instance.tree.read_tree(to, &paths).await?);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
 fn sources(head: CommitId) -> Sources {
     Sources {
         head,
         files: FileTree::new(),
+        origins: SecretOrigins::default(),
+        outlived: Vec::new(),
         base: None,
         tip: None,
         packages: Vec::new(),
@@ -430,6 +455,14 @@ async fn removed(instance: &Instance, app: &AppName, commit: &CommitId) -> Resul
         _ => DataFate::Keep,
     };
     Ok(Some(Removed { data, before: last.parents.first().cloned(), along: named.len() - 1 }))
+}
+
+/// Returns the secrets that were granted to an app of this name by the commit that removed it; nothing if there never was one.
+async fn outlived(instance: &Instance, app: &AppName, head: &CommitId) -> Result<Vec<String>, Error> {
+    let log = instance.tree.first_parent_log(head, MAX_REMOVAL_WALK, &[&format!("apps/{app}")]).await?;
+    let Some(removal) = log.first() else { return Ok(Vec::new()) };
+    let settings = overview::settings_at(&instance.tree, &removal.id).await?;
+    Ok(settings.map(|settings| settings.grants_of(app.as_str()).secrets).unwrap_or_default())
 }
 
 /// Returns the apps that the newest commits of the deployed branch removed on purpose.

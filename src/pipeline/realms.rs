@@ -11,7 +11,7 @@ use super::skip::skips;
 use super::{Error, Instance, lock, state};
 use crate::apply::{self, Applied};
 use crate::model::{
-    AppName, CommitId, DriftState, Effect, Inventory, ObjectState, Operation, REALM_GROUP, SecretPayloads,
+    AppName, CommitId, DriftState, Effect, Inventory, ObjectState, Operation, REALM_GROUP, SecretPayloads, Secrets,
 };
 use crate::observe::{self, RealmFiles, RealmObservation};
 use crate::package::realm::REALM_DIRECTORY;
@@ -54,6 +54,8 @@ pub(super) struct Part {
 pub(super) struct Ground<'a> {
     /// What the commit says of the app.
     pub(super) sight: &'a Sight,
+    /// The secrets that the app may have.
+    pub(super) secrets: &'a Secrets,
     /// The cluster's snapshot, with all that is remembered of the app.
     pub(super) snapshot: &'a Snapshot,
     /// What is remembered of the Keycloak's objects.
@@ -70,9 +72,9 @@ pub(super) async fn carry_out<'a>(
     (plan, applied): (&mut Plan, &mut Applied),
     opened: Option<Opened<'a>>,
 ) -> Result<(Part, Option<Opened<'a>>), Error> {
-    let Ground { sight, snapshot, inventory, made } = ground;
+    let Ground { sight, secrets, snapshot, inventory, made } = ground;
     let ask = snapshot.ask.clone();
-    let Some(looked) = look(instance, (snapshot, sight), inventory, ask).await? else {
+    let Some(looked) = look(instance, (snapshot, sight, secrets), inventory, ask).await? else {
         return Ok((Part::default(), opened));
     };
     let mut own = plan::realm::plan(&looked.snapshot, plan.actions.len());
@@ -103,10 +105,10 @@ pub(super) async fn carry_out<'a>(
 pub(super) async fn preview(
     instance: &Instance,
     snapshot: &Snapshot,
-    sight: &Sight,
+    (sight, secrets): (&Sight, &Secrets),
     (inventory, first): (Inventory, usize),
 ) -> Result<Option<Plan>, Error> {
-    let looked = look(instance, (snapshot, sight), inventory, snapshot.ask.clone()).await?;
+    let looked = look(instance, (snapshot, sight, secrets), inventory, snapshot.ask.clone()).await?;
     Ok(looked.map(|looked| plan::realm::plan(&looked.snapshot, first)))
 }
 
@@ -128,7 +130,7 @@ async fn open<'a>(
 /// Looks at the Keycloak of an app; nothing for an app that has none.
 async fn look(
     instance: &Instance,
-    (whole, sight): (&Snapshot, &Sight),
+    (whole, sight, secrets): (&Snapshot, &Sight, &Secrets),
     inventory: Inventory,
     ask: Ask,
 ) -> Result<Option<Looked>, Error> {
@@ -138,8 +140,7 @@ async fn look(
         lock(&instance.realms.waits).remove(app);
         return Ok(None);
     }
-    let secrets = instance.secrets.read()?;
-    let files = observe::realm_files(app, &sight.files, &secrets, &instance.hash_key);
+    let files = observe::realm_files(app, &sight.files, secrets, &instance.hash_key);
     let owners = owners(instance, app, &files, &inventory).await?;
     let waited = lock(&instance.realms.waits).get(app).cloned();
     let policy: Policy = whole.policy.clone();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::commit::System;
 use super::overview::overview;
-use super::{Error, Instance, read, text_of};
+use super::{Error, Instance, grants, read, text_of};
 use crate::compile::{self, Cause};
 use crate::model::{AppName, FileTree, NewSecret, Reason, RefusalText, Request, SecretValue, Secrets};
 use crate::observe;
@@ -187,12 +187,8 @@ pub async fn make_secret(instance: &Instance, path: &str, making: Making, trial:
 
 /// Makes a value as if it were absent and writes it in place of the old one; what else is absent is made along.
 fn replace(instance: &Instance, needs: &SecretNeeds, values: &Secrets, path: &str) -> Result<(), Error> {
-    let mut others = Secrets::new();
-    for (known, value) in values.paths().filter_map(|known| Some((known, values.get(known)?))) {
-        if known != path {
-            others.insert(known, value.clone());
-        }
-    }
+    let mut others = values.clone();
+    others.remove(path);
     let mut source = System { failure: None };
     let made = package::generate(needs, &others, &mut source).map_err(|diagnostics| {
         let because = diagnostics.first().map(ToString::to_string).unwrap_or_default();
@@ -206,7 +202,7 @@ fn replace(instance: &Instance, needs: &SecretNeeds, values: &Secrets, path: &st
     }
     let (wanted, rest): (Vec<NewSecret>, Vec<NewSecret>) = made.into_iter().partition(|secret| secret.path == path);
     instance.secrets.add(&rest)?;
-    wanted.iter().try_for_each(|secret| instance.secrets.set(path, &secret.value))?;
+    wanted.iter().try_for_each(|secret| instance.secrets.renew(secret))?;
     Ok(())
 }
 
@@ -246,7 +242,11 @@ async fn compiled_needs(instance: &Instance, app: &AppName) -> Result<SecretNeed
     let nothing = Request::Config { app: app.clone(), set: BTreeMap::new(), unset: Vec::new() };
     let read = read::read(instance, app, Some(&nothing), Reason::Request).await?;
     let proposal = compile::propose(app, &read.sources, Cause::Changed);
-    Ok(proposal.map_err(|refusal| Error::Refused(Box::new(text_of(&refusal))))?.needs)
+    let needs = proposal.map_err(|refusal| Error::Refused(Box::new(text_of(&refusal))))?.needs;
+    let overview = overview(instance).await?;
+    let granted = overview.settings()?.grants_of(app.as_str()).secrets;
+    let secrets = instance.secrets.read()?;
+    Ok(grants::judged(needs, &overview, &granted, &secrets))
 }
 
 fn check_path(path: &str) -> Result<(), Error> {

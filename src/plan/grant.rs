@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::action::{Blocked, WakeOn};
 use super::snapshot::{Desired, DesiredObject, Ground, Owner, Presence, Snapshot};
 use super::{ground, kind, namespace};
-use crate::model::{Object, ObjectId};
+use crate::model::{AppName, Object, ObjectId};
+use crate::package::{Consent, SecretGrant};
 use crate::schema;
 
 /// Reason of a stop by a grant that is not on record.
@@ -188,21 +189,37 @@ pub(super) fn missing_finalizers(snapshot: &Snapshot, desired: &DesiredObject) -
     })
 }
 
-/// Returns the keys of other apps' secrets that the app reads and that nobody granted.
+/// Returns why the app may not have secrets of other apps that it reads.
 pub(super) fn missing_secrets(snapshot: &Snapshot) -> Vec<(Blocked, WakeOn)> {
-    let granted = &snapshot.policy.grants.secrets;
-    let missing = snapshot.secret_grants.iter().filter(|key| !granted.contains(key));
-    missing
-        .map(|key| {
-            let blocked = Blocked {
-                object: None,
-                reason: MISSING.into(),
-                message: format!("{} may not read the secret {key}", snapshot.app),
-                hint: format!("add {key} to apps.{}.grants.secrets in .wild/config.yaml", snapshot.app),
-            };
-            (blocked, WakeOn::Revision)
-        })
-        .collect()
+    let app = &snapshot.app;
+    let blocked = |message: String, hint: String| {
+        (Blocked { object: None, reason: MISSING.into(), message, hint }, WakeOn::Revision)
+    };
+    let mut told: Vec<(Blocked, WakeOn)> = Vec::new();
+    for copy in &snapshot.withheld {
+        let new = match &copy.consent {
+            Consent::Given => Vec::new(),
+            Consent::Unknown => vec![may_not(app, &copy.grant())],
+            Consent::Missing(grants) => grants.iter().map(|grant| may_not(app, grant)).collect(),
+            Consent::NotExported(exports) => {
+                let (key, owner) = (&copy.key, &copy.from_app);
+                let exports =
+                    if exports.is_empty() { "none".to_owned() } else { format!("only {}", exports.join(", ")) };
+                let message = format!("{app} reads the secret {key} of {owner}, which exports {exports}");
+                vec![(message, format!("wild app history {owner}"))]
+            }
+        };
+        told.extend(new.into_iter().map(|(message, hint)| blocked(message, hint)));
+    }
+    told.dedup();
+    told
+}
+
+/// Says that nobody granted a secret, and how to do that.
+fn may_not(app: &AppName, grant: &SecretGrant) -> (String, String) {
+    let SecretGrant { owner, key } = grant;
+    let message = format!("{app} may not read the secret {key} of {owner}, which nobody granted");
+    (message, format!("wild app deploy {app} --grant {grant}"))
 }
 
 fn blocked(snapshot: &Snapshot, id: &ObjectId, why: &str, list: &str, item: &str) -> Blocked {

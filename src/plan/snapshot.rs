@@ -19,6 +19,7 @@ use crate::model::{
     InstanceId, Inventory, Leaving, Object, ObjectId, PackageName, Prune, Record, RecoverySettings, SharedSecret,
     Suspension,
 };
+use crate::package::SecretCopy;
 
 /// The planner's input for one app on one target.
 #[derive(Clone, PartialEq, Debug)]
@@ -84,8 +85,8 @@ pub struct Snapshot {
     pub awaited: BTreeMap<ObjectId, String>,
     /// Dotted paths of secrets that are needed and absent.
     pub missing_secrets: Vec<String>,
-    /// Keys of other apps' secrets that the app reads, as `<reference>.<key>`; each needs a grant.
-    pub secret_grants: Vec<String>,
+    /// Secrets of other apps that the app reads and may not have, each with why.
+    pub withheld: Vec<SecretCopy>,
     /// Whose the namespaces are that the app wants to write into, as far as that was looked at; by name.
     pub grounds: BTreeMap<String, Ground>,
     /// What other apps of this revision say of objects that this one wants or remembers; filled in where both are concerned.

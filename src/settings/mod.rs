@@ -10,6 +10,7 @@ mod daemon;
 mod entropy;
 mod file;
 mod lock;
+mod secret_marks;
 mod secrets;
 mod sops;
 mod state;

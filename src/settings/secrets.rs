@@ -2,9 +2,8 @@
 //!
 //! The file is read and written under an flock on `secrets.yaml.lock` (seed S3), whose mere presence never blocks anybody.
 //!
-//! A copy of another app's value is marked below `_copied` of its app: `dbPassword: {from: apps.stonedb.password, digest: …}`. As
-//! long as the copy is what was copied, what is read in its place is the owner's value of today, so a rotation reaches
-//! everybody; a copy that a person wrote over is read as it stands.
+//! A copy of another app's value is marked, and so is what was made of one (`secret_marks.rs`). As long as the copy is what was copied, what is
+//! read in its place is the owner's value of today, so a rotation reaches everybody; a copy that a person wrote over is read as it stands.
 //!
 //! Values of an app that was deleted are set aside below `_deleted` for a while, because data that is kept or comes back needs them.
 //! Nothing is made from them there; they are hidden like all others.
@@ -19,8 +18,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::file::{read, write_private};
+use super::secret_marks::{follow, is_of_marks, mark, marks, origins, split, unmark};
 use super::{Error, io};
-use crate::base::{Digest, Encoder, Timestamp, sha256};
+use crate::base::{Digest, Timestamp, sha256};
 use crate::model::{Diagnostic, NewSecret, Purpose, SecretValue, Secrets};
 use crate::yaml::{self, Dialect};
 
@@ -28,10 +28,6 @@ use crate::yaml::{self, Dialect};
 pub const DELETED: &str = "_deleted";
 /// How long the values of a deleted app are set aside: as long as its objects are archived.
 const SET_ASIDE_TIME: Duration = Duration::from_secs(30 * 24 * 3600);
-/// The key of an app's section that holds marks instead of a value.
-const COPIED: &str = "_copied";
-/// How often a copy may be a copy of a copy; apps that hand a secret on stand in a row of two or three.
-const MAX_COPIES_OF_COPIES: usize = 8;
 
 /// The secrets file of one instance.
 #[derive(Clone, Debug)]
@@ -78,25 +74,55 @@ impl SecretsFile {
 
     /// Adds values that are absent and returns the paths that were added; a value that is there is never replaced.
     pub fn add(&self, values: &[NewSecret]) -> Result<Vec<String>, Error> {
-        if values.is_empty() {
+        self.settle(&[], values)
+    }
+
+    /// Takes values out that hold values of other apps, as far as they are still what we wrote, and adds values that are absent, in one write;
+    /// returns the paths that were added.
+    pub fn settle(&self, withdraw: &[String], values: &[NewSecret]) -> Result<Vec<String>, Error> {
+        if values.is_empty() && withdraw.is_empty() {
             return Ok(Vec::new());
         }
         let _lock = self.lock()?;
         let mut tree = self.read_tree()?;
+        let withdrawn = withdraw_from(&mut tree, withdraw);
         let mut added = Vec::new();
-        for NewSecret { path, value, copied_from } in values {
+        for NewSecret { path, value, origin } in values {
             let text = value.expose(Purpose::SecretsFile);
             if insert(&mut tree, path, text) {
-                if let Some(from) = copied_from {
-                    mark(&mut tree, path, from, text);
+                if let Some(section) = section_of(&mut tree, path) {
+                    mark(section, path, origin, text);
                 }
                 added.push(path.clone());
             }
         }
-        if !added.is_empty() {
+        if !added.is_empty() || withdrawn {
             write_private(&self.path, yaml::write(&Value::Object(tree)).as_bytes())?;
         }
         Ok(added)
+    }
+
+    /// Sets a value that we made, in place of any that is there, and notes where it comes from; every other byte of the file stays.
+    pub fn renew(&self, secret: &NewSecret) -> Result<(), Error> {
+        let NewSecret { path, value, origin } = secret;
+        let _lock = self.lock()?;
+        let content = read(&self.path)?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&content).into_owned();
+        let mut section = section_of(&mut self.parse(content)?, path).cloned().unwrap_or_default();
+        let before = section.clone();
+        let value = value.expose(Purpose::SecretsFile);
+        mark(&mut section, path, origin, value);
+        let name = self.path.display().to_string();
+        let keys: Vec<&str> = path.split('.').collect();
+        let mut edited = yaml::edit::set(&name, &text, &keys, &Value::from(value));
+        let [Some(apps), Some(app)] = [keys.first(), keys.get(1)] else { return Ok(()) };
+        for key in before.keys().chain(section.keys()).filter(|key| is_of_marks(key)) {
+            edited = edited.and_then(|text| match section.get(key) {
+                Some(marks) => yaml::edit::set(&name, &text, &[*apps, *app, key.as_str()], marks),
+                None => yaml::edit::unset(&name, &text, &[*apps, *app, key.as_str()]),
+            });
+        }
+        write_private(&self.path, edited.map_err(|diagnostics| self.wrong(diagnostics))?.as_bytes())
     }
 
     /// Sets a value, in place of any that is there; every other byte of the file stays. A copy that is set no longer follows its owner.
@@ -112,10 +138,15 @@ impl SecretsFile {
         write_private(&self.path, edited.as_bytes())
     }
 
-    /// Sets the section of an app aside that is gone, and forgets those that were long enough.
+    /// Sets the section of an app aside that is gone, without what holds values of other apps, and forgets those that were long enough.
     pub fn set_aside(&self, app: &str, now: Timestamp) -> Result<(), Error> {
         let _lock = self.lock()?;
         let mut tree = self.read_tree()?;
+        let mut values = Secrets::new();
+        flatten("", &Value::Object(tree.clone()), &mut values);
+        let foreign = origins(&marks(&tree), &values);
+        let foreign: Vec<String> = foreign.of_app(app).map(|(path, _)| path.to_owned()).collect();
+        withdraw_from(&mut tree, &foreign);
         let Some(values) = section(&mut tree, "apps").and_then(|apps| apps.shift_remove(app)) else { return Ok(()) };
         let aside = tree.entry(DELETED.to_owned()).or_insert_with(|| Value::Object(Map::new()));
         if let Some(aside) = aside.as_object_mut() {
@@ -205,59 +236,38 @@ fn section<'a>(tree: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Ma
     tree.get_mut(key).and_then(Value::as_object_mut)
 }
 
-/// What is known of a copy.
-struct Mark {
-    path: String,
-    from: String,
-    /// Digest of the value that was copied.
-    digest: String,
+/// Returns the section of the app that a path is of.
+fn section_of<'a>(tree: &'a mut Map<String, Value>, path: &str) -> Option<&'a mut Map<String, Value>> {
+    let (app, _) = split(path)?;
+    section(tree, "apps")?.get_mut(app)?.as_object_mut()
 }
 
-/// Writes down that a value is a copy.
-fn mark(tree: &mut Map<String, Value>, path: &str, from: &str, text: &str) {
-    let Some((app, key)) = path.strip_prefix("apps.").and_then(|rest| rest.split_once('.')) else { return };
-    let section = tree.get_mut("apps").and_then(|apps| apps.get_mut(app)).and_then(Value::as_object_mut);
-    let Some(section) = section else { return };
-    let marks = section.entry(COPIED.to_owned()).or_insert(Value::Null);
-    if !marks.is_object() {
-        *marks = Value::Object(Map::new());
+/// Takes values out that are marked and still what was marked; returns whether there were any.
+fn withdraw_from(tree: &mut Map<String, Value>, paths: &[String]) -> bool {
+    let mut values = Secrets::new();
+    flatten("", &Value::Object(tree.clone()), &mut values);
+    let known = origins(&marks(tree), &values);
+    let mut any = false;
+    for path in paths.iter().filter(|path| known.get(path).is_some()) {
+        let (Some((_, key)), Some(section)) = (split(path), section_of(tree, path)) else { continue };
+        remove(section, key);
+        unmark(section, path);
+        any = true;
     }
-    if let Some(marks) = marks.as_object_mut() {
-        marks.insert(key.to_owned(), json!({ "from": from, "digest": digest_of(path, text) }));
-    }
+    any
 }
 
-/// Returns the marks of all apps.
-fn marks(tree: &Map<String, Value>) -> Vec<Mark> {
-    let apps = tree.get("apps").and_then(Value::as_object).into_iter().flatten();
-    let of_app = apps.filter_map(|(app, section)| Some((app, section.get(COPIED)?.as_object()?)));
-    let entries = of_app.flat_map(|(app, marks)| marks.iter().map(move |(key, mark)| (app, key, mark)));
-    let read = |(app, key, mark): (&String, &String, &Value)| {
-        let text = |field: &str| mark.get(field).and_then(Value::as_str).map(str::to_owned);
-        Some(Mark { path: format!("apps.{app}.{key}"), from: text("from")?, digest: text("digest")? })
+/// Removes the value at a dotted key, and the maps that held nothing else.
+fn remove(map: &mut Map<String, Value>, key: &str) {
+    let Some((first, rest)) = key.split_once('.') else {
+        map.shift_remove(key);
+        return;
     };
-    entries.filter_map(read).collect()
-}
-
-/// Puts the owner's value of today in place of every copy that nobody wrote over. A copy may be of a copy.
-fn follow(marks: &[Mark], secrets: &mut Secrets) {
-    let untouched = |mark: &&Mark| {
-        let value = secrets.get(&mark.path).map(|value| value.expose(Purpose::SecretsFile));
-        value.is_some_and(|value| digest_of(&mark.path, value) == mark.digest)
-    };
-    let marks: Vec<&Mark> = marks.iter().filter(untouched).collect();
-    for _ in 0..MAX_COPIES_OF_COPIES {
-        for mark in &marks {
-            if let Some(value) = secrets.get(&mark.from).cloned() {
-                secrets.insert(&mark.path, value);
-            }
-        }
+    let Some(below) = map.get_mut(first).and_then(Value::as_object_mut) else { return };
+    remove(below, rest);
+    if below.is_empty() {
+        map.shift_remove(first);
     }
-}
-
-/// Returns the digest by which a copy is known again. It holds the path, so equal values cannot be told by it.
-fn digest_of(path: &str, text: &str) -> String {
-    Encoder::new().text(path).text(text).digest().to_hex()
 }
 
 /// Collects every scalar under its dotted path. Null is an absent value.
@@ -265,7 +275,7 @@ fn flatten(path: &str, value: &Value, secrets: &mut Secrets) {
     match value {
         Value::Null => {}
         Value::Object(map) => {
-            for (key, inner) in map.iter().filter(|(key, _)| *key != COPIED) {
+            for (key, inner) in map.iter().filter(|(key, _)| !is_of_marks(key)) {
                 let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 flatten(&below, inner, secrets);
             }
@@ -296,11 +306,12 @@ fn insert(tree: &mut Map<String, Value>, path: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::SecretsFile;
-    use crate::model::{NewSecret, Purpose, SecretValue};
+    use crate::model::{NewSecret, Purpose, SecretOrigin, SecretValue};
 
     fn new(path: &str, text: &str, from: Option<&str>) -> NewSecret {
         let value = SecretValue::new(text.to_owned());
-        NewSecret { path: path.to_owned(), value, copied_from: from.map(str::to_owned) }
+        let origin = from.map_or(SecretOrigin::Own, |from| SecretOrigin::Copy(from.to_owned()));
+        NewSecret { path: path.to_owned(), value, origin }
     }
 
     fn shown(file: &SecretsFile, path: &str) -> Option<String> {
@@ -340,6 +351,50 @@ mod tests {
     }
 
     #[test]
+    fn what_holds_values_of_others_goes_again_unless_a_person_wrote_over_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = SecretsFile::new(directory.path().join("secrets.yaml"));
+        let owner = "apps.stonedb.password";
+        let made = |path: &str, text: &str| NewSecret {
+            origin: SecretOrigin::Made([owner.to_owned()].into()),
+            ..new(path, text, None)
+        };
+        let (copy, url, deep) = ("apps.blog.dbPassword", "apps.blog.dbUrl", "apps.blog.rows.url");
+        file.add(&[new(owner, "p", None), new(copy, "p", Some(owner)), made(url, "x://p"), made(deep, "y://p")])
+            .unwrap();
+        let origins = file.read().unwrap().origins().clone();
+        assert_eq!(origins.within(url), [owner.to_owned()].into());
+        let own = new("apps.blog.dbUrl", "own", None);
+        let all: Vec<String> = [owner, copy, url, deep].map(str::to_owned).into();
+        assert_eq!(file.settle(&all, &[own]).unwrap(), [url]);
+        // An owner's value is no copy of anything.
+        assert_eq!(file.read().unwrap().paths().collect::<Vec<_>>(), [url, owner]);
+        assert!(!std::fs::read_to_string(file.path()).unwrap().contains('_'));
+        file.add(&[new(copy, "p", Some(owner))]).unwrap();
+        file.set(copy, &SecretValue::new("mine".to_owned())).unwrap();
+        file.settle(&all, &[]).unwrap();
+        assert_eq!(shown(&file, copy).as_deref(), Some("mine"));
+        assert!(file.read().unwrap().origins().get(copy).is_none());
+    }
+
+    #[test]
+    fn a_value_that_is_made_again_says_where_it_comes_from_now() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = SecretsFile::new(directory.path().join("secrets.yaml"));
+        let url = "apps.blog.dbUrl";
+        std::fs::write(file.path(), "# mine\napps:\n  blog:\n    dbUrl: old # by hand\n").unwrap();
+        for (text, origin) in
+            [("x://p", SecretOrigin::Made(["apps.stonedb.password".to_owned()].into())), ("y", SecretOrigin::Own)]
+        {
+            file.renew(&NewSecret { origin: origin.clone(), ..new(url, text, None) }).unwrap();
+            assert_eq!(shown(&file, url).as_deref(), Some(text));
+            let known = file.read().unwrap().origins().get(url).cloned();
+            assert_eq!(known, Some(origin).filter(|origin| *origin != SecretOrigin::Own));
+            assert!(std::fs::read_to_string(file.path()).unwrap().starts_with("# mine\n"));
+        }
+    }
+
+    #[test]
     fn a_value_is_added_once_and_never_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let file = SecretsFile::new(directory.path().join("secrets.yaml"));
@@ -372,6 +427,16 @@ mod tests {
         assert_eq!(shown(&file, path).as_deref(), Some("second"));
         file.forget("stonedb").unwrap();
         assert_eq!(file.read().unwrap().paths().count(), 0);
+    }
+
+    #[test]
+    fn a_value_of_another_app_is_not_set_aside() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = SecretsFile::new(directory.path().join("secrets.yaml"));
+        let (owner, copy) = ("apps.stonedb.password", "apps.blog.dbPassword");
+        file.add(&[new(owner, "p", None), new(copy, "p", Some(owner)), new("apps.blog.own", "o", None)]).unwrap();
+        file.set_aside("blog", crate::base::Timestamp(1_763_712_000_000_000)).unwrap();
+        assert_eq!(file.read().unwrap().paths().collect::<Vec<_>>(), ["_deleted.blog.own", owner]);
     }
 
     #[test]

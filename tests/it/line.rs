@@ -41,6 +41,16 @@ pub(crate) fn add(package: &str, bindings: &[(&str, &str)]) -> Request {
         values: Default::default(),
         version: None,
         deploy: Deploy::Later,
+        grants: asked_by(package).iter().map(|grant| (*grant).to_owned()).collect(),
+    }
+}
+
+/// Returns the secrets of other apps that a package of the sample directory reads.
+pub(crate) fn asked_by(package: &str) -> &'static [&'static str] {
+    match package {
+        "quillblog" => &["stonedb.password"],
+        "photobox" => &["stonedb.password", "quickcache.auth"],
+        _ => &[],
     }
 }
 
@@ -58,7 +68,7 @@ pub(crate) fn deploy(name: &str) -> Request {
 }
 
 pub(crate) fn update(name: &str) -> Request {
-    Request::Update { app: app(name), to: None, take: None }
+    Request::Update { app: app(name), to: None, take: None, grants: Vec::new() }
 }
 
 #[tokio::test(flavor = "multi_thread")]

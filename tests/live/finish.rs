@@ -33,7 +33,7 @@ fn all_three_ways_end_alike_and_nothing_is_asked_again() {
     let Some(home) = Home::start() else { return };
     home.publish("photobox 1.0");
     home.wild(&format!("directory add sample {}", home.path("directory.git").display()), 0);
-    for app in ["stonedb", "quickcache", "photobox"] {
+    for app in ["stonedb", "quickcache", "photobox --grant stonedb.password --grant quickcache.auth"] {
         home.wild(&format!("app add {app}"), 0);
     }
     home.wild("app deploy stonedb quickcache photobox --wait", 0);

@@ -69,7 +69,12 @@ fn add(home: &Home) {
         &[(".wild/config.yaml", &settings, &format!("{settings}reconcile:\n  interval: \"0\"\n"))],
     );
     for app in ["stonedb", "quickcache", "quillblog", "photobox"] {
-        let added = home.json(&format!("app add {app}"), 0);
+        let grants = match app {
+            "quillblog" => " --grant stonedb.password",
+            "photobox" => " --grant stonedb.password --grant quickcache.auth",
+            _ => "",
+        };
+        let added = home.json(&format!("app add {app}{grants}"), 0);
         assert_eq!(added["outcome"], "changed", "{added}");
         let head = home.pull();
         assert_eq!(added["commit"], head.as_str());

@@ -11,18 +11,21 @@ use super::super::error::{CommandError, ExitCode};
 use super::super::report::Next;
 use super::super::session::Session;
 use super::super::wait::{Change, Patience};
+use super::grants::{self, Grants};
 use super::{assignment, binding};
 use crate::model::{AppName, PackageName};
 
 const HELP: &str = "Examples:
-  wild app add quillblog
-  wild app add quillblog --as blog --dep db=stonedb --set namespace=blog
-  wild app add quillblog --dry-run
+  wild app add quillblog --grant stonedb.password
+  wild app add quillblog --as blog --dep db=stonedb --set namespace=blog --grant stonedb.password
+  wild app add quillblog --grant stonedb.password --dry-run
   wild app add quickcache --deploy
+
+Adding grants nothing. What the package asks for of other apps' secrets is asked on a terminal, key by key; elsewhere it is refused with the line that grants it.
 
 Exit codes:
   0 added   2 error: no such package, an unknown key, a requirement that nothing satisfies
-  6 blocked";
+  6 blocked: a secret of another app that nobody granted";
 
 /// Arguments.
 #[derive(Args, Debug)]
@@ -46,6 +49,8 @@ pub(in crate::cli) struct Add {
     /// Package version, if it is not the newest.
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
+    #[command(flatten)]
+    grants: Grants,
     /// Deploys it at once.
     #[arg(long)]
     deploy: bool,
@@ -56,7 +61,7 @@ pub(in crate::cli) struct Add {
 
 /// Runs the command.
 pub(super) async fn run(session: &mut Session<'_>, arguments: Add) -> Result<ExitCode, CommandError> {
-    let Add { package, name, bindings, values, files, version, deploy, no_wait } = arguments;
+    let Add { package, name, bindings, values, files, version, grants, deploy, no_wait } = arguments;
     let mut config: Map<String, Value> = values.into_iter().collect();
     for file in &files {
         let (key, path) = file.split_once('=').ok_or_else(|| {
@@ -66,14 +71,16 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Add) -> Result<Exi
     }
     let app = name.as_ref().map_or(package.as_str(), AppName::as_str).to_owned();
     let mappings: Map<String, Value> = bindings.into_iter().map(|(key, app)| (key, json!(app))).collect();
-    let body = json!({
+    let mut body = json!({
         "package": package,
         "as": name,
         "config": config,
         "requiredAppMappings": mappings,
         "version": version,
         "deploy": deploy,
+        "grants": grants.words(),
     });
+    grants::ask(session, ("POST", "/apps"), &mut body).await?;
     let patience = if no_wait { Patience::Leave } else { Patience::Wait };
     let asked = session.ask(Change { method: "POST", below: "/apps".to_owned(), body, patience }).await?;
     let later = format!("Nothing runs yet. Review: wild app show {app}   Deploy: wild app deploy {app}");

@@ -10,6 +10,7 @@ use super::super::json::{list, text};
 use super::super::report::Next;
 use super::super::session::Session;
 use super::super::wait::{Asked, Change, Patience};
+use super::grants::{self, Grants};
 use super::settle;
 use super::wait::{Goal, reach};
 use crate::model::AppName;
@@ -20,10 +21,11 @@ const HELP: &str = "Examples:
   wild app deploy quillblog --dry-run
   wild app deploy quillblog --recreate Deployment/quillblog
   wild app deploy quillblog --adopt
+  wild app deploy quillblog --grant stonedb.password
   wild app deploy --all
 
 An object that is there already and that nobody owns is taken over with --adopt, this once; what that would change is told by the refusal \
-without it and by --adopt --dry-run. What belongs to another app or another tool is never taken over.
+without it and by --adopt --dry-run. What belongs to another app or another tool is never taken over. --grant puts on record that the app may read a secret of another app, and then deploys it.
 
 A namespace that the app did not make is entered with a grant on record only: apps.APP.grants.namespaces in .wild/config.yaml. Where nobody \
 owns it --adopt writes that, in one commit with the rest; for the system's (default, kube-*, wild-system) and somebody else's only a hand does.
@@ -60,6 +62,8 @@ pub(in crate::cli) struct Deploy {
     /// Takes over objects that are there already and that nobody owns, and lets the app into namespaces that are.
     #[arg(long, conflicts_with = "all")]
     adopt: bool,
+    #[command(flatten)]
+    grants: Grants,
 }
 
 /// What one deploy is asked for.
@@ -73,7 +77,14 @@ struct Wish {
 
 /// Runs the command.
 pub(super) async fn run(session: &mut Session<'_>, arguments: Deploy) -> Result<ExitCode, CommandError> {
-    let Deploy { mut apps, all, wait, no_wait, plan, recreate, adopt, prune: _ } = arguments;
+    let Deploy { mut apps, all, wait, no_wait, plan, recreate, adopt, grants, prune: _ } = arguments;
+    if !grants.is_empty() {
+        let [app] = apps.as_slice() else {
+            let because = "a grant is for one app";
+            return Err(CommandError::new("deploy with --grant", because, "wild app deploy APP --grant APP.KEY"));
+        };
+        grants::give(session, app, &grants).await?;
+    }
     if all {
         let answer = session.get("/apps").await?;
         apps = list(&answer, "apps").iter().filter_map(|app| AppName::parse(text(app, "name")).ok()).collect();

@@ -10,6 +10,7 @@ mod deploy;
 mod diff;
 mod eject;
 mod events;
+mod grants;
 mod history;
 mod list;
 mod logs;

@@ -13,6 +13,7 @@ use super::super::session::Session;
 use super::super::table::{ago, table};
 use super::super::wait::{Change, Patience};
 use super::conflict_lines;
+use super::grants::{self, Grants};
 use crate::model::AppName;
 
 const HELP: &str = "Examples:
@@ -69,6 +70,8 @@ pub(in crate::cli) struct Resolve {
     /// Forgets the decision about CONFLICT, or all.
     #[arg(long, group = "verb")]
     forget: bool,
+    #[command(flatten)]
+    grants: Grants,
 }
 
 /// Returns a side or a value as the API reads it.
@@ -79,6 +82,7 @@ pub(super) fn take(word: &str) -> Value {
 /// Runs the command.
 pub(super) async fn run(session: &mut Session<'_>, arguments: Resolve) -> Result<ExitCode, CommandError> {
     let update = format!("/updates/{}", arguments.app);
+    grants::give(session, &arguments.app, &arguments.grants).await?;
     if arguments.abort {
         return ask(session, format!("{update}/abort"), json!({}), "The update is dropped.").await;
     }

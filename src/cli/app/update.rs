@@ -10,6 +10,7 @@ use super::super::json::{list, text};
 use super::super::report::Next;
 use super::super::session::Session;
 use super::super::wait::{Asked, Change, Patience};
+use super::grants::{self, Grants};
 use super::{conflict_lines, settle};
 use crate::model::AppName;
 
@@ -18,9 +19,13 @@ const HELP: &str = "Examples:
   wild app update quillblog --to 5.2
   wild app update quillblog --dry-run
   wild app update quillblog --take mine
+  wild app update quillblog --grant stonedb.password
+
+A version that reads secrets of other apps which the one before did not read is merged once they are granted: with --grant, or when you are asked on a terminal.
 
 Exit codes:
-  0 merged, or nothing newer   2 error   3 conflicts are kept on a branch: decide   6 blocked";
+  0 merged, or nothing newer   2 error   3 conflicts are kept on a branch: decide
+  6 blocked: a secret of another app that nobody granted";
 
 /// Arguments.
 #[derive(Args, Debug)]
@@ -35,6 +40,8 @@ pub(in crate::cli) struct Update {
     /// What wins every conflict, so that none waits: mine, upstream or base.
     #[arg(long, value_name = "SIDE", value_parser = ["mine", "upstream", "base"])]
     take: Option<String>,
+    #[command(flatten)]
+    grants: Grants,
     /// Returns as soon as the request is stored.
     #[arg(long)]
     no_wait: bool,
@@ -42,9 +49,13 @@ pub(in crate::cli) struct Update {
 
 /// Runs the command.
 pub(super) async fn run(session: &mut Session<'_>, arguments: Update) -> Result<ExitCode, CommandError> {
-    let Update { apps, to, take, no_wait } = arguments;
+    let Update { apps, to, take, grants, no_wait } = arguments;
+    if apps.len() > 1 && !grants.is_empty() {
+        let because = "a grant is for one app, and several are named";
+        return Err(CommandError::new("update with --grant", because, "wild app update APP --grant APP.KEY"));
+    }
     let patience = if no_wait { Patience::Leave } else { Patience::Wait };
-    let body = json!({"to": to, "take": take});
+    let body = json!({"to": to, "take": take, "grants": grants.words()});
     if let [app] = apps.as_slice() {
         return one(session, app, body, patience).await;
     }
@@ -59,10 +70,12 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Update) -> Result<
 async fn one(
     session: &mut Session<'_>,
     app: &AppName,
-    body: Value,
+    mut body: Value,
     patience: Patience,
 ) -> Result<ExitCode, CommandError> {
-    let asked = session.ask(Change { method: "POST", below: format!("/updates/{app}"), body, patience }).await?;
+    let below = format!("/updates/{app}");
+    grants::ask(session, ("POST", &below), &mut body).await?;
+    let asked = session.ask(Change { method: "POST", below, body, patience }).await?;
     let ended = matches!(asked, Asked::Ended(_));
     let code = session.report(asked, &Next { done: "", undecided: "" });
     if code == ExitCode::Decision && ended && session.is_for_people() {

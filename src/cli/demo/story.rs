@@ -99,7 +99,9 @@ impl<'a> Story<'a> {
         let cache = "/apis/apps/v1/namespaces/quickcache/deployments/quickcache";
         self.witness.fields(cache, &[("/status/readyReplicas", json!(1))]).await?;
         self.teller.holds("Deployment/quickcache is ready").await;
-        self.wild(&["app", "add", "photobox", "--deploy"], ExitCode::Done).await?;
+        let grants = ["--grant", "stonedb.password", "--grant", "quickcache.auth"];
+        let add = ["app", "add", "photobox", "--deploy"];
+        self.wild(&[&add[..], &grants].concat(), ExitCode::Done).await?;
         self.wild_quietly(&["app", "wait", "photobox"]).await?;
         for path in [SERVER, WORKER] {
             self.witness.fields(path, &[("/status/readyReplicas", json!(1))]).await?;

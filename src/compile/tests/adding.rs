@@ -51,33 +51,6 @@ fn the_section_of_an_added_app_holds_every_default_and_nothing_else_changes() {
     assert!(world.text("apps/blog/.package/deployment.yaml").contains("{{ .image }}"));
 }
 
-/// A shop that reads two secrets of the blog.
-fn reading_shop() -> FileTree {
-    let manifest = format!("{SHOP}requiredSecrets: [news.token, news.key]\n");
-    blog("3", |name, text| match name {
-        "manifest.yaml" => manifest.clone(),
-        _ => shop().text(name).unwrap_or(text).to_owned(),
-    })
-}
-
-#[test]
-fn adding_grants_the_secrets_that_the_app_reads_and_removing_takes_them_back() {
-    let mut world = World::new();
-    world.act(&add("blog", Deploy::Later)).unwrap();
-    world.publish("shop", reading_shop());
-    let before = world.text(".wild/config.yaml").to_owned();
-    let proposal = world.act(&add("shop", Deploy::Later)).unwrap();
-    assert!(proposal.summary.contains(&"may read the secrets news.token, news.key".to_owned()));
-    assert_eq!(world_grants(&world), ["news.token", "news.key"]);
-    assert!(world.text(".wild/config.yaml").starts_with(&before), "nothing else of the settings changes");
-    world.act(&Request::Delete { app: app("shop"), data: crate::model::DataFate::Keep }).unwrap();
-    assert_eq!(world_grants(&world), [""; 0]);
-}
-
-fn world_grants(world: &World) -> Vec<String> {
-    settings_of(world.head()).unwrap().grants_of("shop").secrets
-}
-
 #[test]
 fn given_values_and_those_of_an_earlier_time_win_over_defaults() {
     let mut world = World::new();
@@ -89,6 +62,7 @@ fn given_values_and_those_of_an_earlier_time_win_over_defaults() {
         values: BTreeMap::from([("title".to_owned(), json!("Roof"))]),
         version: None,
         deploy: Deploy::Later,
+        grants: Vec::new(),
     };
     world.act(&request).unwrap();
     assert!(world.text("config.yaml").contains("    # mine\n    memory: 3Gi\n    own: 1\n    title: Roof\n"));

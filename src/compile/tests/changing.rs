@@ -90,7 +90,7 @@ fn an_app_committed_by_hand_is_never_merged() {
     assert!(world.run(&app("own"), Cause::Changed).unwrap().is_nothing());
     assert!(world.run(&app("own"), Cause::Upstream).unwrap().is_nothing());
     refused(
-        world.act(&Request::Update { app: app("own"), to: None, take: None }),
+        world.act(&Request::Update { app: app("own"), to: None, take: None, grants: Vec::new() }),
         "user: update own: it is an app of your own, which no package stands behind; wild app show own",
     );
 }

@@ -151,7 +151,7 @@ fn a_deleted_app_comes_back_as_it_was_by_a_roll_back() {
     let mut world = World::with_blog();
     world.push("apps/blog/deployment.yaml", |text| text.replace("replicas: 1", "replicas: 9"));
     world.act(&set("title", json!("Roof"))).unwrap();
-    world.push(".wild/config.yaml", |text| format!("{text}apps:\n  blog:\n    grants: {{secrets: [db.password]}}\n"));
+    world.push(".wild/config.yaml", |text| format!("{text}apps:\n  blog:\n    grants: {{kinds: [Role]}}\n"));
     let good = world.main.len() - 1;
     let before = world.head().clone();
     world.act(&delete("blog")).unwrap();
@@ -159,7 +159,7 @@ fn a_deleted_app_comes_back_as_it_was_by_a_roll_back() {
     let request = rollback(&mut world, good);
     world.act(&request).unwrap();
     let settings = ".wild/config.yaml";
-    assert!(world.text(settings).contains("db.password"), "{}", world.text(settings));
+    assert!(world.text(settings).contains("Role"), "{}", world.text(settings));
     let differ: Vec<_> =
         before.paths().filter(|path| before.get(path.as_str()) != world.head().get(path.as_str())).collect();
     assert!(differ.iter().all(|path| path.as_str() == settings), "{differ:?}");

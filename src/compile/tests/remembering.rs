@@ -111,7 +111,7 @@ fn a_side_taken_in_advance_leaves_nothing_to_decide() {
     let mut world = World::with_blog();
     world.push(DEPLOYMENT, |text| text.replace("memory: \"1Gi\"", "memory: 4Gi"));
     world.publish("blog", grown("1.1", "2Gi"));
-    let request = Request::Update { app: app("blog"), to: None, take: Some(Take::Upstream) };
+    let request = Request::Update { app: app("blog"), to: None, take: Some(Take::Upstream), grants: Vec::new() };
     let proposal = world.act(&request).unwrap();
     assert_eq!(summary(&proposal), ["generation blog: blog 1.1", "main upgrade(blog): 1.0 -> 1.1 Generation"]);
     assert!(world.text(DEPLOYMENT).contains("memory: 2Gi"));

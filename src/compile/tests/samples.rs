@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::{World, add, app, summary};
+use super::{World, add, app, granting, summary};
 use crate::compile::Cause;
 use crate::model::{Decision, Deploy, FileTree, Request, Take};
 use crate::package::history;
@@ -28,14 +28,19 @@ fn instance() -> World {
     });
     for (package, version) in [("stonedb", "15.4"), ("quickcache", "7.0"), ("quillblog", "5.0"), ("photobox", "1.0")] {
         world.publish(package, sample(package, version));
-        let proposal = world.act(&add(package, Deploy::Now)).unwrap();
+        let grants: &[&str] = match package {
+            "quillblog" => &["stonedb.password"],
+            "photobox" => &["stonedb.password", "quickcache.auth"],
+            _ => &[],
+        };
+        let proposal = world.act(&granting(add(package, Deploy::Now), grants)).unwrap();
         assert_eq!(proposal.main.unwrap().subject, format!("feat({package}): add and deploy {version}"));
     }
     world
 }
 
 fn update(name: &str) -> Request {
-    Request::Update { app: app(name), to: None, take: None }
+    Request::Update { app: app(name), to: None, take: None, grants: Vec::new() }
 }
 
 #[test]

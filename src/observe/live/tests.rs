@@ -56,6 +56,7 @@ async fn snapshot_of(presence: Presence, target: &Scripted, inventory: Inventory
         presence,
         settings: &settings,
         secrets: &Secrets::new(),
+        withheld: &[],
         hash_key: &[0; 32],
         inventory,
         held: Vec::new(),

@@ -203,7 +203,7 @@ impl World {
                 dependents: Vec::new(),
                 awaited: BTreeMap::new(),
                 missing_secrets: Vec::new(),
-                secret_grants: Vec::new(),
+                withheld: Vec::new(),
                 grounds: BTreeMap::new(),
                 claims: BTreeMap::new(),
                 elsewhere: Elsewhere::default(),

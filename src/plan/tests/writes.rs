@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::world::{World, claim, config, custom, definition, deployment, desired, ending, id, job, object, secret};
 use super::{check, check_health};
 use crate::health::{Health, HealthState};
-use crate::model::{ClusterName, CommitId, Diagnostic, DriftPolicy, RecordState};
+use crate::model::{AppName, ClusterName, CommitId, Diagnostic, DriftPolicy, RecordState};
+use crate::package::{Consent, SecretCopy};
 use crate::plan::{
     Desired, Force, Freshness, Ground, NamespaceState, Owner, Presence, TargetState, Verb, WakeOn, marks, notices,
     plan, strayed,
@@ -377,22 +378,21 @@ fn a_missing_secret_holds_the_app_back_and_prunes_nothing() {
 
 #[test]
 fn a_secret_of_another_app_needs_a_grant() {
-    let reading = |granted: &[&str]| {
-        let granted = granted.iter().map(|key| (*key).to_owned()).collect();
-        web().drops("ConfigMap/files").with(|snapshot| {
-            snapshot.secret_grants.push("db.password".into());
-            snapshot.policy.grants.secrets = granted;
-        })
+    let rows = AppName::parse("rows").unwrap();
+    let copy = SecretCopy::new("db", "password", rows);
+    let reading = |consent: Option<Consent>| {
+        let withheld = consent.map(|consent| SecretCopy { consent, ..copy.clone() });
+        web().drops("ConfigMap/files").with(|snapshot| snapshot.withheld.extend(withheld))
     };
     check(
-        &reading(&["db.root"]),
+        &reading(Some(Consent::Missing(vec![copy.grant()]))),
         &[
-            "! GrantMissing: blog may not read the secret db.password (try: add db.password to apps.blog.grants.secrets in .wild/config.yaml)",
+            "! GrantMissing: blog may not read the secret password of rows, which nobody granted (try: wild app deploy blog --grant rows.password)",
             "i deletions that wait until the rest is applied: 1",
             "= 3 unchanged",
         ],
     );
-    check(&reading(&["db.password"]), &["- ConfigMap files no longer in ccccccc", "= 3 unchanged"]);
+    check(&reading(None), &["- ConfigMap files no longer in ccccccc", "= 3 unchanged"]);
 }
 
 #[test]

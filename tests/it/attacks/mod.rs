@@ -3,6 +3,7 @@
 //!
 //! Not here: mistakes of people (`bad_input`), trouble of machines (`faults`).
 
+mod consent;
 mod locks;
 mod metadata;
 mod names;

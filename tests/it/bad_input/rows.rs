@@ -86,7 +86,7 @@ pub(crate) const ROWS: &[Row] = &[
         name: "an unknown template key",
         set_up: "git clone -q directory.git up && cd up\nsed -i 's/replicas: .*/replicas: {{ .replicaz }}/' quillblog/deployment.yaml\n\
                  git commit -qam 'quillblog: a mistake' && git push -q\ncd ../home.git && wild directory fetch",
-        typed: "wild app add quillblog",
+        typed: "wild app add quillblog --grant stonedb.password",
         says: [
             "error: add quillblog",
             "because: quillblog/deployment.yaml:6:16: T201: the config has no key \"replicaz\"; it has dbHost, dbName, dbPort, dbUser, domain, externalDnsDomain, features, image and 7 more",
@@ -94,12 +94,12 @@ pub(crate) const ROWS: &[Row] = &[
         ],
         gains: &["add quillblog failed unchanged"],
         repair: "cd $ROOT/up && git revert --no-edit HEAD && git push -q\ncd $ROOT/home.git && wild directory fetch",
-        again: ("wild app add quillblog", 0),
+        again: ("wild app add quillblog --grant stonedb.password", 0),
         ..ORDINARY
     },
     Row {
         name: "a missing requirement",
-        typed: "wild app add photobox",
+        typed: "wild app add photobox --grant stonedb.password --grant quickcache.auth",
         says: [
             "error: add photobox",
             "because: photobox/manifest.yaml:9: P054: the package needs a quickcache, and none is installed",
@@ -107,14 +107,14 @@ pub(crate) const ROWS: &[Row] = &[
         ],
         gains: &["add photobox failed unchanged"],
         second: "quillblog",
-        deploys: "wild app add quillblog --deploy",
-        again: ("wild app add photobox", 0),
+        deploys: "wild app add quillblog --deploy --grant stonedb.password",
+        again: ("wild app add photobox --grant stonedb.password --grant quickcache.auth", 0),
         ..ORDINARY
     },
     Row {
         name: "a missing secret",
         set_up: "cd home/.local/state/wild/instances/*/ && cp secrets.yaml $ROOT/kept.yaml && echo 'apps: {}' > secrets.yaml",
-        typed: "wild app add quillblog",
+        typed: "wild app add quillblog --grant stonedb.password",
         says: [
             "error: make the secrets of quillblog",
             "because: manifest.yaml: P064: the secret apps.stonedb.password that quillblog reads has no value",
@@ -122,7 +122,7 @@ pub(crate) const ROWS: &[Row] = &[
         ],
         gains: &["add quillblog failed unchanged"],
         repair: "tail -n +2 $ROOT/kept.yaml >> $(ls $ROOT/home/.local/state/wild/instances/*/secrets.yaml)",
-        again: ("wild app add quillblog", 0),
+        again: ("wild app add quillblog --grant stonedb.password", 0),
         ..ORDINARY
     },
     Row {
@@ -225,12 +225,12 @@ pub(crate) const ROWS: &[Row] = &[
         shape: Shape::WorkTree,
         set_up: "cd cloud && wild app add quickcache && sed -i '1i # mine' config.yaml",
         folder: "cloud",
-        typed: "wild app add quillblog",
+        typed: "wild app add quillblog --grant stonedb.password",
         code: 6,
         says: ["error: add quillblog", "because: uncommitted edits are in the way: config.yaml", "try: git stash"],
         gains: &["add quillblog failed blocked"],
         deploys: "wild app deploy quickcache",
-        again: ("wild app add quillblog && git stash pop", 0),
+        again: ("wild app add quillblog --grant stonedb.password && git stash pop", 0),
         ..ORDINARY
     },
     Row {

@@ -24,6 +24,7 @@ fn add(package: &str) -> Request {
         values: Default::default(),
         version: None,
         deploy: Deploy::Now,
+        grants: Vec::new(),
     }
 }
 

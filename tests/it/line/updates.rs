@@ -195,7 +195,9 @@ async fn the_way_to_a_version_is_read_from_the_history_of_the_upstream() {
     let refusal = ended.refusal.unwrap();
     assert!(refusal.because.contains("the way is 15.8, 15.9"), "{refusal:#?}");
     for version in ["15.8", "15.9"] {
-        world.done(Request::Update { app: app("stonedb"), to: Some(version.to_owned()), take: None }).await;
+        world
+            .done(Request::Update { app: app("stonedb"), to: Some(version.to_owned()), take: None, grants: Vec::new() })
+            .await;
         assert_eq!(world.state("stonedb").await.unwrap().version, version);
     }
 }

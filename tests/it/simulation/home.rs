@@ -253,6 +253,7 @@ impl Home {
             presence: if is_present { Presence::Kept } else { Presence::RemovedWithData },
             settings: &self.settings,
             secrets: &self.secrets,
+            withheld: &[],
             hash_key: &KEY,
             inventory: self.store.inventory(&self.instance, &app).await.unwrap(),
             held: Vec::new(),
