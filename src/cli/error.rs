@@ -97,7 +97,7 @@ pub struct CommandError {
     /// Findings in files beyond the one that `because` tells.
     pub findings: Vec<String>,
     /// Grants that would help.
-    pub grants: Vec<LackingGrant>,
+    pub grants: Box<[LackingGrant]>,
 }
 
 /// A grant that a command lacks.
@@ -113,7 +113,7 @@ impl CommandError {
     /// Returns an error that ends with 2.
     pub fn new(what: impl Into<String>, because: impl Into<String>, remedy: impl Into<String>) -> Self {
         let (what, because, remedy) = (what.into(), because.into(), remedy.into());
-        Self { code: ExitCode::Error, what, because, remedy, findings: Vec::new(), grants: Vec::new() }
+        Self { code: ExitCode::Error, what, because, remedy, findings: Vec::new(), grants: Box::default() }
     }
 
     /// Returns the error with another exit code.
@@ -138,7 +138,7 @@ impl CommandError {
             let text = |key: &str| found.get(key)?.as_str().map(str::to_owned);
             Some(LackingGrant { grant: text("grant")?, asks: text("asks")? })
         };
-        let grants: Vec<LackingGrant> = errors().filter_map(lacking).collect();
+        let grants: Box<[LackingGrant]> = errors().filter_map(lacking).collect();
         // What lacks is told by the reason already.
         let findings = errors().skip(1).filter(|_| grants.is_empty());
         Self {
@@ -160,7 +160,7 @@ impl CommandError {
             because: because.clone(),
             remedy: remedy.clone(),
             findings: diagnostics.iter().skip(1).filter(|it| it.id != NOT_GRANTED).map(ToString::to_string).collect(),
-            grants: Vec::new(),
+            grants: Box::default(),
         }
     }
 

@@ -57,10 +57,11 @@ const APPROVE_HELP: &str = "Examples:
   wild operation approve --app quillblog
 
 Without ID it is the newest that is held back. Agreed is to the deletions that it names, by their digest: if others would go by now, \
-nothing is deleted. `wild plan APP` shows what goes, and what goes along with it.
+nothing is deleted. `wild plan APP` shows what goes, and what goes along with it. Grants that came in one push with what they are for wait \
+for this word as well: until then nothing new of their app is applied, and no secret is copied.
 
 Exit codes:
-  0 deleted   2 no such operation, or none is held back   6 it waits for nobody, or for something else";
+  0 applied   2 no such operation, or none is held back   6 it waits for nobody, or for something else";
 
 /// Operations that are looked through for the newest deletion, or the newest that has not ended.
 const MAX_OPERATIONS: usize = 100;
@@ -93,7 +94,7 @@ pub(super) enum OperationVerb {
         #[arg(long, value_name = "REASON", default_value = "")]
         reason: String,
     },
-    /// Agrees to the deletions that an operation is held back for.
+    /// Agrees to the deletions, or to the grants of a push, that an operation is held back for.
     #[command(after_long_help = APPROVE_HELP)]
     Approve {
         /// Id, as `wild operation list` shows it.

@@ -95,7 +95,7 @@ pub(super) async fn cancel(change: Change) -> Answered {
     Ok(with_status(status, &json!({"id": id, "operation_id": id, "message": message})))
 }
 
-/// `POST /operations/{id}/approve`: agrees to the deletions that an operation was held back for, if they are still the same.
+/// `POST /operations/{id}/approve`: agrees to the deletions or the grants that an operation was held back for, if they are still the same.
 pub(super) async fn approve(change: Change) -> Answered {
     let id = OperationId(change.word("id").to_owned());
     let operation = stored(change.instance(), &id).await?;
@@ -105,16 +105,24 @@ pub(super) async fn approve(change: Change) -> Answered {
     let Some(app) = operation.app.clone().filter(|_| operation.outcome == Some(OperationOutcome::Blocked)) else {
         return Err(refuse("it waits for nobody", show()));
     };
+    let agree = |digest: String| {
+        let (app, approve) = (app.clone(), Some(digest));
+        change.ask(Request::Deploy { app, approve, recreate: Vec::new(), adopt: false })
+    };
+    let grants = pipeline::waiting_digest(change.instance(), &app).await;
+    if let Some(digest) = grants.filter(|digest| operation.message.contains(digest)) {
+        return agree(digest).await;
+    }
     let plan = pipeline::preview(change.instance(), &app, None).await?.plan;
     let digest = plan.map(|plan| plan.digest).unwrap_or_default();
     if digest.is_empty() {
-        return Err(refuse("nothing would be deleted any more", show()));
+        return Err(refuse("nothing would be deleted any more, and no grant that it names waits", show()));
     }
     // Agreed is to what the operation said, and to nothing else.
     if !operation.message.contains(&digest) {
         return Err(refuse("what would be deleted now is not what it was held back for", format!("wild plan {app}")));
     }
-    change.ask(Request::Deploy { app, approve: Some(digest), recreate: Vec::new(), adopt: false }).await
+    agree(digest).await
 }
 
 fn ended(operation: &Operation) -> Problem {

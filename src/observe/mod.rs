@@ -149,6 +149,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         dependents: observation.dependents.clone(),
         awaited: built.awaited,
         missing_secrets: built.missing_secrets,
+        unapproved: None,
         withheld: observation.withheld.to_vec(),
         grounds: Default::default(),
         claims: Default::default(),

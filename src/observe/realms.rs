@@ -49,6 +49,8 @@ pub struct RealmObservation<'a> {
     pub ask: Ask,
     /// Whether the app is held since a person ended an operation of it.
     pub is_held: bool,
+    /// Whether grants of the app wait for a person's word.
+    pub awaits_word: bool,
     /// What the app waits for since an earlier pass.
     pub waited: Option<Waited>,
     /// The server, if one is known.
@@ -107,6 +109,7 @@ pub async fn observe_realms(observation: RealmObservation<'_>) -> RealmSnapshot 
         policy,
         ask,
         is_held,
+        awaits_word,
         waited,
         keycloak,
         now,
@@ -126,6 +129,7 @@ pub async fn observe_realms(observation: RealmObservation<'_>) -> RealmSnapshot 
         policy,
         ask,
         is_held,
+        awaits_word,
         waited,
         now,
     };

@@ -24,7 +24,7 @@ pub(super) async fn of(
         sight.presence = Presence::Kept;
     }
     let Ok((stand, target, _)) = stand(instance, app, &sight).await? else { return Ok(Vec::new()) };
-    let judged = grants::judge(instance, app, &sight)?;
+    let judged = grants::judge(instance, app, &sight).await?;
     let ask = (ask_of(request), BTreeSet::new());
     let observed = look(instance, (&sight, &judged), (stand, target.as_ref()), ask, app).await?;
     Ok(plan::adoptable(&observed.snapshot))

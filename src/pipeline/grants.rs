@@ -9,13 +9,13 @@ use std::sync::Arc;
 use super::commit::System;
 use super::overview::Overview;
 use super::read::Sight;
-use super::{Error, Instance};
+use super::{Error, Instance, approvals, statuses};
 use crate::base::RepoPath;
 use crate::compile;
-use crate::model::{AppName, FileTree, Secrets};
+use crate::model::{AppName, FileTree, Operation, Secrets};
 use crate::observe;
 use crate::package::{self, SecretCopy, SecretNeeds, Settlement};
-use crate::plan::Presence;
+use crate::plan::{Presence, UnapprovedGrants};
 
 /// Looks at secrets.yaml for one app: another app may change a value that this one copies at the same moment, and the third look shows that.
 const MAX_LOOKS: usize = 3;
@@ -26,17 +26,25 @@ pub(super) struct Judged {
     pub(super) secrets: Arc<Secrets>,
     /// What it reads of other apps and may not have.
     pub(super) withheld: Vec<SecretCopy>,
+    /// Grants that wait for a person's word.
+    pub(super) unapproved: Option<UnapprovedGrants>,
 }
 
 /// Brings secrets.yaml to what an app may have, and returns the values.
-pub(super) async fn settle(instance: &Instance, app: &AppName, sight: &Sight) -> Result<Judged, Error> {
+pub(super) async fn settle(
+    instance: &Instance,
+    app: &AppName,
+    sight: &Sight,
+    operation: Option<&Operation>,
+) -> Result<Judged, Error> {
+    // The head counts as seen only once it is known what of it waits for a person.
+    statuses::seen(instance).await?;
+    approvals::approve(instance, app, operation.and_then(|operation| operation.request.as_ref())).await?;
     for _ in 0..MAX_LOOKS {
         let secrets = instance.secrets.read()?;
-        let Some(needs) = needs(app, sight, &secrets) else { return Ok(Judged { secrets, withheld: Vec::new() }) };
-        if needs.is_settled(&secrets) {
-            let withheld = needs.withheld(&secrets);
-            return Ok(Judged { secrets, withheld });
-        }
+        let unapproved = approvals::waiting(instance, app).await;
+        let needs = needs(app, sight, &secrets, unapproved.as_ref());
+        let Some(needs) = needs.filter(|needs| !needs.is_settled(&secrets)) else { break };
         let context = compile::secret_context(app, &with_config(sight)).unwrap_or_default();
         let mut entropy = System { failure: None };
         let Settlement { withdraw, add } = package::settle(&needs.with_context(context), &secrets, &mut entropy);
@@ -48,26 +56,34 @@ pub(super) async fn settle(instance: &Instance, app: &AppName, sight: &Sight) ->
         }
         instance.secrets.settle(&withdraw, &add)?;
     }
-    judge(instance, app, sight)
+    judge(instance, app, sight).await
 }
 
 /// Returns the values without writing anything.
-pub(super) fn judge(instance: &Instance, app: &AppName, sight: &Sight) -> Result<Judged, Error> {
+pub(super) async fn judge(instance: &Instance, app: &AppName, sight: &Sight) -> Result<Judged, Error> {
     let secrets = instance.secrets.read()?;
-    let Some(needs) = needs(app, sight, &secrets) else { return Ok(Judged { secrets, withheld: Vec::new() }) };
+    let unapproved = approvals::waiting(instance, app).await;
+    let Some(needs) = needs(app, sight, &secrets, unapproved.as_ref()) else {
+        return Ok(Judged { secrets, withheld: Vec::new(), unapproved });
+    };
     let withheld = needs.withheld(&secrets);
     let withdrawn = needs.withdrawn(&secrets);
     if withdrawn.is_empty() {
-        return Ok(Judged { secrets, withheld });
+        return Ok(Judged { secrets, withheld, unapproved });
     }
     let mut seen = Secrets::clone(&secrets);
     withdrawn.iter().for_each(|path| seen.remove(path));
-    Ok(Judged { secrets: Arc::new(seen), withheld })
+    Ok(Judged { secrets: Arc::new(seen), withheld, unapproved })
 }
 
 /// Returns what an app wants, judged; nothing of one that is not there, does not read, or neither reads a secret of another app nor has a value
 /// of one.
-fn needs(app: &AppName, sight: &Sight, secrets: &Secrets) -> Option<SecretNeeds> {
+fn needs(
+    app: &AppName,
+    sight: &Sight,
+    secrets: &Secrets,
+    unapproved: Option<&UnapprovedGrants>,
+) -> Option<SecretNeeds> {
     if !matches!(sight.presence, Presence::Kept | Presence::Added | Presence::Moves) {
         return None;
     }
@@ -79,7 +95,8 @@ fn needs(app: &AppName, sight: &Sight, secrets: &Secrets) -> Option<SecretNeeds>
     if needs.copies.is_empty() && secrets.origins().of_app(app.as_str()).next().is_none() {
         return None;
     }
-    let granted = sight.settings.grants_of(app.as_str()).secrets;
+    let mut granted = sight.settings.grants_of(app.as_str()).secrets;
+    granted.retain(|grant| unapproved.is_none_or(|unapproved| !unapproved.holds_secret(grant)));
     Some(judged(needs, &sight.overview, &granted, secrets))
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 use super::Error;
+use super::approvals::Approvals;
 use super::audit::Turns;
 use super::cancel::Cancels;
 use super::claims::Wishes;
@@ -77,6 +78,8 @@ pub struct Instance {
     pub(super) fights: Mutex<BTreeMap<AppName, Fights>>,
     /// Deletions to which people agreed.
     pub(super) consents: Consents,
+    /// Grants that wait for a person's word.
+    pub(super) approvals: Approvals,
     /// By app, what is on its way. A restart forgets it and takes up when the cluster says it was changed last.
     pub(super) underway: Mutex<BTreeMap<AppName, Underway>>,
     /// The apps that were found as wanted.
@@ -154,6 +157,7 @@ impl Instance {
         let hash_key = own.hash_key()?;
         let cancels = Cancels::read(&store, &id).await?;
         let consents = Consents::read(&store, &id).await?;
+        let approvals = Approvals::read(&store, &id).await?;
         store.take_over_running(&id, clock()).await?;
         let left_open = store.operations_in(&id, OperationState::Waiting).await?;
         let open_before = left_open.into_iter().map(|operation| operation.id).collect();
@@ -180,6 +184,7 @@ impl Instance {
             refused: Mutex::default(),
             fights: Mutex::default(),
             consents,
+            approvals,
             underway: Mutex::default(),
             settled: Memory::default(),
             wishes: Wishes::default(),

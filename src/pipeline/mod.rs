@@ -6,6 +6,7 @@
 
 mod adoptions;
 mod ancestry;
+mod approvals;
 mod audit;
 mod before;
 mod budget;
@@ -57,6 +58,7 @@ use crate::plan::{self, Ask, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn};
 use crate::target::Target;
 use crate::{git, record, settings, store};
 
+pub use approvals::waiting_digest;
 pub use audit::{Audited, begin_audit};
 use cancel::Opened;
 pub use cancel::{Word, cancel};
@@ -458,7 +460,7 @@ async fn settle(
         ..operation.clone()
     };
     let sight = read::desired(instance, app, &committed.head, read).await?;
-    grants::settle(instance, app, &sight).await?;
+    grants::settle(instance, app, &sight, Some(operation)).await?;
     let state = state::of_repository(instance, app, committed, &sight, None).await?;
     let before = state::put(instance, app, state.as_ref()).await?;
     instance.store.update_operation(&instance.id, &ended).await?;
@@ -489,7 +491,7 @@ async fn deploy(
     operation: Option<Operation>,
 ) -> Result<Passed, Error> {
     let sight = read::desired(instance, app, &committed.head, read).await?;
-    let judged = grants::settle(instance, app, &sight).await?;
+    let judged = grants::settle(instance, app, &sight, operation.as_ref()).await?;
     let (stand, target, realms) = match stand(instance, app, &sight).await? {
         Ok(found) => found,
         Err(nowhere) => return stay(instance, app, (committed, &sight), operation, &nowhere).await,
@@ -630,6 +632,7 @@ async fn stay(
         let (_, because, remedy) = nowhere.told(app);
         let what = format!("{} {app}", operation.verb);
         let refusal = RefusalText { code: 6, what, because, remedy, diagnostics: Vec::new() };
+        let operation = Operation { commit: committed.made.clone(), ..operation };
         refuse(instance, operation, &refusal).await?;
     }
     Ok(Passed { judged: true, made: committed.made.clone(), state, ..Passed::default() })
@@ -691,7 +694,7 @@ async fn look(
         Presence::Kept | Presence::Moves => Vec::new(),
         _ => requirements::dependents(&sight.overview, app),
     };
-    let Judged { secrets, withheld } = judged;
+    let Judged { secrets, withheld, unapproved } = judged;
     // Not where it is used: a lock that is kept across an await would keep the pass from moving between threads.
     let fights = lock(&instance.fights).get(app).cloned().unwrap_or_default();
     let underway = lock(&instance.underway).get(app).cloned().unwrap_or_default();
@@ -727,8 +730,12 @@ async fn look(
     })
     .await;
     observed.snapshot.elsewhere.removed = sight.along;
-    if let Some(granted) = &sight.granted {
-        observed.snapshot.policy.grants = granted.clone();
+    if presence == Presence::Kept {
+        observed.snapshot.unapproved = unapproved.clone();
+    } else {
+        // Nothing new comes of it that could wait, but its last hooks may run.
+        let granted = sight.granted.as_ref().unwrap_or(&observed.snapshot.policy.grants);
+        observed.snapshot.policy.grants = approvals::without_waiting(granted, unapproved.as_ref());
     }
     observed.snapshot.agreed = consents::of(instance, app, presence).await?;
     observed.snapshot.cancelled = instance.cancels.holding(app, sight);

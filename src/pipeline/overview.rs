@@ -96,6 +96,11 @@ pub(super) async fn changed_since(
     Ok(changed_apps(&next(instance, commit, Some(head)).await?, head))
 }
 
+/// Returns the overview of a commit before a head.
+pub(super) async fn before(instance: &Instance, commit: &CommitId, head: &Overview) -> Result<Overview, Error> {
+    next(instance, commit, Some(head)).await
+}
+
 async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) -> Result<Overview, Error> {
     let tree = &instance.tree;
     let mut apps = BTreeMap::new();

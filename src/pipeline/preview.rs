@@ -24,7 +24,7 @@ pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Reques
     };
     let committed = Committed::unchanged(&read);
     let sight = read::desired(instance, app, &committed.head, &read).await?;
-    let judged = grants::judge(instance, app, &sight)?;
+    let judged = grants::judge(instance, app, &sight).await?;
     let mut cascades = Vec::new();
     let plan = match stand(instance, app, &sight).await? {
         Err(Nowhere::NoCluster) => None,

@@ -154,6 +154,7 @@ async fn look(
         policy,
         ask,
         is_held: whole.cancelled.is_some(),
+        awaits_word: whole.unapproved.is_some(),
         waited,
         keycloak: instance.realms.keycloak.as_ref(),
         now: instance.now(),

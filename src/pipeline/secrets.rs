@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::commit::System;
 use super::overview::overview;
-use super::{Error, Instance, grants, read, text_of};
+use super::{Error, Instance, approvals, grants, read, statuses, text_of};
 use crate::compile::{self, Cause};
 use crate::model::{AppName, FileTree, NewSecret, Reason, RefusalText, Request, SecretValue, Secrets};
 use crate::observe;
@@ -243,8 +243,11 @@ async fn compiled_needs(instance: &Instance, app: &AppName) -> Result<SecretNeed
     let read = read::read(instance, app, Some(&nothing), Reason::Request).await?;
     let proposal = compile::propose(app, &read.sources, Cause::Changed);
     let needs = proposal.map_err(|refusal| Error::Refused(Box::new(text_of(&refusal))))?.needs;
-    let overview = overview(instance).await?;
-    let granted = overview.settings()?.grants_of(app.as_str()).secrets;
+    // What of the head waits for a person is known once it is taken in.
+    let overview = statuses::seen(instance).await?;
+    let unapproved = approvals::waiting(instance, app).await;
+    let mut granted = overview.settings()?.grants_of(app.as_str()).secrets;
+    granted.retain(|grant| unapproved.as_ref().is_none_or(|unapproved| !unapproved.holds_secret(grant)));
     let secrets = instance.secrets.read()?;
     Ok(grants::judged(needs, &overview, &granted, &secrets))
 }

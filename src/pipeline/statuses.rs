@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::overview::{self, Overview};
-use super::{Error, Instance, read, review, state};
+use super::{Error, Instance, approvals, read, review, state};
 use crate::broadcast::message;
 use crate::forge::StatusState;
 use crate::model::{AppName, AppState, CommitId, Event, EventKind, Standing};
@@ -86,14 +86,20 @@ async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overv
     if shared.first() == Some(head) {
         return Ok(());
     }
-    let changed = match (known, shared.first()) {
-        (Some(known), _) => overview::changed_apps(known, overview),
-        // What an earlier process saw last. A commit that is gone has nothing in common with the head.
-        (None, Some(last)) => {
-            let since = overview::changed_since(instance, last, overview).await;
-            since.unwrap_or_else(|_| overview.apps.keys().cloned().collect())
-        }
-        (None, None) => overview.apps.keys().cloned().collect(),
+    // What an earlier process saw last.
+    let earlier = match (known, shared.first()) {
+        (None, Some(last)) => overview::before(instance, last, overview).await.ok(),
+        _ => None,
+    };
+    let before = known.or(earlier.as_ref());
+    // At the first head of all, what stands there is the owner's word.
+    if before.is_some() || !shared.is_empty() {
+        approvals::take_in(instance, before, overview).await?;
+    }
+    let changed = match before {
+        Some(before) => overview::changed_apps(before, overview),
+        // A commit that is gone has nothing in common with the head.
+        None => overview.apps.keys().cloned().collect(),
     };
     state::wait(instance, &changed).await?;
     review::end(instance, head).await;

@@ -189,6 +189,18 @@ pub(super) fn missing_finalizers(snapshot: &Snapshot, desired: &DesiredObject) -
     })
 }
 
+/// Returns that grants wait for a person's word, and with them all that is new of the app.
+pub(super) fn unapproved(snapshot: &Snapshot) -> Option<(Blocked, WakeOn)> {
+    let unapproved = snapshot.unapproved.as_ref()?;
+    let blocked = Blocked {
+        object: None,
+        reason: "GrantNeedsApproval".into(),
+        message: unapproved.message(&snapshot.app),
+        hint: format!("wild operation approve --app {}", snapshot.app),
+    };
+    Some((blocked, WakeOn::Revision))
+}
+
 /// Returns why the app may not have secrets of other apps that it reads.
 pub(super) fn missing_secrets(snapshot: &Snapshot) -> Vec<(Blocked, WakeOn)> {
     let app = &snapshot.app;

@@ -51,8 +51,8 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
 
 /// Plans an app that is in the revision.
 fn keep(snapshot: &Snapshot, plan: &mut Plan) {
-    // Nothing is let go in a namespace that is somebody else's.
-    if grant::is_open(snapshot, &snapshot.namespace) {
+    // Nothing is let go in a namespace that is somebody else's, or that waits for a word.
+    if grant::is_open(snapshot, &snapshot.namespace) && snapshot.unapproved.is_none() {
         recovery::recover(snapshot, plan);
     }
     let stop = source::unusable(snapshot).or_else(|| grant::shut_out(snapshot));
@@ -80,7 +80,9 @@ fn keep(snapshot: &Snapshot, plan: &mut Plan) {
     let is_complete = plan.blocked.is_empty() && plan.later.is_empty();
     plan.health = wellness::of_wanted(snapshot, wanted.iter());
     copies::warn(snapshot, plan);
-    writes.extend(rescue(snapshot, &rescues, plan, &mut spent));
+    if snapshot.unapproved.is_none() {
+        writes.extend(rescue(snapshot, &rescues, plan, &mut spent));
+    }
     plan.actions = order::applies(writes);
     volume::bring_back(returns, plan);
     delete(snapshot, victims, is_complete, plan);
@@ -326,7 +328,9 @@ fn note_yielded(snapshot: &Snapshot, wanted: &Wanted, plan: &mut Plan) {
 
 /// Holds new content back while a requirement or a secret is missing; what is applied already is kept as it is.
 fn hold_news(snapshot: &Snapshot, writes: &mut Vec<(Wanted, Write)>, victims: &[Victim], plan: &mut Plan) {
-    let secrets: Vec<_> = secret::missing(snapshot).into_iter().chain(grant::missing_secrets(snapshot)).collect();
+    let unapproved = grant::unapproved(snapshot);
+    let secrets: Vec<_> =
+        unapproved.into_iter().chain(secret::missing(snapshot)).chain(grant::missing_secrets(snapshot)).collect();
     let has_news = !victims.is_empty() || writes.iter().any(|(_, write)| write.brings == Brings::News);
     let unmet = if has_news { requirement::unmet(snapshot) } else { Vec::new() };
     if secrets.is_empty() && unmet.is_empty() {

@@ -91,7 +91,7 @@ pub use prune::dropped;
 pub use recreate::{Recreate, changed};
 pub use snapshot::{
     Agreed, Ask, Claim, Correct, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Ground, Live,
-    NamespaceState, Owner, Policy, Presence, Remnant, RequirementState, Snapshot, TargetState,
+    NamespaceState, Owner, Policy, Presence, Remnant, RequirementState, Snapshot, TargetState, UnapprovedGrants,
 };
 pub use stand::{Nowhere, Stand, stand};
 pub use volume::{ClaimState, ClaimedVolume, Held, VolumeState};

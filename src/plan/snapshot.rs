@@ -85,6 +85,8 @@ pub struct Snapshot {
     pub awaited: BTreeMap<ObjectId, String>,
     /// Dotted paths of secrets that are needed and absent.
     pub missing_secrets: Vec<String>,
+    /// Grants of the app that came in one push with what they are for, and that nobody has approved.
+    pub unapproved: Option<UnapprovedGrants>,
     /// Secrets of other apps that the app reads and may not have, each with why.
     pub withheld: Vec<SecretCopy>,
     /// Whose the namespaces are that the app wants to write into, as far as that was looked at; by name.
@@ -417,6 +419,28 @@ pub struct Policy {
 
 /// Objects, each in an incarnation, that go because a person agreed.
 pub type Agreed = BTreeSet<(ObjectId, String)>;
+
+/// Grants of an app that wait for a person's word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnapprovedGrants {
+    /// The grants, such as `kinds: Role`.
+    pub grants: Vec<String>,
+    /// Name by which they are approved.
+    pub digest: String,
+}
+
+impl UnapprovedGrants {
+    /// Returns what is told of them.
+    pub fn message(&self, app: &AppName) -> String {
+        let (grants, digest) = (self.grants.join(", "), &self.digest);
+        format!("a push grants {app} {grants}, and brings what that is for along; the plan is {digest}")
+    }
+
+    /// Returns whether a grant of a secret is among them.
+    pub fn holds_secret(&self, grant: &str) -> bool {
+        self.grants.iter().any(|held| held.strip_prefix("secrets: ") == Some(grant))
+    }
+}
 
 /// What a person asked for in this pass.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -344,13 +344,14 @@ fn is_approved(snapshot: &RealmSnapshot, digest: &str) -> bool {
     snapshot.ask.approve.as_deref() == Some(digest)
 }
 
-/// Takes every write out of the plan of an app that is suspended or held, as the cluster's plan does, which also says so.
+/// Takes every write out of the plan of an app that is suspended, held or waits for a person's word about its grants, as the cluster's plan does,
+/// which also says so.
 fn stand_still(snapshot: &RealmSnapshot, plan: &mut Plan) {
     let suspension = snapshot.policy.suspend.as_ref();
     let is_over = |until: &str| Timestamp::parse(until).is_ok_and(|until| until <= snapshot.now);
     let is_suspended = suspension.is_some_and(|suspension| !is_over(&suspension.until));
     let is_held = snapshot.is_held && !snapshot.ask.correct.is_all();
-    if !is_suspended && !is_held {
+    if !is_suspended && !is_held && !snapshot.awaits_word {
         return;
     }
     plan.actions.clear();

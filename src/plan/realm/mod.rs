@@ -51,6 +51,8 @@ pub struct RealmSnapshot {
     pub ask: Ask,
     /// Whether the app is held since a person ended an operation of it. The cluster's plan says so.
     pub is_held: bool,
+    /// Whether grants of the app wait for a person's word. The cluster's plan says so.
+    pub awaits_word: bool,
     /// What the app waits for since an earlier pass.
     pub waited: Option<Waited>,
     /// The present.

@@ -51,6 +51,7 @@ fn fresh() -> RealmSnapshot {
         policy: Policy { grants: Grants { realms: vec!["shop".to_owned()], ..Grants::default() }, ..world.policy },
         ask: Ask::default(),
         is_held: false,
+        awaits_word: false,
         waited: None,
         now: world.now,
     }
@@ -217,6 +218,13 @@ fn the_rest_of_what_a_person_ended_waits_for_a_person() {
     let held = with(fresh(), |it| it.is_held = true);
     assert!(plan(&held, 0).actions.is_empty());
     assert_eq!(plan(&with(held, |it| it.ask.correct = Correct::All), 0).actions.len(), 5);
+}
+
+#[test]
+fn nothing_is_written_before_a_word_about_grants_that_came_with_their_use() {
+    let waiting = with(fresh(), |it| it.awaits_word = true);
+    assert!(plan(&waiting, 0).actions.is_empty());
+    assert!(plan(&with(waiting, |it| it.ask.correct = Correct::All), 0).actions.is_empty());
 }
 
 #[test]

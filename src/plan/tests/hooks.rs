@@ -216,6 +216,17 @@ fn an_object_that_the_target_refused_brings_the_hook_for_failures() {
 }
 
 #[test]
+fn no_hook_for_failures_runs_while_grants_of_its_app_wait_for_a_word() {
+    let mut world = World::deployed(&[config("files", "1")]).wants(&hook("tell", "on-failure"));
+    world.snapshot.refused = true;
+    let grants = vec!["pod: privileged".to_owned()];
+    world.snapshot.unapproved = Some(crate::plan::UnapprovedGrants { grants, digest: "a1b2".to_owned() });
+    assert_eq!(plan(&world.snapshot).actions, []);
+    world.snapshot.unapproved = None;
+    assert_eq!(plan(&world.snapshot).actions[0].object.short(), "Job/tell");
+}
+
+#[test]
 fn a_failed_hook_brings_the_hook_for_that() {
     let (before, rescue) = (hook("check", "pre-deploy"), hook("tell", "on-failure"));
     let world = World::deployed(&[]).wants(&before).wants(&rescue).wants(&config("files", "1"));

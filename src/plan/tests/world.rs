@@ -203,6 +203,7 @@ impl World {
                 dependents: Vec::new(),
                 awaited: BTreeMap::new(),
                 missing_secrets: Vec::new(),
+                unapproved: None,
                 withheld: Vec::new(),
                 grounds: BTreeMap::new(),
                 claims: BTreeMap::new(),

@@ -8,8 +8,8 @@ use crate::health::{Health, HealthState};
 use crate::model::{AppName, ClusterName, CommitId, Diagnostic, DriftPolicy, RecordState};
 use crate::package::{Consent, SecretCopy};
 use crate::plan::{
-    Desired, Force, Freshness, Ground, NamespaceState, Owner, Presence, TargetState, Verb, WakeOn, marks, notices,
-    plan, strayed,
+    Desired, Force, Freshness, Ground, NamespaceState, Owner, Presence, TargetState, UnapprovedGrants, Verb, WakeOn,
+    marks, notices, plan, strayed,
 };
 
 fn web() -> World {
@@ -373,6 +373,20 @@ fn a_missing_secret_holds_the_app_back_and_prunes_nothing() {
             "i deletions that wait until the rest is applied: 1",
             "= 3 unchanged",
         ],
+    );
+}
+
+#[test]
+fn grants_that_came_along_with_their_use_hold_back_all_that_is_new() {
+    let unapproved = UnapprovedGrants { grants: vec!["kinds: Role".into()], digest: "a1b2".into() };
+    let told = "! GrantNeedsApproval: a push grants blog kinds: Role, and brings what that is for along; the plan is a1b2 (try: wild operation \
+                approve --app blog)";
+    check(
+        &web()
+            .drops("ConfigMap/files")
+            .wants(&config("more", "1"))
+            .with(|snapshot| snapshot.unapproved = Some(unapproved.clone())),
+        &[told, "i deletions that wait until the rest is applied: 1", "= 3 unchanged"],
     );
 }
 

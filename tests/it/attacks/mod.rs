@@ -4,6 +4,7 @@
 //! Not here: mistakes of people (`bad_input`), trouble of machines (`faults`).
 
 mod consent;
+mod grants;
 mod locks;
 mod metadata;
 mod names;
