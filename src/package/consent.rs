@@ -42,6 +42,14 @@ impl fmt::Display for SecretGrant {
     }
 }
 
+/// Returns whether each value of another app that is in a value is granted.
+pub fn is_granted(origin: &SecretOrigin, granted: &[String]) -> bool {
+    let is_granted = |path: &str| {
+        SecretGrant::of_path(path).is_some_and(|grant| granted.iter().any(|text| *text == grant.to_string()))
+    };
+    origin.paths().into_iter().all(is_granted)
+}
+
 /// Whether a secret may be copied.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Consent {

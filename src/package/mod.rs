@@ -33,7 +33,7 @@ mod version;
 
 pub use bind::{Installed, bind, bindings_of, check_exports, requirement_cycle};
 pub use breaking::{LocalEdits, VersionSide, breaking};
-pub use consent::{Consent, Consents, SecretGrant};
+pub use consent::{Consent, Consents, SecretGrant, is_granted};
 pub use convert::{Converted, convert};
 pub use definitions::package_defining;
 pub use dialect::detect as detect_dialect;

@@ -40,6 +40,9 @@ pub(super) async fn settle(
     // The head counts as seen only once it is known what of it waits for a person.
     statuses::seen(instance).await?;
     approvals::approve(instance, app, operation.and_then(|operation| operation.request.as_ref())).await?;
+    let secrets = instance.secrets.read()?;
+    let taken_back = taken_back(app, sight, &secrets);
+    instance.secrets.settle(&taken_back, &[])?;
     for _ in 0..MAX_LOOKS {
         let secrets = instance.secrets.read()?;
         let unapproved = approvals::waiting(instance, app).await;
@@ -98,6 +101,17 @@ fn needs(
     let mut granted = sight.settings.grants_of(app.as_str()).secrets;
     granted.retain(|grant| unapproved.is_none_or(|unapproved| !unapproved.holds_secret(grant)));
     Some(judged(needs, &sight.overview, &granted, secrets))
+}
+
+/// Returns the values of an app whose manifest does not read that hold what it is not granted any more. The others stay: nobody knows what it
+/// wants, and what made them may be chance.
+fn taken_back(app: &AppName, sight: &Sight, secrets: &Secrets) -> Vec<String> {
+    if observe::secret_needs(&sight.files, app).is_ok() {
+        return Vec::new();
+    }
+    let granted = sight.settings.grants_of(app.as_str()).secrets;
+    let all = secrets.origins().of_app(app.as_str());
+    all.filter(|(_, origin)| !package::is_granted(origin, &granted)).map(|(path, _)| path.to_owned()).collect()
 }
 
 /// Returns needs with a judgement of every copy by a revision.

@@ -20,6 +20,8 @@ use crate::model::{
 use crate::package::{self, PackageDialect};
 use crate::plan::Presence;
 
+/// Where the records of all apps lie.
+const GENERATED: &str = ".wild/generated";
 /// Upstream commits that are searched for a version that a request names.
 const MAX_VERSION_WALK: usize = 500;
 /// Commits that are searched for the one that removed an app.
@@ -164,9 +166,13 @@ async fn before(
             sources.removed = removed(instance, app, &overview.head).await?.map(|removed| removed.data);
         }
         Some(Request::Rollback { to, .. }) => {
+            // What it was allowed when it went is what it is allowed again: a word that was taken back before stays taken back.
+            let last = if is_there { None } else { last_with(instance, app, &overview.head).await? };
+            let mut past = instance.tree.read_tree(last.as_ref().unwrap_or(to), &[SETTINGS_PATH, GENERATED]).await?;
             let record = compile::record_path(app);
-            let paths = ["config.yaml", SETTINGS_PATH, &record, &format!("apps/{app}"), ".wild/generated"];
-            sources.past = Some(instance.tree.read_tree(to, &paths).await?);
+            past.remove_below(&record);
+            past.extend(instance.tree.read_tree(to, &["config.yaml", &record, &format!("apps/{app}")]).await?);
+            sources.past = Some(past);
         }
         _ => {}
     }
@@ -455,6 +461,12 @@ async fn removed(instance: &Instance, app: &AppName, commit: &CommitId) -> Resul
         _ => DataFate::Keep,
     };
     Ok(Some(Removed { data, before: last.parents.first().cloned(), along: named.len() - 1 }))
+}
+
+/// Returns the last commit that had an app which is gone; nothing if there never was one.
+async fn last_with(instance: &Instance, app: &AppName, head: &CommitId) -> Result<Option<CommitId>, Error> {
+    let log = instance.tree.first_parent_log(head, MAX_REMOVAL_WALK, &[&format!("apps/{app}")]).await?;
+    Ok(log.first().and_then(|removal| removal.parents.first().cloned()))
 }
 
 /// Returns the secrets that were granted to an app of this name by the commit that removed it; nothing if there never was one.

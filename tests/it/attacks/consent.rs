@@ -443,3 +443,41 @@ async fn an_owner_that_lists_what_it_exports_keeps_the_rest_whatever_is_granted(
     let at_home = ["secrets.yaml apps.lockbox.root", "Secret lockbox/lockbox-secrets root"];
     assert_eq!(at(&root).await, at_home.map(str::to_owned).into());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_word_that_is_taken_back_while_the_manifest_does_not_read_takes_the_value_along() {
+    let world = world().await;
+    let wanted = value(&world, "apps.stonedb.password");
+    publish(&world, "chat", &format!("{V1}requiredSecrets: [db.password]\n")).await;
+    assert_eq!(wild(&world, "wild app add chat --deploy --grant stonedb.password").await.0, 0);
+    let copied = ["secrets.yaml apps.chat.dbPassword", "Secret chat/chat-secrets db.password"];
+    is_at(&world, &wanted, &copied).await;
+    world.healthy("chat").await;
+    let manifest = world.file("main", "apps/chat/manifest.yaml").await.unwrap();
+    world.push("a slip", &[("apps/chat/manifest.yaml", Some(&format!("{manifest}requiredSecrets: 5\n")))]).await;
+    held(&world, "chat", "manifest.yaml").await;
+    is_at(&world, &wanted, &copied).await;
+    push_grants(&world, "chat", "").await;
+    is_at(&world, &wanted, &copied[1..]).await;
+    world.push("no slip", &[("apps/chat/manifest.yaml", Some(&manifest))]).await;
+    held_without(&world, "chat", &wanted, &copied[1..]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_that_is_brought_back_has_no_word_that_was_taken_back_before_it_went() {
+    let world = world().await;
+    let wanted = value(&world, "apps.stonedb.password");
+    publish(&world, "chat", &format!("{V1}requiredSecrets: [db.password]\n")).await;
+    assert_eq!(wild(&world, "wild app add chat --deploy --grant stonedb.password").await.0, 0);
+    is_at(&world, &wanted, &["secrets.yaml apps.chat.dbPassword", "Secret chat/chat-secrets db.password"]).await;
+    world.healthy("chat").await;
+    let granted = world.head().await;
+    push_grants(&world, "chat", "").await;
+    held(&world, "chat", "which nobody granted").await;
+    assert_eq!(wild(&world, "wild app delete chat --yes").await.0, 0);
+    world.until("it is gone", async || world.state("chat").await.is_none()).await;
+    world.ask(Request::Rollback { app: app("chat"), to: granted, reason: "back".into(), undoes: None }).await;
+    held(&world, "chat", "which nobody granted").await;
+    assert!(!world.file("main", ".wild/config.yaml").await.unwrap().contains("stonedb.password"));
+    assert!(!spread(&world, &wanted).await.contains("secrets.yaml apps.chat.dbPassword"));
+}
