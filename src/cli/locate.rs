@@ -248,7 +248,7 @@ pub(super) fn of_start(error: &pipeline::Error) -> CommandError {
 /// Returns what helps against a store that cannot be opened: everything but the history of operations is found again without it.
 fn store_remedy(error: &store::Error) -> String {
     match error {
-        store::Error::Open { path, source } if matches!(source, sqlx::Error::Io(_)) => {
+        store::Error::Lock { path, .. } => {
             format!("a stateDir in daemon.yaml on a disk of this machine: that of {path} cannot be locked or written")
         }
         // What SQLite left beside the file would be played into a new one.

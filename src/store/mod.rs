@@ -49,6 +49,14 @@ const READER_LIMIT: u32 = 4;
 /// Why the store could not do something. Always a system error: no user input reaches SQL text.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The file system of the database locks or takes no file.
+    #[error("lock the store {path}")]
+    Lock {
+        /// File of the database.
+        path: String,
+        /// What the file system said.
+        source: std::io::Error,
+    },
     /// The database could not be opened or migrated.
     #[error("open the store {path}")]
     Open {
@@ -111,7 +119,7 @@ impl Store {
             .busy_timeout(BUSY_DEADLINE);
         let lock = alone(path).await;
         let path = path.display().to_string();
-        let _lock = lock.map_err(|source| Error::Open { path: path.clone(), source })?;
+        let _lock = lock.map_err(|source| Error::Lock { path: path.clone(), source })?;
         let connection = connect(options.clone(), 1, &path).await?;
         migrator().run(&connection).await.map_err(|source| Error::Migrate { path: path.clone(), source })?;
         // A negative number is one of KiB.
@@ -164,7 +172,7 @@ async fn connect(options: SqliteConnectOptions, connections: u32, path: &str) ->
 /// Waits until no other process opens the same file: two that change the journal mode of a new file or migrate it at the same moment make
 /// each other fail. Ends when the returned handle is dropped. What is locked is a file beside it, as network file systems lock no directory
 /// and nothing that is open for reading alone.
-async fn alone(path: &Path) -> Result<File, sqlx::Error> {
+async fn alone(path: &Path) -> Result<File, std::io::Error> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".opening");
     let handle = File::options().write(true).create(true).truncate(false).mode(0o600).open(beside)?;
@@ -175,15 +183,13 @@ async fn alone(path: &Path) -> Result<File, sqlx::Error> {
             match handle.try_lock() {
                 Ok(()) => return Ok(()),
                 Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(error.into()),
+                Err(TryLockError::Error(error)) => return Err(error),
             }
         }
     };
     match tokio::time::timeout(BUSY_DEADLINE, locked).await {
         Ok(locked) => locked.map(|()| handle),
-        Err(_) => {
-            Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "another process does not end opening it").into())
-        }
+        Err(_) => Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "another process does not end opening it")),
     }
 }
 
