@@ -393,7 +393,9 @@ fn next(fault: &Fault, path: &RepoPath) -> String {
         Fault::Mac | Fault::Value(_) => {
             format!("see what it holds with sops decrypt --ignore-mac {path}, and encrypt it again")
         }
-        Fault::Broken(_) | Fault::Foreign(..) | Fault::Section(_) | Fault::OtherKeys(_) => by_hand(path),
+        Fault::Broken(_) | Fault::Foreign(..) | Fault::Section(_) | Fault::OtherKeys(_) | Fault::Clear(_) => {
+            by_hand(path)
+        }
     }
 }
 

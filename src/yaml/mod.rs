@@ -11,6 +11,7 @@ mod build;
 pub mod cst;
 pub mod edit;
 mod emit;
+pub mod leak;
 pub mod line;
 mod lines;
 mod margin;

@@ -21,6 +21,8 @@ pub enum Fault {
     NoKey(Vec<String>),
     /// The value at a place is not encrypted as it must be, or does not decrypt.
     Value(String),
+    /// The value at a place stands in clear.
+    Clear(String),
     /// The values are not those that the MAC was made of.
     Mac,
 }
@@ -37,6 +39,7 @@ impl fmt::Display for Fault {
                 write!(f, "is encrypted for {}, and no key of these was found", recipients.join(", "))
             }
             Self::Value(place) => write!(f, "does not decrypt at {place}: it was edited without sops"),
+            Self::Clear(place) => write!(f, "holds a value in clear at {place}"),
             Self::Mac => write!(f, "does not have the values that its MAC was made of: it was edited without sops"),
         }
     }

@@ -8,6 +8,7 @@
 //! Not here: where keys come from and the encryption of the data key (`settings`), merging such files (`merge`).
 
 mod cipher;
+mod claim;
 mod fault;
 mod file;
 mod rule;
@@ -18,6 +19,7 @@ mod value;
 use crate::base::sha256;
 
 pub use cipher::{DataKey, Sealer, Seed};
+pub use claim::{Demand, check_claim, claims};
 pub use fault::Fault;
 pub use file::{Part, PartKind, Recipient, SopsFile};
 pub use value::{Clear, ClearKind};

@@ -1,0 +1,172 @@
+//! Pure. The spellings in which a text can stand in a file: as it is, escaped, percent-encoded, wrapped over lines, in wide characters.
+//!
+//! A view is the text behind a spelling. A file that does not use the spelling has no such view, so most files are looked through once.
+//! Not here: base64, which is sought as it is written (`search`).
+
+use std::borrow::Cow;
+
+/// A way to read the bytes of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View(&'static [Spelling]);
+
+/// A spelling that is taken back.
+#[derive(Clone, Copy, Debug)]
+enum Spelling {
+    /// `\n`, `\"`, `\u0041`, as in JSON, in quotes of YAML and in programs.
+    Escapes,
+    /// `%41`, as in addresses.
+    Percents,
+    /// Line breaks with the indentation behind them, as a long text is wrapped.
+    Wraps,
+    /// NUL bytes, which stand beside each ASCII character in UTF-16.
+    Wide,
+}
+
+/// All views of a file. An escaped text is often escaped once more, where a document stands in a field of another.
+pub(super) const VIEWS: [View; 8] = [
+    View(&[]),
+    View(&[Spelling::Wraps]),
+    View(&[Spelling::Escapes]),
+    View(&[Spelling::Escapes, Spelling::Wraps]),
+    View(&[Spelling::Escapes, Spelling::Escapes]),
+    View(&[Spelling::Percents]),
+    View(&[Spelling::Escapes, Spelling::Percents]),
+    View(&[Spelling::Wide]),
+];
+
+impl View {
+    /// Returns the text behind the spelling; nothing if the file does not use it.
+    pub(super) fn text<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let mut text = Cow::Borrowed(bytes);
+        for spelling in self.0 {
+            memchr::memchr(spelling.sign(), &text)?;
+            text = Cow::Owned(spelling.pieces(&text).flat_map(|piece| piece.bytes).collect());
+        }
+        Some(text)
+    }
+
+    /// Returns where in the file a byte of the view stands.
+    pub(super) fn origin(&self, bytes: &[u8], at: usize) -> usize {
+        let (mut texts, mut text) = (Vec::new(), Cow::Borrowed(bytes));
+        for spelling in self.0 {
+            let next = spelling.pieces(&text).flat_map(|piece| piece.bytes).collect();
+            texts.push((spelling, std::mem::replace(&mut text, Cow::Owned(next))));
+        }
+        texts.into_iter().rev().fold(at, |at, (spelling, text)| spelling.origin(&text, at))
+    }
+}
+
+/// A part of a text: the bytes that it stands for, and where it begins.
+struct Piece {
+    start: usize,
+    bytes: Few,
+}
+
+/// At most four bytes.
+type Few = std::iter::Take<std::array::IntoIter<u8, 4>>;
+
+/// Makes a piece of the first `count` of four bytes.
+fn few(bytes: [u8; 4], count: usize) -> Few {
+    bytes.into_iter().take(count)
+}
+
+impl Spelling {
+    /// Returns the byte without which a text does not use the spelling.
+    fn sign(self) -> u8 {
+        match self {
+            Self::Escapes => b'\\',
+            Self::Percents => b'%',
+            Self::Wraps => b'\n',
+            Self::Wide => 0,
+        }
+    }
+
+    fn pieces(self, text: &[u8]) -> Pieces<'_> {
+        Pieces { spelling: self, text, at: 0 }
+    }
+
+    /// Returns where a byte of the view stood before this spelling was taken back.
+    fn origin(self, text: &[u8], at: usize) -> usize {
+        let mut passed = 0;
+        for piece in self.pieces(text) {
+            passed += piece.bytes.len();
+            if passed > at {
+                return piece.start;
+            }
+        }
+        text.len()
+    }
+}
+
+/// The parts of a text.
+struct Pieces<'a> {
+    spelling: Spelling,
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        let rest = self.text.get(self.at..)?;
+        let first = *rest.first()?;
+        let start = self.at;
+        let (bytes, length) = match self.spelling {
+            Spelling::Escapes if first == b'\\' => escape(rest),
+            Spelling::Percents if first == b'%' => match hex(rest.get(1..3)) {
+                Some(code) => (few([u8::try_from(code).unwrap_or_default(), 0, 0, 0], 1), 3),
+                None => (few([first, 0, 0, 0], 1), 1),
+            },
+            Spelling::Wraps if matches!(first, b'\n' | b'\r') => {
+                let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+                (few([0; 4], 0), blank)
+            }
+            Spelling::Wide if first == 0 => (few([0; 4], 0), 1),
+            _ => (few([first, 0, 0, 0], 1), 1),
+        };
+        self.at += length.max(1);
+        Some(Piece { start, bytes })
+    }
+}
+
+/// Reads an escape and returns what it stands for, and its length.
+fn escape(rest: &[u8]) -> (Few, usize) {
+    let one = |byte: u8| (few([byte, 0, 0, 0], 1), 2);
+    match rest.get(1).copied() {
+        Some(b'n') => one(b'\n'),
+        Some(b'r') => one(b'\r'),
+        Some(b't') => one(b'\t'),
+        Some(sign @ (b'"' | b'\\' | b'/' | b'\'' | b' ')) => one(sign),
+        Some(b'x') => code(hex(rest.get(2..4)), 4),
+        Some(b'u') => match (hex(rest.get(2..6)), rest.get(6..8), hex(rest.get(8..12))) {
+            // A character beyond 16 bits is two escapes.
+            (Some(high @ 0xD800..=0xDBFF), Some(b"\\u"), Some(low @ 0xDC00..=0xDFFF)) => {
+                code(Some(0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00)), 12)
+            }
+            (single, ..) => code(single, 6),
+        },
+        Some(b'U') => code(hex(rest.get(2..10)), 10),
+        // A line that goes on in the next one.
+        Some(b'\n') => {
+            let blank = rest.iter().skip(1).take_while(|byte| byte.is_ascii_whitespace()).count();
+            (few([0; 4], 0), 1 + blank)
+        }
+        _ => (few([b'\\', 0, 0, 0], 1), 1),
+    }
+}
+
+/// Returns a character by its code; what is none stays as it is written.
+fn code(code: Option<u32>, length: usize) -> (Few, usize) {
+    let Some(character) = code.and_then(char::from_u32) else { return (few([b'\\', 0, 0, 0], 1), 1) };
+    let mut bytes = [0; 4];
+    let count = character.encode_utf8(&mut bytes).len();
+    (few(bytes, count), length)
+}
+
+/// Reads a number in hexadecimal.
+fn hex(digits: Option<&[u8]>) -> Option<u32> {
+    let digits = std::str::from_utf8(digits?).ok()?;
+    let are_digits = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u32::from_str_radix(digits, 16).ok().filter(|_| are_digits)
+}
