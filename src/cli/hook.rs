@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 use super::client::{Call, Client};
 use super::error::{CommandError, ExitCode};
 use super::json::{list, text};
-use super::locate::{connect, repository_around};
+use super::locate::{around, connect, repository_around};
+use super::scan::{broken_seals, sought};
 use super::session::Session;
 use crate::base::chain;
 use crate::git::hook::{Intake, RefUpdate, Rewind, check};
-use crate::git::{self, Repository};
+use crate::git::{self, Leaked, Repository, Staged};
 
 /// Push options that are looked at.
 const MAX_PUSH_OPTIONS: usize = 32;
@@ -25,14 +26,15 @@ const BRANCH: &str = "main";
 const RUN_HELP: &str = "Examples:
   wild hook run pre-receive
   wild hook run post-receive
+  wild hook run pre-commit
 
 Exit codes:
-  0 the push may go on   2 it is refused";
+  0 the push or the commit may go on   2 it is refused";
 
 const INSTALL_HELP: &str =
     "Sets up a clone so that plain git merges files of apps, and files that SOPS encrypted, as wild does:
   git fetch && git merge refs/wild/generated/quillblog
-In a bare repository it writes the hooks that check what people push.
+It also keeps secrets in clear out of commits there. In a bare repository it writes the hooks that check what people push.
 
 Examples:
   wild hook install
@@ -51,6 +53,9 @@ pub(super) enum HookVerb {
         /// The hook.
         #[arg(value_enum, value_name = "NAME")]
         name: Hook,
+        /// What git gives the hook: the file with the message.
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
     },
     /// Sets up a clone for merges by plain git, or the hooks of a bare repository.
     #[command(after_long_help = INSTALL_HELP)]
@@ -71,13 +76,19 @@ pub(super) enum Hook {
     PreReceive,
     /// After all have moved.
     PostReceive,
+    /// Before a commit is made in a work tree.
+    PreCommit,
+    /// Before a commit gets its message.
+    CommitMsg,
 }
 
 /// Runs a verb.
 pub(super) async fn run(session: &mut Session<'_>, verb: HookVerb) -> Result<ExitCode, CommandError> {
     match verb {
-        HookVerb::Run { name: Hook::PreReceive } => pre_receive(session).await,
-        HookVerb::Run { name: Hook::PostReceive } => Ok(post_receive(session).await),
+        HookVerb::Run { name: Hook::PreReceive, file: _ } => pre_receive(session).await,
+        HookVerb::Run { name: Hook::PostReceive, file: _ } => Ok(post_receive(session).await),
+        HookVerb::Run { name: Hook::PreCommit, file: _ } => pre_commit(session).await,
+        HookVerb::Run { name: Hook::CommitMsg, file } => commit_message(session, file.as_deref()).await,
         HookVerb::Install { folder, uninstall } => install(session, folder.as_deref(), uninstall).await,
     }
 }
@@ -97,8 +108,18 @@ async fn install(session: &mut Session<'_>, folder: Option<&Path>, undo: bool) -
         return Ok(ExitCode::Done);
     }
     let changed = match (repository.is_bare(), undo) {
-        (false, false) => git::set_up_clone(&repository, &environment.program).await.map_err(fail)?,
-        (false, true) => git::undo_clone(&repository).await.map_err(fail)?,
+        (false, false) => {
+            let installed = git::hook::install_in_clone(&repository, &environment.program).await.map_err(fail)?;
+            let mut changed = git::set_up_clone(&repository, &environment.program).await.map_err(fail)?;
+            changed.extend(installed.written.iter().map(|path| format!("wrote {}", path.display())));
+            changed
+        }
+        (false, true) => {
+            let mut changed = git::undo_clone(&repository).await.map_err(fail)?;
+            let removed = git::hook::remove_from_clone(&repository).await.map_err(fail)?;
+            changed.extend(removed.iter().map(|path| format!("{} is gone", path.display())));
+            changed
+        }
         (true, false) => {
             let installed = git::hook::install(&repository, &environment.program).await.map_err(fail)?;
             installed.written.iter().map(|path| format!("wrote {}", path.display())).collect()
@@ -131,8 +152,12 @@ async fn pre_receive(session: &mut Session<'_>) -> Result<ExitCode, CommandError
     // Outside of a quarantine this variable names the repository's own objects, which need no second look.
     let quarantine = environment.variable("GIT_QUARANTINE_PATH").map(|path| environment.path(Path::new(path)));
     let rewind = if is_rewind_allowed(session) { Rewind::Allowed } else { Rewind::Refused };
-    let refusals =
-        check(Intake { repository: path, branch: branch.clone(), quarantine, updates, rewind }).await.map_err(fail)?;
+    let scanner = match Repository::open(&path).await {
+        Ok(repository) => sought(session, &repository).await.scanner,
+        Err(error) => return Err(fail(error)),
+    };
+    let intake = Intake { repository: path, branch: branch.clone(), quarantine, updates, rewind, scanner };
+    let refusals = check(intake).await.map_err(fail)?;
     match refusals.split_first() {
         None => Ok(ExitCode::Done),
         Some((first, others)) => Err(CommandError {
@@ -140,6 +165,49 @@ async fn pre_receive(session: &mut Session<'_>) -> Result<ExitCode, CommandError
             ..CommandError::new(format!("push to {branch}"), first.to_string(), first.hint.clone())
         }),
     }
+}
+
+/// Looks for secrets in what the next commit brings.
+async fn pre_commit(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
+    let what = "look for secrets in the commit";
+    let fail = |error: git::Error| CommandError::new(what, chain(&error), "git status");
+    let repository = committing(session).await.map_err(fail)?;
+    let sought = sought(session, &repository).await;
+    let index = session.environment.variable("GIT_INDEX_FILE").map(|path| session.environment.path(Path::new(path)));
+    let index = index.filter(|path| path.exists());
+    let Staged { mut leaks, sealed } = repository.staged_leaks(index, sought.scanner).await.map_err(fail)?;
+    leaks.extend(broken_seals(session, sealed).await);
+    refuse_leaks(&leaks)
+}
+
+/// Looks for secrets in the message of a commit.
+async fn commit_message(session: &mut Session<'_>, file: Option<&Path>) -> Result<ExitCode, CommandError> {
+    let what = "look for secrets in the message";
+    let Some(file) = file.map(|file| session.environment.path(file)) else {
+        return Err(CommandError::new(what, "git names no file", "wild hook run commit-msg FILE"));
+    };
+    let read = std::fs::read(&file).map_err(|error| CommandError::new(what, error.to_string(), "git commit"))?;
+    let repository = committing(session).await;
+    let repository = repository.map_err(|error| CommandError::new(what, chain(&error), "git status"))?;
+    let sought = sought(session, &repository).await;
+    refuse_leaks(&Repository::leaks_in_text(&sought.scanner, "the message of the commit", &read))
+}
+
+/// Opens the repository in which a commit is about to be made.
+async fn committing(session: &Session<'_>) -> Result<Repository, git::Error> {
+    let environment = session.environment;
+    let folder = around(&environment.directory).map(|found| found.repository);
+    Repository::open(&folder.unwrap_or_else(|| environment.directory.clone())).await
+}
+
+fn refuse_leaks(leaks: &[Leaked]) -> Result<ExitCode, CommandError> {
+    let Some((first, others)) = leaks.split_first() else { return Ok(ExitCode::Done) };
+    let remedy =
+        format!("git restore --staged {}, or take it out; once it was in git: {}", first.place, first.leak.remedy());
+    Err(CommandError {
+        findings: others.iter().map(ToString::to_string).collect(),
+        ..CommandError::new("commit", first.to_string(), remedy)
+    })
 }
 
 /// Returns whether the push carries the option by which a branch may go back. Whom the system lets write here is an administrator.

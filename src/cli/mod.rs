@@ -30,6 +30,7 @@ mod output;
 mod package;
 mod plan;
 mod report;
+mod scan;
 mod secret;
 mod session;
 mod sops_keys;

@@ -9,6 +9,7 @@ use super::client::encode;
 use super::error::{CommandError, ExitCode};
 use super::format::Document;
 use super::json::{flag, list, text};
+use super::scan::{self, Scan};
 use super::session::Session;
 use super::table::table;
 use crate::model::AppName;
@@ -49,6 +50,19 @@ A program that stores a password of its own, such as a database, has to be told 
 Exit codes:
   0 made anew   2 error, also if it was not confirmed";
 
+const SCAN_HELP: &str = "Examples:
+  wild secret scan
+  wild secret scan --history
+  wild secret scan --staged
+  wild secret scan v1.2 -o json
+
+Looks for secrets in clear in a commit of the repository around the working directory: the values of secrets.yaml as they are now, \
+in every usual spelling, private keys, keys of age, tokens, kubeconfigs, and files that claim to be encrypted and are not. \
+The same search runs before a commit, at a push, at a fetch, and before anything is applied. No daemon is needed.
+
+Exit codes:
+  0 none   1 there are some   2 error";
+
 /// What can be done about secrets.
 #[derive(Subcommand, Debug)]
 pub(super) enum SecretVerb {
@@ -59,6 +73,9 @@ pub(super) enum SecretVerb {
         #[arg(value_name = "APP", value_parser = AppName::parse)]
         app: Option<AppName>,
     },
+    /// Looks for secrets in clear in git.
+    #[command(after_long_help = SCAN_HELP)]
+    Scan(Scan),
     /// Sets a value that comes from standard input.
     #[command(after_long_help = SET_HELP)]
     Set(Place),
@@ -82,6 +99,7 @@ pub(super) struct Place {
 pub(super) async fn run(session: &mut Session<'_>, verb: SecretVerb) -> Result<ExitCode, CommandError> {
     match verb {
         SecretVerb::List { app } => show(session, app.as_ref()).await,
+        SecretVerb::Scan(arguments) => scan::run(session, arguments).await,
         SecretVerb::Set(place) => set(session, &place.path).await,
         SecretVerb::Generate(place) => make(session, &place.path, false).await,
         SecretVerb::Rotate(place) => rotate(session, &place.path).await,

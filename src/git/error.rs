@@ -9,6 +9,7 @@ use crate::base::RepoPath;
 use crate::model::{CommitId, ErrorClass};
 
 use super::check_tree::HostileTree;
+use super::scan::Leaked;
 
 /// Why a call of this module failed.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +37,14 @@ pub enum Error {
         commit: String,
         /// The place and the rule.
         source: HostileTree,
+    },
+    /// What a remote brings holds a secret in clear; nothing of it was taken.
+    #[error("{attempt}: {}", leaks.first().map(ToString::to_string).unwrap_or_default())]
+    Leaking {
+        /// What was attempted on what.
+        attempt: String,
+        /// The secrets, never their values.
+        leaks: Vec<Leaked>,
     },
     /// The ref was not where the caller saw it: somebody else was faster. Read again and start over.
     #[error("move {reference}: it was expected at {} and is at {}", place(expected), place(found))]
@@ -105,9 +114,11 @@ impl Error {
     /// Returns who has to act: the one whose repository, URL or tree it is, or the system, which tries again.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Hostile { .. } | Self::WorkTreeDirty { .. } | Self::RefName { .. } | Self::Unusable { .. } => {
-                ErrorClass::User
-            }
+            Self::Hostile { .. }
+            | Self::Leaking { .. }
+            | Self::WorkTreeDirty { .. }
+            | Self::RefName { .. }
+            | Self::Unusable { .. } => ErrorClass::User,
             Self::Git { .. }
             | Self::Io { .. }
             | Self::Lost { .. }

@@ -13,7 +13,7 @@ use super::error::Error;
 use super::graph::Graph;
 use super::objects::{Known, Objects, find_commit};
 use super::read::refused;
-use super::refs::{commit_id, oid};
+use super::refs::{check_packed_refs, commit_id, oid};
 use super::repository::Repository;
 use super::tree_diff::differences;
 
@@ -21,6 +21,9 @@ use super::tree_diff::differences;
 const MAX_WALK: usize = 100_000;
 /// Bytes of the messages that one log keeps: 10,000 commits, the longest log that is asked for, with 3 KiB each.
 const MAX_LOG_BYTES: usize = 32 * 1024 * 1024;
+
+/// Digits by which an id is known at least, as git has it.
+const MIN_PREFIX: usize = 4;
 
 /// A commit as git holds it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -87,6 +90,17 @@ impl Repository {
         .await
     }
 
+    /// Returns the commit that a person names as git takes names: a branch, a tag, the beginning of an id.
+    pub async fn commit_named(&self, name: &str) -> Result<Option<CommitId>, Error> {
+        let (attempt, name) = (format!("look for {name} in {}", self.path().display()), name.to_owned());
+        self.read(attempt, move |repository, known| {
+            let objects = Objects::of(repository, known)?;
+            let found = named(repository, &objects, &name)?.map(|id| objects.peel(id)).transpose();
+            Ok(found.map_err(|refusal| refused(refusal, &name))?.flatten().map(commit_id))
+        })
+        .await
+    }
+
     /// Returns the newest common ancestor of two commits, or nothing if they share no history.
     pub async fn merge_base(&self, a: &CommitId, b: &CommitId) -> Result<Option<CommitId>, Error> {
         let attempt = format!("find the merge base of {} and {}", a.short(), b.short());
@@ -145,6 +159,21 @@ impl Repository {
         })
         .await
     }
+}
+
+/// Returns the object that a name stands for: a ref, with or without what stands before its short name, or the beginning of an id.
+fn named(repository: &git2::Repository, objects: &Objects<'_>, name: &str) -> Result<Option<Oid>, Error> {
+    check_packed_refs(repository)?;
+    for before in ["", "refs/", "refs/heads/", "refs/tags/", "refs/remotes/"] {
+        let full = format!("{before}{name}");
+        if git2::Reference::is_valid_name(&full)
+            && let Ok(id) = repository.refname_to_id(&full)
+        {
+            return Ok(Some(id));
+        }
+    }
+    let is_id = name.len() >= MIN_PREFIX && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    Ok(is_id.then(|| objects.of_prefix(name)).flatten())
 }
 
 pub(super) fn is_ancestor(

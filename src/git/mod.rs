@@ -36,6 +36,7 @@ mod read;
 mod refs;
 mod remote_url;
 mod repository;
+mod scan;
 mod tree_diff;
 mod watch;
 mod worktree;
@@ -55,11 +56,12 @@ pub use launch::become_child;
 pub use left_over::Writers;
 pub use network::{
     Credential, CredentialKind, FetchRef, Fetched, FetchedRef, Moved, PushRef, Pushed, PushedRef, Remote,
-    clear_scratch, fetch, ls_remote, push, push_deletion,
+    clear_scratch, fetch, fetch_scanned, ls_remote, push, push_deletion,
 };
 pub use notes::NOTES_REF;
 pub use options::set_options;
 pub use refs::RefChange;
 pub use remote_url::{Allowed, RemoteUrl, UrlError};
 pub use repository::{Layout, Repository};
+pub use scan::{Brought, Leaked, Scanner, Staged};
 pub use watch::{RefWatch, watch_refs};

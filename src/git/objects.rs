@@ -132,6 +132,16 @@ impl<'a> Objects<'a> {
         Ok(links)
     }
 
+    /// Reads a commit with all that stands in it.
+    pub(super) fn whole_commit(&self, id: Oid) -> Result<git2::OdbObject<'_>, Refusal> {
+        self.read(id, ObjectKind::Commit, Size::OfKind, &format!("commit {id}"))
+    }
+
+    /// Reads a tag with all that stands in it.
+    pub(super) fn whole_tag(&self, id: Oid) -> Result<git2::OdbObject<'_>, Refusal> {
+        self.read(id, ObjectKind::Tag, Size::OfKind, &format!("tag {id}"))
+    }
+
     /// Returns the tree of a commit.
     pub(super) fn root(&self, commit: Oid) -> Result<Oid, Refusal> {
         Ok(oid_of(&self.commit(commit)?.tree))
@@ -152,9 +162,8 @@ impl<'a> Objects<'a> {
 
     /// Returns what a tag leads to.
     pub(super) fn tagged(&self, id: Oid) -> Result<Oid, Refusal> {
-        let path = format!("tag {id}");
-        let object = self.read(id, ObjectKind::Tag, Size::OfKind, &path)?;
-        Ok(oid_of(&parse_tag(object.data()).map_err(|rule| hostile(&path, rule))?.target))
+        let object = self.whole_tag(id)?;
+        Ok(oid_of(&parse_tag(object.data()).map_err(|rule| hostile(&format!("tag {id}"), rule))?.target))
     }
 
     /// Returns the one object whose id begins with hexadecimal digits.

@@ -3,17 +3,22 @@
 //! Templates see no secret, so a value gets there only by somebody who pasted it into the config or into a file. Findings
 //! name the secret and the line, never the value. Not here: Secret objects with data, which the generation refuses.
 
+use std::collections::BTreeSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
-use super::secrets::SecretNeeds;
+use super::secrets::{SecretCopy, SecretNeeds};
 use crate::base::RepoPath;
-use crate::model::{Diagnostic, File, Purpose, Secrets};
+use crate::model::{Diagnostic, File, Purpose, SecretValue, Secrets};
+use crate::template;
 
 /// Shortest value that is searched for; a shorter one occurs by accident.
 const MIN_BYTES: usize = 8;
 /// Shortest copy that is searched for: what another app calls a secret may be a name of a person or database.
 const MIN_COPY_BYTES: usize = 16;
+/// How often a copy may be a copy of a copy.
+const MAX_COPIES_OF_COPIES: usize = 8;
 
 /// Returns every place where a file holds the value of a secret that an app has or copies.
 pub fn leaks<'a>(
@@ -35,6 +40,42 @@ pub fn leaks<'a>(
         }
     }
     findings
+}
+
+/// Returns the values of today that are secrets, each with its path: all but those that a package tells everybody.
+pub fn values<'a, 'b>(
+    needs: impl Iterator<Item = &'b SecretNeeds> + Clone,
+    secrets: &'a Secrets,
+) -> Vec<(&'a str, &'a SecretValue)> {
+    let mut known: BTreeSet<String> = needs.clone().flat_map(|needs| told(needs, secrets)).collect();
+    for _ in 0..MAX_COPIES_OF_COPIES {
+        let is_known = |copy: &&SecretCopy| known.contains(&copy.source());
+        let of_app = |needs: &SecretNeeds| -> Vec<String> {
+            needs.copies.iter().filter(is_known).map(|copy| needs.path(&copy.copy_key())).collect()
+        };
+        let copies: Vec<String> = needs.clone().flat_map(of_app).collect();
+        known.extend(copies);
+    }
+    // What is only a copy is told by the name of the owner, who can make it anew.
+    let text = |path: &str| secrets.get(path).map(|value| value.expose(Purpose::LeakSearch));
+    let is_copy = |needs: &SecretNeeds| -> Vec<String> {
+        let same = |copy: &&SecretCopy| text(&needs.path(&copy.copy_key())) == text(&copy.source());
+        needs.copies.iter().filter(same).map(|copy| needs.path(&copy.copy_key())).collect()
+    };
+    known.extend(needs.flat_map(is_copy));
+    let values = secrets.paths().filter(|path| !known.contains(*path));
+    values.filter_map(|path| Some((path, secrets.get(path)?))).collect()
+}
+
+/// Returns the secrets of an app whose values everybody knows who has its package: defaults in which no other secret takes part.
+fn told(needs: &SecretNeeds, secrets: &Secrets) -> Vec<String> {
+    let is_told = |path: &str, default: &str| {
+        let value = secrets.get(path).map(|value| value.expose(Purpose::LeakSearch));
+        // One that a person put in place of a default is a secret.
+        !default.contains(".secrets") && (template::has_action(default) || value == Some(default.trim_end()))
+    };
+    let own = needs.own.iter().filter_map(|spec| Some((needs.path(&spec.key), spec.default.as_ref()?)));
+    own.filter(|(path, default)| is_told(path, default)).map(|(path, _)| path).collect()
 }
 
 /// A secret and what its value looks like in a file.

@@ -40,7 +40,7 @@ pub use dialect::detect as detect_dialect;
 pub use directory::{Listed, Listing, directories, find, list};
 pub use glob::matches;
 pub use ignore::Ignore;
-pub use leaks::leaks;
+pub use leaks::{leaks, values as leak_values};
 pub use load::{MANIFEST, Package, SERVICE_MANIFEST, is_for_people, load, manifest_of};
 pub use manifest::{
     Charset, Need, PackageDialect, PackageManifest, RenderRules, RequiredSecret, Requirement, SecretSpec, ServiceKey,

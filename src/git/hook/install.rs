@@ -17,6 +17,8 @@ const KEPT: &str = "before-wild";
 /// Hooks that we write, and what follows the call of the program: a failing check stops the push, a failing message
 /// does not, because the daemon finds the new commit at its next look anyway.
 const HOOKS: [(&str, &str); 2] = [("pre-receive", ""), ("post-receive", " || true")];
+/// Hooks that keep secrets out of commits where people make them.
+const CLONE_HOOKS: [&str; 2] = ["pre-commit", "commit-msg"];
 
 /// What an installation did.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -30,15 +32,66 @@ pub struct Installed {
 /// Writes the hooks that call the `wild` program at a path. Running it again renews them.
 pub async fn install(repository: &Repository, wild: &Path) -> Result<Installed, Error> {
     let attempt = format!("install hooks in {}", repository.path().display());
-    let wild = wild.to_owned();
-    repository.write(attempt, move |repository, _| write_hooks(&repository.commondir().join("hooks"), &wild)).await
+    let (wild, is_bare) = (wild.to_owned(), repository.is_bare());
+    repository
+        .write(attempt, move |repository, _| {
+            let directory = repository.commondir().join("hooks");
+            let of_pushes = HOOKS.map(|(name, after)| (name, push_script(name, &wild, after)));
+            let mut installed = write_hooks(&directory, &of_pushes)?;
+            if !is_bare {
+                let of_commits = write_hooks(&directory, &CLONE_HOOKS.map(|name| (name, commit_script(name, &wild))))?;
+                installed.written.extend(of_commits.written);
+                installed.kept.extend(of_commits.kept);
+            }
+            Ok(installed)
+        })
+        .await
 }
 
-fn write_hooks(directory: &Path, wild: &Path) -> Result<Installed, Error> {
+/// Writes the hooks of a person's clone that keep secrets out of commits; those that are as wanted stay untold.
+pub async fn install_in_clone(repository: &Repository, wild: &Path) -> Result<Installed, Error> {
+    let attempt = format!("install hooks in {}", repository.path().display());
+    let wild = wild.to_owned();
+    repository
+        .write(attempt, move |repository, _| {
+            let directory = repository.commondir().join("hooks");
+            let wanted = CLONE_HOOKS.map(|name| (name, commit_script(name, &wild)));
+            let is_there = |(name, text): &&(&str, String)| {
+                std::fs::read(directory.join(name)).is_ok_and(|there| there == text.as_bytes())
+            };
+            let new: Vec<_> = wanted.iter().filter(|hook| !is_there(hook)).cloned().collect();
+            write_hooks(&directory, &new)
+        })
+        .await
+}
+
+/// Removes the hooks of a person's clone that we wrote, puts back what was there before, and returns those that are gone.
+pub async fn remove_from_clone(repository: &Repository) -> Result<Vec<PathBuf>, Error> {
+    let attempt = format!("remove hooks from {}", repository.path().display());
+    repository
+        .write(attempt.clone(), move |repository, _| {
+            let directory = repository.commondir().join("hooks");
+            let mut gone = Vec::new();
+            for path in CLONE_HOOKS.map(|name| directory.join(name)) {
+                let is_ours = std::fs::read(&path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(MARK));
+                if !is_ours {
+                    continue;
+                }
+                let kept = path.with_extension(KEPT);
+                let done = if kept.exists() { std::fs::rename(&kept, &path) } else { std::fs::remove_file(&path) };
+                done.map_err(io(attempt.clone()))?;
+                gone.push(path);
+            }
+            Ok(gone)
+        })
+        .await
+}
+
+fn write_hooks(directory: &Path, hooks: &[(&str, String)]) -> Result<Installed, Error> {
     let attempt = || format!("write hooks to {}", directory.display());
     std::fs::create_dir_all(directory).map_err(io(attempt()))?;
     let mut installed = Installed::default();
-    for (name, after) in HOOKS {
+    for (name, text) in hooks {
         let path = directory.join(name);
         installed.kept.extend(keep(&path)?);
         let part = directory.join(format!("{name}.part"));
@@ -49,7 +102,7 @@ fn write_hooks(directory: &Path, wild: &Path) -> Result<Installed, Error> {
             .mode(0o755)
             .open(&part)
             .map_err(io(attempt()))?;
-        file.write_all(script(name, wild, after).as_bytes()).map_err(io(attempt()))?;
+        file.write_all(text.as_bytes()).map_err(io(attempt()))?;
         file.set_permissions(Permissions::from_mode(0o755)).map_err(io(attempt()))?;
         sync(&part)?;
         std::fs::rename(&part, &path).map_err(io(attempt()))?;
@@ -77,8 +130,21 @@ fn keep(path: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(Some(kept))
 }
 
-fn script(name: &str, wild: &Path, after: &str) -> String {
-    let wild = wild.display().to_string().replace('\'', "'\\''");
+/// Returns a hook of a commit. It has no input, and what it gets from git goes on to the one that was there before.
+fn commit_script(name: &str, wild: &Path) -> String {
+    let wild = quoted(wild);
+    format!(
+        "#!/bin/sh\n{MARK}\nbefore=\"$(dirname \"$0\")/{name}.{KEPT}\"\nif [ -x \"$before\" ]; then\n  \"$before\" \"$@\" || exit \
+         $?\nfi\n'{wild}' hook run {name} \"$@\"\n"
+    )
+}
+
+fn quoted(wild: &Path) -> String {
+    wild.display().to_string().replace('\'', "'\\''")
+}
+
+fn push_script(name: &str, wild: &Path, after: &str) -> String {
+    let wild = quoted(wild);
     format!(
         "#!/bin/sh\n{MARK}\nupdates=$(cat)\nbefore=\"$(dirname \"$0\")/{name}.{KEPT}\"\nif [ -x \"$before\" ]; then\n  \
          printf '%s\\n' \"$updates\" | \"$before\" \"$@\" || exit $?\nfi\nprintf '%s\\n' \"$updates\" | '{wild}' hook run \

@@ -5,5 +5,5 @@
 mod install;
 mod receive;
 
-pub use install::{Installed, install};
+pub use install::{Installed, install, install_in_clone, remove_from_clone};
 pub use receive::{Intake, RefUpdate, Refusal, Rewind, check};

@@ -8,51 +8,38 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use git2::Oid;
 
 use crate::base::limits::MAX_FILE_BYTES;
 use crate::model::{AppName, CommitId, Diagnostic, FileTree, SETTINGS_PATH, Settings, Subdirectory};
+use crate::yaml::leak::{Leak, RULE};
 use crate::yaml::{Dialect, load_one, read_typed};
 
 use super::super::check_tree::{HostileTree, Refusal as BadObject};
-use super::super::checks::MAX_BLOB_BYTES;
 use super::super::checks::refs::MAX_REFS;
 use super::super::error::{Error, git};
-use super::super::graph::Graph;
 use super::super::history::{diff_paths, is_ancestor};
-use super::super::instances::{Instances, instances};
+use super::super::instances::instances;
 use super::super::intake::{CommitCheck, check_objects};
 use super::super::lane;
 use super::super::notes::NOTES_REF;
 use super::super::objects::{Known, Objects};
 use super::super::read::{list_files, read_tree, refused};
 use super::super::refs::{check_name, commit_id, list_refs, oid};
-use super::super::repository::open;
+use super::super::repository::{Repository, open};
+use super::super::scan::{Brought, Leaked, Scanner, search_new};
 use crate::base::RepoPath;
 
-/// New commits whose history is searched for secrets.
-const MAX_NEW_COMMITS: usize = 100_000;
 /// Refusals that one push shows.
 const MAX_REFUSALS: usize = 50;
-/// Files of an instance that hold secret values: only encrypted ones may be committed.
-const SECRET_FILES: [&str; 2] = ["secrets.yaml", "secrets.sops.yaml"];
 /// How the newest commit is corrected and pushed again.
 const AMEND: &str = "git commit --amend --all --no-edit, git push";
 /// Files that must be readable for anything to be deployed.
 const CONFIG_FILES: [&str; 2] = [CONFIG, SETTINGS_PATH];
 /// The user's values.
 const CONFIG: &str = "config.yaml";
-/// Texts that start a private key and nothing else.
-const KEY_MARKS: [&str; 6] = [
-    "-----BEGIN PRIVATE KEY-----",
-    "-----BEGIN RSA PRIVATE KEY-----",
-    "-----BEGIN EC PRIVATE KEY-----",
-    "-----BEGIN OPENSSH PRIVATE KEY-----",
-    "-----BEGIN ENCRYPTED PRIVATE KEY-----",
-    "AGE-SECRET-KEY-1",
-];
-
 /// One line of what git tells a receive hook.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RefUpdate {
@@ -86,6 +73,8 @@ pub struct Intake {
     pub updates: Vec<RefUpdate>,
     /// Whether the deployed branch may go back.
     pub rewind: Rewind,
+    /// The secrets that are looked for.
+    pub scanner: Arc<Scanner>,
 }
 
 /// Why a push is refused.
@@ -168,6 +157,9 @@ fn check_push(intake: &Intake) -> Result<Vec<Refusal>, Error> {
     let mut refusals = BTreeSet::new();
     for update in &intake.updates {
         refusals.extend(check_ref(&repository, &known, intake, update)?);
+        refusals.extend(
+            Repository::leaks_in_text(&intake.scanner, "the name of a ref", update.name.as_bytes()).iter().map(leaking),
+        );
         let Some(new) = update.new.as_ref().filter(|_| check_name(&update.name).is_ok()) else { continue };
         let tip = match objects.peel(oid(new)?) {
             Ok(Some(tip)) => tip,
@@ -188,8 +180,8 @@ fn check_push(intake: &Intake) -> Result<Vec<Refusal>, Error> {
             refusals.insert(hostile(place));
             continue;
         }
-        if searched.insert(tip) {
-            refusals.extend(check_history(&repository, objects, tip, &heads)?);
+        if searched.insert(oid(new)?) {
+            refusals.extend(check_history(&repository, objects, intake, oid(new)?, &heads)?);
         }
         if is_deployed(intake, update) {
             refusals.extend(check_deployed(&repository, objects, update.old.as_ref(), &commit_id(tip))?);
@@ -247,56 +239,34 @@ fn check_ref(
     }
 }
 
-/// Looks for files with secret values in clear in every new commit: taking them out again later does not help.
+/// Looks for secrets in clear in every new commit: taking them out again later does not help.
 fn check_history(
     repository: &git2::Repository,
     objects: &Objects<'_>,
+    intake: &Intake,
     tip: Oid,
     heads: &[Oid],
 ) -> Result<Vec<Refusal>, Error> {
-    let refuse = |refusal| refused(refusal, &tip.to_string());
-    let new = Graph::of(repository, objects)?.beyond(tip, heads.iter().copied()).map_err(refuse)?;
-    let mut instances = Instances::new(objects);
-    let mut find = |tree: Oid| instances.find(tree).map_err(refuse);
-    let last: BTreeSet<Subdirectory> = find(objects.root(tip).map_err(refuse)?)?.into_iter().collect();
-    let mut seen = BTreeSet::new();
-    let mut refusals = Vec::new();
-    for (number, id) in new.into_iter().enumerate() {
-        if number >= MAX_NEW_COMMITS {
-            let hint = "push the history in several steps";
-            refusals.push(refusal("pack/commits", "", 0, "the push brings more than 100,000 commits", hint));
-            break;
-        }
-        let tree = objects.root(id).map_err(refuse)?;
-        // Secrets may come before the settings that make a directory an instance, and at the top before anything else.
-        let mut places = last.clone();
-        places.extend(find(tree)?);
-        places.insert(Subdirectory::top());
-        for path in places.iter().flat_map(|place| SECRET_FILES.map(|name| place.outward(name))) {
-            let Some(entry) = objects.find(tree, &path).map_err(refuse)? else { continue };
-            if !seen.insert((path.clone(), entry.id)) {
-                continue;
-            }
-            let encrypted = match objects.blob(entry.id, MAX_BLOB_BYTES, &path) {
-                Ok(blob) => is_encrypted(&path, blob.data()),
-                Err(_) => false,
-            };
-            if !encrypted {
-                let message = format!("commit {} holds secret values in clear", commit_id(id).short());
-                let hint =
-                    format!("git rm --cached {path}, git commit --amend --no-edit, git push, and change the values");
-                refusals.push(refusal("secret/plaintext", &path, 0, &message, &hint));
-            }
-        }
+    let Brought { leaks, is_cut } = search_new(repository, objects, &[tip], heads, &intake.scanner)?;
+    let mut refusals: Vec<Refusal> = leaks.iter().map(leaking).collect();
+    if is_cut {
+        let hint = "push the history in several steps";
+        refusals.push(refusal("pack/commits", "", 0, "the push brings more than 100,000 commits", hint));
     }
     Ok(refusals)
 }
 
-/// Returns whether a file carries the metadata that SOPS writes into everything it encrypts.
-fn is_encrypted(name: &str, bytes: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(bytes) else { return false };
-    let Ok(Some(document)) = load_one(name, text, Dialect::Gomplate) else { return false };
-    document.value.get("sops").is_some_and(|sops| sops.get("mac").is_some())
+fn leaking(leaked: &Leaked) -> Refusal {
+    let Leaked { place, line, leak, commit } = leaked;
+    let commit = commit.as_ref().map(|commit| commit.short());
+    if let (Leak::SecretsFile, Some(commit)) = (leak, commit) {
+        let message = format!("commit {commit} holds secret values in clear");
+        let hint = format!("git rm --cached {place}, git commit --amend --no-edit, git push, and change the values");
+        return refusal(RULE, place, *line, &message, &hint);
+    }
+    let of_commit = commit.map(|commit| format!(", in commit {commit}")).unwrap_or_default();
+    let hint = format!("git rebase --interactive, take it out of every commit, push again, then: {}", leak.remedy());
+    refusal(RULE, place, *line, &format!("{leak}{of_commit}"), &hint)
 }
 
 /// Checks what the deployed branch would hold, each instance on its own.
@@ -423,7 +393,7 @@ fn check_names(files: &FileTree, place: &Subdirectory) -> Vec<Refusal> {
     refusals
 }
 
-/// Looks for conflict markers and private keys in a text.
+/// Looks for conflict markers in a text.
 fn check_text(path: &RepoPath, text: &str) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -431,14 +401,6 @@ fn check_text(path: &RepoPath, text: &str) -> Vec<Refusal> {
         if is_marker(line) {
             let hint = &format!("decide the conflict, remove the markers, {AMEND}");
             refusals.push(refusal("conflict/marker", path.as_str(), at, "a conflict marker was committed", hint));
-            break;
-        }
-    }
-    for (number, line) in text.lines().enumerate() {
-        if KEY_MARKS.iter().any(|mark| line.contains(mark)) {
-            let hint = "take the key out of the commit, keep it in secrets.yaml, and replace it by a new one";
-            let at = number + 1;
-            refusals.push(refusal("secret/plaintext", path.as_str(), at, "a private key was committed", hint));
             break;
         }
     }

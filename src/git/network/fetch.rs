@@ -4,6 +4,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::model::CommitId;
 
@@ -11,8 +12,9 @@ use super::super::error::{Error, git, io};
 use super::super::history::is_ancestor;
 use super::super::intake::{CommitCheck, check_objects};
 use super::super::objects::{Known, Objects};
-use super::super::refs::{RefChange, check_name, commit_id, oid, read_ref, update_refs};
+use super::super::refs::{RefChange, check_name, commit_id, list_refs, oid, read_ref, update_refs};
 use super::super::repository::{Repository, open, sync};
+use super::super::scan::{Brought, Scanner, search_new};
 use super::{Remote, Scratch, TRANSFER};
 
 /// A ref of a remote and the ref of ours that follows it.
@@ -59,6 +61,25 @@ pub enum Moved {
 
 /// Fetches refs of a remote. Our refs only ever move forward; hostile trees are an error and leave nothing behind.
 pub async fn fetch(repository: &Repository, remote: &Remote, refs: &[FetchRef]) -> Result<Fetched, Error> {
+    fetch_checked(repository, remote, refs, None).await
+}
+
+/// Fetches refs of a remote whose files become ours: secrets in clear are an error as well, and leave nothing behind.
+pub async fn fetch_scanned(
+    repository: &Repository,
+    remote: &Remote,
+    refs: &[FetchRef],
+    scanner: Arc<Scanner>,
+) -> Result<Fetched, Error> {
+    fetch_checked(repository, remote, refs, Some(scanner)).await
+}
+
+async fn fetch_checked(
+    repository: &Repository,
+    remote: &Remote,
+    refs: &[FetchRef],
+    scanner: Option<Arc<Scanner>>,
+) -> Result<Fetched, Error> {
     let attempt = format!("fetch {}", remote.url);
     for wanted in refs {
         check_name(&wanted.from)?;
@@ -71,8 +92,11 @@ pub async fn fetch(repository: &Repository, remote: &Remote, refs: &[FetchRef]) 
     }
     let (quarantine, wanted) = (scratch.repository().git_dir().to_owned(), refs.to_vec());
     repository
-        .write(attempt, move |ours, known| {
+        .write(attempt.clone(), move |ours, known| {
             let tips = check(ours, &quarantine, wanted.len())?;
+            if let Some(scanner) = scanner {
+                check_secrets((ours, &quarantine), known, &tips, &scanner, attempt)?;
+            }
             link_packs(&quarantine.join("objects/pack"), &ours.commondir().join("objects/pack"))?;
             // Opened again, because libgit2 looks for new packs only when it misses an object.
             move_refs(&open(ours.path())?, known, &wanted, &tips)
@@ -119,6 +143,32 @@ fn check(ours: &git2::Repository, quarantine: &Path, count: usize) -> Result<Vec
         tips.push(commit_id(tip));
     }
     Ok(tips)
+}
+
+/// Checks that new commits bring no secret in clear.
+fn check_secrets(
+    (ours, quarantine): (&git2::Repository, &Path),
+    known: &Known,
+    tips: &[CommitId],
+    scanner: &Scanner,
+    attempt: String,
+) -> Result<(), Error> {
+    let fetched = open(quarantine)?;
+    let lent = ours.commondir().join("objects").display().to_string();
+    fetched.odb().and_then(|odb| odb.add_disk_alternate(&lent)).map_err(git("borrow our objects"))?;
+    let oids = |ids: &mut dyn Iterator<Item = &CommitId>| ids.map(oid).collect::<Result<Vec<_>, Error>>();
+    let (tips, heads) = (oids(&mut tips.iter())?, oids(&mut list_refs(ours, known, "refs/")?.values())?);
+    let of_fetched = Known::default();
+    let objects = Objects::of(&fetched, &of_fetched)?;
+    let Brought { leaks, is_cut } = search_new(&fetched, &objects, &tips, &heads, scanner)?;
+    match (leaks.is_empty(), is_cut) {
+        (true, false) => Ok(()),
+        (false, _) => Err(Error::Leaking { attempt, leaks }),
+        (true, true) => {
+            let reason = "it brings more than 100,000 commits, which are not searched for secrets".to_owned();
+            Err(Error::Unusable { attempt, reason })
+        }
+    }
 }
 
 /// Links packs into our objects: the pack first and its index last, because a pack is seen by its index.

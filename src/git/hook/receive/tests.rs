@@ -5,6 +5,7 @@
 use super::super::super::fixture::{Instance, change, path_of};
 use super::super::super::{FetchRef, Repository};
 use super::*;
+use crate::yaml::leak::Search;
 
 const MAIN: &str = "refs/heads/main";
 const SETTINGS: &str = "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: k3f7q2m5xd\n";
@@ -52,9 +53,10 @@ impl Push {
     async fn check(&self, update: RefUpdate, rewind: Rewind) -> Vec<Refusal> {
         let quarantine = Some(self.clone.repository.git_dir().join("objects"));
         let repository = self.instance.repository.path().to_owned();
-        check(Intake { repository, branch: "main".to_owned(), quarantine, updates: vec![update], rewind })
-            .await
-            .unwrap()
+        let scanner = nothing();
+        let intake =
+            Intake { repository, branch: "main".to_owned(), quarantine, updates: vec![update], rewind, scanner };
+        check(intake).await.unwrap()
     }
 
     /// Commits files to main in the clone and checks their push.
@@ -62,6 +64,11 @@ impl Push {
         let new = self.clone.commit(files, "change").await;
         self.update(MAIN, Some(&self.head), Some(&new)).await
     }
+}
+
+/// Seeks key material only.
+fn nothing() -> Arc<Scanner> {
+    Arc::new(Scanner::new(Search::nothing()))
 }
 
 fn shown(refusals: &[Refusal]) -> Vec<String> {
@@ -95,8 +102,9 @@ async fn conflicts_never_reach_the_deployed_branch() {
 async fn secrets_in_clear_are_refused_on_every_branch_and_in_every_new_commit() {
     one("secrets.yaml", "apps: {ghost: {password: x}}\n", &["secret/plaintext secrets.yaml:0"]).await;
     one("secrets.sops.yaml", "a: b\n", &["secret/plaintext secrets.sops.yaml:0"]).await;
-    one("secrets.sops.yaml", "a: ENC[x]\nsops:\n  mac: ENC[y]\n", &[]).await;
-    one("apps/ghost/key", "x\n-----BEGIN RSA PRIVATE KEY-----\n", &["secret/plaintext apps/ghost/key:2"]).await;
+    one("secrets.sops.yaml", "a: ENC[x]\nsops:\n  mac: ENC[y]\n", &["secret/plaintext secrets.sops.yaml:0"]).await;
+    let key = format!("x\n-----BEGIN RSA PRIVATE KEY-----\n{}\n", "MIIE".repeat(16));
+    one("apps/ghost/key", &key, &["secret/plaintext apps/ghost/key:2"]).await;
     let push = Push::new().await;
     push.clone.commit(&[("secrets.yaml", "password: x\n")], "oops").await;
     let mut removal = change(push.clone.repository.head("main").await.unwrap(), &[], "take it out");
@@ -222,7 +230,14 @@ async fn a_push_without_quarantine_is_checked_too() {
     let new = push.instance.commit(&[(".wild/conflicts/x.yaml", "a: 1\n")], "second").await;
     let updates = vec![RefUpdate { name: MAIN.to_owned(), old: Some(push.head), new: Some(new) }];
     let repository = repository.path().to_owned();
-    let intake = Intake { repository, branch: "main".to_owned(), quarantine: None, updates, rewind: Rewind::Refused };
+    let intake = Intake {
+        repository,
+        branch: "main".to_owned(),
+        quarantine: None,
+        updates,
+        rewind: Rewind::Refused,
+        scanner: nothing(),
+    };
     assert_eq!(shown(&check(intake).await.unwrap()), ["conflict/file .wild/conflicts/x.yaml:0"]);
 }
 
@@ -270,6 +285,7 @@ async fn the_quarantine_of_the_git_program_is_read() {
         quarantine: Some(git_dir.join("kept")),
         updates,
         rewind: Rewind::Refused,
+        scanner: nothing(),
     };
     assert_eq!(shown(&check(intake).await.unwrap()), ["conflict/marker apps/ghost/x.yaml:1"]);
 }
