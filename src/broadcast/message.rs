@@ -24,6 +24,11 @@ pub fn unreadable(why: &str) -> String {
     format!("These settings are not in force: {why}.")
 }
 
+/// Returns the sentence for a commit that holds a secret in clear.
+pub fn leaking(what: &str) -> String {
+    format!("A secret is in git: {what}.")
+}
+
 /// Returns the sentence for a commit all of whose apps are healthy.
 pub fn healthy(apps: usize) -> String {
     match apps {

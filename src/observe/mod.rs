@@ -319,7 +319,7 @@ fn kinds(snapshot: &Snapshot) -> Places {
 fn wanted(desired: &Desired) -> impl Iterator<Item = (ObjectId, String)> {
     let objects = match desired {
         Desired::Objects(objects) => objects.as_slice(),
-        Desired::Unreadable(_) => &[],
+        Desired::Unreadable(_) | Desired::Leaking(_) => &[],
     };
     objects.iter().map(|it| (it.object.id(), it.object.api_version().to_owned()))
 }

@@ -33,6 +33,7 @@ struct Wish {
 
 /// Fills in what other apps say of objects that this one drops or that another one marked, and what is remembered of those that move here.
 pub(super) async fn fill(instance: &Instance, sight: &Sight, snapshot: &mut Snapshot) -> Result<(), Error> {
+    snapshot.elsewhere.removed = sight.along;
     note(instance, &sight.overview, snapshot);
     let marked: BTreeMap<ObjectId, AppName> = snapshot
         .existing
@@ -186,7 +187,7 @@ fn note(instance: &Instance, overview: &Overview, snapshot: &Snapshot) {
             let objects = objects.iter().map(|it| digest(&it.object.id())).collect();
             wishes.insert(snapshot.app.clone(), Wish { tree: tree.clone(), objects: Some(objects) });
         }
-        (Desired::Objects(_) | Desired::Unreadable(_), Some(_)) => {}
+        (Desired::Objects(_) | Desired::Unreadable(_) | Desired::Leaking(_), Some(_)) => {}
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::read::{generated_ref, update_ref};
 use super::remote::{self, Published};
 use super::skip::skips;
-use super::{Instance, Read, fault, files, review, undo};
+use super::{Instance, Read, fault, files, leaks, overview, review, undo};
 use crate::compile::{Authors, Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
 use crate::git::{self, NewCommit};
 use crate::merge::{RESOLUTIONS_REF, Resolution, resolution_path};
@@ -117,7 +117,7 @@ pub(super) async fn commit(
     if let Some(edit) = &proposal.main {
         refuse_dirty(instance, edit).await?;
     }
-    refuse_leaks(instance, app, proposal)?;
+    refuse_leaks(instance, app, proposal).await?;
     committed.secrets = make_secrets(instance, app, proposal)?;
     fault::point("commit");
     let tip = read.sources.tip.as_ref().map(|generation| generation.commit.clone());
@@ -176,12 +176,17 @@ async fn refuse_dirty(instance: &Instance, edit: &TreeEdit) -> Result<(), Error>
 }
 
 /// Refuses to commit the value of a secret: what is in git is known to everybody who can read it, for ever.
-fn refuse_leaks(instance: &Instance, app: &AppName, proposal: &Proposal) -> Result<(), Error> {
+async fn refuse_leaks(instance: &Instance, app: &AppName, proposal: &Proposal) -> Result<(), Error> {
     let secrets = instance.secrets.read()?;
     let edits = [&proposal.main, &proposal.update, &proposal.review].into_iter().flatten();
-    let changes = edits.flat_map(|edit| &edit.changes).filter_map(|(path, file)| Some((path, file.as_ref()?)));
-    let diagnostics = package::leaks(&proposal.needs, &secrets, changes);
-    let Some(first) = diagnostics.first().map(ToString::to_string) else { return Ok(()) };
+    let changes: Vec<_> =
+        edits.flat_map(|edit| &edit.changes).filter_map(|(path, file)| Some((path, file.as_ref()?))).collect();
+    let diagnostics = package::leaks(&proposal.needs, &secrets, changes.iter().copied());
+    let Some(first) = diagnostics.first().map(ToString::to_string) else {
+        let scanner = leaks::scanner(instance, overview(instance).await?.as_ref()).await?;
+        let files = changes.iter().map(|(path, file)| (*path, file.bytes.as_ref()));
+        return leaks::refusal(&scanner, app, files).map_or(Ok(()), |refusal| Err(Error::Refused(refusal)));
+    };
     let remedy = format!("wild app show {app}");
     let what = format!("commit {app}");
     Err(Error::Refused(RefusalText { code: 2, what, because: first, remedy, diagnostics }))

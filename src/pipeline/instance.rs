@@ -14,6 +14,7 @@ use super::audit::Turns;
 use super::cancel::Cancels;
 use super::claims::Wishes;
 use super::consents::Consents;
+use super::leaks::Leaks;
 use super::neighbours;
 use super::overview::{self, Overview};
 use super::realms::Realms;
@@ -68,6 +69,8 @@ pub struct Instance {
     /// What was deleted in the newest revision, once it was read. Held while a plan with deletions is made, so that two do not count on the same
     /// budget.
     pub(super) deletions: tokio::sync::Mutex<Option<super::budget::Ledger>>,
+    /// What of the newest head stands in clear that is a secret.
+    pub(super) leaks: Leaks,
     /// The newest overview that was read.
     pub(super) overview: tokio::sync::Mutex<Option<Arc<Overview>>>,
     /// What turns states of apps into statuses, one at a time.
@@ -154,7 +157,6 @@ impl Instance {
         let keycloak = keycloak.map_err(|refusal| refused(&path, refusal.message, "wild daemon --help"))?;
         let bus = Bus::new(id.clone(), store.clone());
         let committer = Author { name: "wild".to_owned(), email: "wild@localhost".to_owned() };
-        let hash_key = own.hash_key()?;
         let cancels = Cancels::read(&store, &id).await?;
         let consents = Consents::read(&store, &id).await?;
         let approvals = Approvals::read(&store, &id).await?;
@@ -172,13 +174,14 @@ impl Instance {
             store,
             clusters,
             secrets,
-            hash_key,
+            hash_key: own.hash_key()?,
             bus,
             committer,
             clock,
             realms: Realms::of(keycloak),
             open_before,
             deletions: tokio::sync::Mutex::default(),
+            leaks: Leaks::default(),
             overview: tokio::sync::Mutex::default(),
             verdicts: Verdicts::default(),
             refused: Mutex::default(),

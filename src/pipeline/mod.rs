@@ -21,6 +21,7 @@ mod files;
 mod grants;
 mod inputs;
 mod instance;
+mod leaks;
 mod neighbours;
 mod overview;
 mod preview;
@@ -729,7 +730,7 @@ async fn look(
         now: instance.now(),
     })
     .await;
-    observed.snapshot.elsewhere.removed = sight.along;
+    leaks::hold(instance, sight, &mut observed.snapshot).await?;
     if presence == Presence::Kept {
         observed.snapshot.unapproved = unapproved.clone();
     } else {

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::read::head;
-use super::{Error, Instance, files};
+use super::{Error, Instance, files, leaks, overview, statuses};
 use crate::base::RepoPath;
-use crate::git::{self, FetchRef, Moved, NewCommit, PushRef, Pushed, RefChange, Remote};
+use crate::git::{self, FetchRef, Moved, NewCommit, PushRef, Pushed, PushedRef, RefChange, Remote};
 use crate::merge::{self, RESOLUTIONS_REF};
 use crate::model::{CommitId, EventKind};
 
@@ -73,7 +73,16 @@ async fn follow(instance: &Instance, remote: &Remote) -> Result<Standing, Error>
     let mut standing = Standing::apart(String::new());
     unite_resolutions(instance, remote, there.get(RESOLUTIONS_REF)).await?;
     if !wanted.is_empty() {
-        let fetched = git::fetch(&instance.repository, remote, &wanted).await?.refs;
+        let scanner = leaks::scanner(instance, overview(instance).await?.as_ref()).await?;
+        let fetched = match git::fetch_scanned(&instance.repository, remote, &wanted, scanner).await {
+            Ok(fetched) => fetched.refs,
+            Err(git::Error::Leaking { leaks, .. }) => {
+                let first = leaks.first().map(ToString::to_string).unwrap_or_default();
+                statuses::leaking(instance, tip, &first).await;
+                return Ok(Standing::apart(format!("nothing is taken from the remote: {first}")));
+            }
+            Err(error) => return Err(error.into()),
+        };
         for (wanted, fetched) in wanted.iter().zip(&fetched).filter(|(wanted, _)| wanted.from != branch) {
             follow_update(instance, &wanted.from, &fetched.new).await?;
         }
@@ -83,7 +92,7 @@ async fn follow(instance: &Instance, remote: &Remote) -> Result<Standing, Error>
     }
     let pushed = wanted.iter().any(|wanted| wanted.from != branch) || here != *tip;
     if standing.trouble.is_empty() && !standing.moved && pushed {
-        push_all(instance, &here).await?;
+        standing.trouble = push_all(instance, &here).await?.kept;
     }
     drop_branches(instance, remote).await?;
     Ok(standing)
@@ -95,8 +104,7 @@ async fn first(instance: &Instance, here: &CommitId, empty: bool) -> Result<Stan
     if !empty || known.is_some() {
         return Ok(Standing::apart(format!("the remote has no branch {}", instance.branch)));
     }
-    push_all(instance, here).await?;
-    Ok(Standing::apart(String::new()))
+    Ok(Standing::apart(push_all(instance, here).await?.kept))
 }
 
 /// Judges where the remote's deployed branch is, and follows it if it only went forward.
@@ -151,8 +159,8 @@ async fn reunite(instance: &Instance, here: &CommitId, there: &CommitId) -> Resu
     files::hold(instance, here).await?;
     let merged = repository.commit(merged).await?;
     files::follow_or_tell(instance).await;
-    push_all(instance, &merged).await?;
-    Ok(Standing { moved: true, trouble: String::new() })
+    let trouble = push_all(instance, &merged).await?.kept;
+    Ok(Standing { moved: true, trouble })
 }
 
 /// Brings what is remembered of decisions together with what another clone remembered: all of both, and of two about one conflict the
@@ -162,7 +170,8 @@ async fn unite_resolutions(instance: &Instance, remote: &Remote, there: Option<&
     let here = repository.read_ref(RESOLUTIONS_REF).await?;
     let Some(there) = there.filter(|there| here.as_ref() != Some(there)) else { return Ok(()) };
     let wanted = FetchRef { to: format!("{TRACKED}resolutions"), from: RESOLUTIONS_REF.to_owned() };
-    git::fetch(repository, remote, &[wanted]).await?;
+    let scanner = leaks::scanner(instance, overview(instance).await?.as_ref()).await?;
+    git::fetch_scanned(repository, remote, &[wanted], scanner).await?;
     let Some(here) = here else {
         let change = RefChange { name: RESOLUTIONS_REF.to_owned(), expected: None, new: Some(there.clone()) };
         return Ok(repository.update_refs(&[change]).await?);
@@ -242,8 +251,15 @@ pub(super) async fn publish(instance: &Instance, before: &CommitId, made: &Commi
         return Ok(Published::Kept);
     }
     match push_all(instance, made).await {
-        Ok(true) => Ok(Published::Kept),
-        Ok(false) => {
+        Ok(Sent { is_taken: true, kept }) => {
+            if !kept.is_empty()
+                && let Err(error) = trouble(instance, &kept).await
+            {
+                tracing::error!(instance = %instance.name, error = crate::base::chain(&error), kept, "a trouble was not noted");
+            }
+            Ok(Published::Kept)
+        }
+        Ok(Sent { is_taken: false, kept: _ }) => {
             let reference = format!("refs/heads/{}", instance.branch);
             let back = RefChange { name: reference, expected: Some(made.clone()), new: Some(before.clone()) };
             instance.repository.update_refs(&[back]).await?;
@@ -268,14 +284,27 @@ pub(super) async fn publish_branches(instance: &Instance, head: &CommitId) {
     }
 }
 
-/// Pushes the deployed branch, update branches, generations and notes; returns whether the deployed branch was taken.
-async fn push_all(instance: &Instance, head: &CommitId) -> Result<bool, git::Error> {
-    let Some(remote) = &instance.remote else { return Ok(true) };
+/// What became of a push.
+struct Sent {
+    /// Whether the remote took the deployed branch, as far as that was pushed.
+    is_taken: bool,
+    /// Why something was not pushed; empty if all was.
+    kept: String,
+}
+
+/// Pushes the deployed branch, update branches, generations and notes.
+async fn push_all(instance: &Instance, head: &CommitId) -> Result<Sent, git::Error> {
+    let Some(remote) = &instance.remote else { return Ok(Sent { is_taken: true, kept: String::new() }) };
     let branch = format!("refs/heads/{}", instance.branch);
     let mut refs = vec![PushRef { commit: head.clone(), to: branch.clone() }];
     for prefix in ["refs/heads/wild/", "refs/wild/generated/", RESOLUTIONS_REF, "refs/notes/wild"] {
         let found = instance.repository.list_refs(prefix).await?;
         refs.extend(found.into_iter().map(|(name, commit)| PushRef { commit, to: name }));
+    }
+    let (refs, kept) = without_secrets(instance, refs).await?;
+    let kept = kept.map(|kept| format!("what holds a secret is not pushed: {kept}")).unwrap_or_default();
+    if refs.is_empty() {
+        return Ok(Sent { is_taken: true, kept });
     }
     let pushed = git::push(&instance.repository, remote, &refs).await?;
     for (pushed, wanted) in pushed.iter().zip(&refs) {
@@ -291,10 +320,24 @@ async fn push_all(instance: &Instance, head: &CommitId) -> Result<bool, git::Err
         }
     }
     instance.bus.resend();
-    Ok(pushed
-        .iter()
-        .filter(|pushed| pushed.name == branch)
-        .all(|pushed| !matches!(pushed.result, Pushed::Rejected { .. })))
+    let is_rejected = |pushed: &PushedRef| matches!(pushed.result, Pushed::Rejected { .. });
+    let is_taken = pushed.iter().filter(|pushed| pushed.name == branch).all(|pushed| !is_rejected(pushed));
+    Ok(Sent { is_taken, kept })
+}
+
+/// Returns the refs whose new commits hold no secret in clear, and the first secret that keeps the others here.
+async fn without_secrets(
+    instance: &Instance,
+    refs: Vec<PushRef>,
+) -> Result<(Vec<PushRef>, Option<String>), git::Error> {
+    let known: Vec<CommitId> = instance.repository.list_refs(TRACKED).await?.into_values().collect();
+    let scanner = async { leaks::scanner(instance, overview(instance).await?.as_ref()).await };
+    match scanner.await {
+        Ok(scanner) => leaks::pushable(instance, refs, &known, &scanner).await,
+        Err(Error::Git(error)) => Err(error),
+        // What could not be searched stays here.
+        Err(error) => Ok((Vec::new(), Some(crate::base::chain(&error)))),
+    }
 }
 
 /// Returns whether a commit of the deployed branch was not pushed yet.

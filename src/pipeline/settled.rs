@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use super::inputs::Inputs;
 use super::overview::{Overview, overview};
 use super::state::{self, Change, Facts};
-use super::{Error, Instance, Passed, audit, lock};
+use super::{Error, Instance, Passed, audit, leaks, lock};
 use crate::compile;
 use crate::model::{AppName, AppState, ClusterName, Reason, Secrets};
 use crate::observe;
@@ -42,6 +42,9 @@ pub(super) async fn still(instance: &Instance, app: &AppName, why: Reason) -> Re
         return Ok(None);
     }
     let overview = overview(instance).await?;
+    if !leaks::at(instance, &overview).await?.against(app).is_empty() {
+        return Ok(None);
+    }
     let context = overview.settings()?.context_of(app.as_str()).to_owned();
     let targets = instance.targets();
     let Some((cluster, target)) = targets.named(&context) else { return Ok(None) };

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::overview::{self, Overview};
-use super::{Error, Instance, approvals, read, review, state};
+use super::{Error, Instance, approvals, leaks, read, review, state};
+use crate::base::chain;
 use crate::broadcast::message;
 use crate::forge::StatusState;
 use crate::model::{AppName, AppState, CommitId, Event, EventKind, Standing};
@@ -96,11 +97,15 @@ async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overv
     if before.is_some() || !shared.is_empty() {
         approvals::take_in(instance, before, overview).await?;
     }
-    let changed = match before {
+    let mut changed = match before {
         Some(before) => overview::changed_apps(before, overview),
         // A commit that is gone has nothing in common with the head.
         None => overview.apps.keys().cloned().collect(),
     };
+    // A file that belongs to no app holds back all of them, and lets go of all.
+    if leaks::concerns_all(instance, overview).await {
+        changed.extend(overview.apps.keys().cloned());
+    }
     state::wait(instance, &changed).await?;
     review::end(instance, head).await;
     instance.verdicts.changed.lock().unwrap_or_else(PoisonError::into_inner).extend(changed);
@@ -127,9 +132,8 @@ async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overv
     };
     instance.bus.tell(vec![event]).await;
     let context = message::deploy_context(instance.name.as_str());
-    let said = match overview.settings_trouble() {
-        // The apps go on by the last settings that read, which is not what this commit says.
-        Some(trouble) => Said { state: StatusState::Failure, description: message::unreadable(&trouble) },
+    let said = match trouble(instance, overview).await {
+        Some(said) => said,
         None if continues => return Ok(()),
         None => {
             let said = Said { state: StatusState::Pending, description: message::seen() };
@@ -150,12 +154,40 @@ pub async fn update(instance: &Instance) -> Result<(), Error> {
     }
     let asked = instance.verdicts.asked.load(Ordering::SeqCst);
     let head = seen_head(instance).await?;
-    // Settings that do not read were said when the head was taken in, and stay its verdict.
-    if head.overview().is_some_and(|overview| overview.settings_trouble().is_none()) {
-        judge(instance).await?;
+    if let Some(overview) = head.overview() {
+        match trouble(instance, overview).await {
+            // Secrets may have become some since the head was taken in.
+            Some(said) => {
+                set(instance, &overview.head, &message::deploy_context(instance.name.as_str()), said).await;
+            }
+            None => judge(instance).await?,
+        }
     }
     *newest = asked;
     Ok(())
+}
+
+/// Says of a commit of the remote that it is not taken, because it or what it comes with holds a secret in clear.
+pub(super) async fn leaking(instance: &Instance, commit: &CommitId, what: &str) {
+    let said = Said { state: StatusState::Failure, description: message::leaking(what) };
+    set(instance, commit, &message::deploy_context(instance.name.as_str()), said).await;
+}
+
+/// Returns what is said of a head that is not as it should be whatever becomes of its apps.
+async fn trouble(instance: &Instance, overview: &Overview) -> Option<Said> {
+    let failure = |description| Some(Said { state: StatusState::Failure, description });
+    // The apps go on by the last settings that read, which is not what this commit says.
+    if let Some(trouble) = overview.settings_trouble() {
+        return failure(message::unreadable(&trouble));
+    }
+    match leaks::at(instance, overview).await {
+        Ok(leaks) => leaks.first().and_then(|leaked| failure(message::leaking(&leaked.to_string()))),
+        Err(error) => {
+            // Every pass says so as well, and ends.
+            tracing::error!(instance = %instance.name, error = chain(&error), "the head was not searched for secrets");
+            None
+        }
+    }
 }
 
 async fn judge(instance: &Instance) -> Result<(), Error> {

@@ -31,6 +31,6 @@ pub(super) fn held(wanted: &Wanted) -> Option<String> {
 pub fn notices(snapshot: &Snapshot) -> Vec<String> {
     match &snapshot.desired {
         Desired::Objects(objects) => objects.iter().filter_map(left_out).collect(),
-        Desired::Unreadable(_) => Vec::new(),
+        Desired::Unreadable(_) | Desired::Leaking(_) => Vec::new(),
     }
 }

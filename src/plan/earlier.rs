@@ -41,7 +41,7 @@ fn differs(snapshot: &Snapshot, record: &Record) -> bool {
 /// Returns whether git says something else of an object than what was applied; where it cannot be read, or is empty, it says nothing.
 fn is_wanted_otherwise(snapshot: &Snapshot, record: &Record) -> bool {
     match &snapshot.desired {
-        Desired::Unreadable(_) => true,
+        Desired::Unreadable(_) | Desired::Leaking(_) => true,
         Desired::Objects(objects) if objects.is_empty() => true,
         Desired::Objects(objects) => {
             objects.iter().any(|desired| desired.hash != record.hash && desired.object.id() == record.id)

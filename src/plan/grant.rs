@@ -55,7 +55,7 @@ pub(super) fn is_open(snapshot: &Snapshot, name: &str) -> bool {
     if is_let_in(snapshot, name) {
         return true;
     }
-    if snapshot.presence != Presence::Kept || matches!(snapshot.desired, Desired::Unreadable(_)) {
+    if snapshot.presence != Presence::Kept || matches!(snapshot.desired, Desired::Unreadable(_) | Desired::Leaking(_)) {
         // Where an app was let in before, its last hooks may end what it did there. And where nothing can be read, what was applied is kept
         // as it is.
         let is_there = |id: &ObjectId| ground::entered_by(id).as_deref() == Some(name);

@@ -41,7 +41,7 @@ pub fn dropped(snapshot: &Snapshot) -> Vec<ObjectId> {
             objects.iter().map(|it| it.object.id()).chain([namespace::id(&snapshot.namespace)]).collect()
         }
         // Nothing is deleted of an app whose files do not build, and nothing of one that was never deployed.
-        (Desired::Unreadable(_), Presence::Kept) | (_, Presence::Added) => return Vec::new(),
+        (Desired::Unreadable(_) | Desired::Leaking(_), Presence::Kept) | (_, Presence::Added) => return Vec::new(),
         // What moves to another cluster is not another app's.
         (_, Presence::Moves) => return Vec::new(),
         (_, Presence::RemovedKeepingData | Presence::RemovedWithData | Presence::Vanished) => BTreeSet::new(),

@@ -158,6 +158,8 @@ pub enum Desired {
     Objects(Vec<DesiredObject>),
     /// It did not; nothing is known about what is wanted.
     Unreadable(Vec<Diagnostic>),
+    /// The commit holds secrets in clear, which is not applied: where, and which sort.
+    Leaking(Vec<Diagnostic>),
 }
 
 /// One wanted object.

@@ -9,12 +9,14 @@ use crate::model::Diagnostic;
 
 /// Returns why nothing is known about what is wanted.
 pub(super) fn unusable(snapshot: &Snapshot) -> Option<(Blocked, WakeOn)> {
-    let (reason, message) = match &snapshot.desired {
-        Desired::Unreadable(diagnostics) => ("Unreadable", unreadable(snapshot, diagnostics)),
-        Desired::Objects(objects) if objects.is_empty() => ("EmptyRender", empty(snapshot)),
+    let first_hint = |found: &[Diagnostic]| found.first().map(|found| found.hint.clone()).unwrap_or_default();
+    let (reason, message, hint) = match &snapshot.desired {
+        Desired::Unreadable(diagnostics) => ("Unreadable", unreadable(snapshot, diagnostics), String::new()),
+        Desired::Leaking(diagnostics) => ("SecretInGit", unreadable(snapshot, diagnostics), first_hint(diagnostics)),
+        Desired::Objects(objects) if objects.is_empty() => ("EmptyRender", empty(snapshot), String::new()),
         Desired::Objects(_) => return None,
     };
-    let blocked = Blocked { object: None, reason: reason.into(), message, hint: String::new() };
+    let blocked = Blocked { object: None, reason: reason.into(), message, hint };
     Some((blocked, WakeOn::Revision))
 }
 
