@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::model::{Object, Secrets, value_at};
+use crate::model::{Object, Secrets, Veil, value_at};
 use crate::plan::{Action, Altered, altered, archive, marks};
 use crate::target::{FieldConflict, Target};
 
@@ -27,11 +27,11 @@ pub(super) async fn taken(
     let theirs = read.ok().flatten();
     let told = |field: &FieldConflict| {
         let path = field.field.trim_start_matches('.');
-        let value = |object: &Object| {
-            value_at(object, path).filter(|_| !is_secret).map(|value| short(&archive::mask(&value, hidden)))
-        };
-        let values = match (theirs.as_ref().and_then(value), value(ours)) {
-            (Some(theirs), Some(ours)) => format!(" ({theirs} → {ours})"),
+        let value = |object: &Object| value_at(object, path).filter(|_| !is_secret);
+        let (before, after) = (theirs.as_ref().and_then(value), value(ours));
+        let shown = Veil::default().pair(path, before.as_ref(), after.as_ref());
+        let values = match shown.map(|value| value.map(|value| short(&archive::mask(&value, hidden)))) {
+            [Some(theirs), Some(ours)] => format!(" ({theirs} → {ours})"),
             _ => String::new(),
         };
         let since = theirs.as_ref().and_then(|object| since(object, &field.manager));
@@ -51,10 +51,12 @@ pub(super) async fn taken(
 /// Returns the sentence about fields that admission changed; empty if all are as they were sent.
 pub(super) fn admitted(action: &Action, sent: &Value, stored: &Object, hidden: &Secrets) -> String {
     let found = altered(&action.object, sent, stored);
-    let value = |value: &Value| short(&archive::mask(value, hidden));
-    let told = |it: &Altered| match &it.stored {
-        Some(stored) => format!("{} ({} → {})", it.path, value(&it.sent), value(stored)),
-        None => format!("{} ({} is left out)", it.path, value(&it.sent)),
+    let told = |it: &Altered| {
+        let shown = Veil::default().pair(&it.path, Some(&it.sent), it.stored.as_ref());
+        match shown.map(|value| value.map(|value| short(&archive::mask(&value, hidden)))) {
+            [Some(sent), Some(stored)] => format!("{} ({sent} → {stored})", it.path),
+            [sent, _] => format!("{} ({} is left out)", it.path, sent.unwrap_or_default()),
+        }
     };
     let named: Vec<String> = found.iter().take(MAX_NAMED).map(told).collect();
     match (named.is_empty(), found.len().saturating_sub(named.len())) {

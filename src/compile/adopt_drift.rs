@@ -19,6 +19,7 @@ use super::update::is_there;
 use crate::base::RepoPath;
 use crate::kustomize;
 use crate::merge::{is_customised, is_package_view};
+use crate::model::veil::DIFFERS;
 use crate::model::{AppName, Branch, Diagnostic, DriftState, File, FileTree, MASK, Object, at, locate};
 use crate::yaml::{self, Dialect};
 
@@ -78,12 +79,16 @@ fn check(app: &AppName, field: &DriftState) -> Result<(), Refusal> {
         "changed" | "extra" if field.live.is_none() => {
             "its value in the cluster could not be read; look again in a moment"
         }
-        _ if field.live.as_ref().is_some_and(|live| live.to_string().contains(MASK)) => {
-            "it holds the value of a secret, which is never committed"
-        }
+        _ if field.live.as_ref().is_some_and(is_hidden) => "it holds the value of a secret, which is never committed",
         _ => return Ok(()),
     };
     Err(Refusal::user(format!("adopt {object} as it is in the cluster"), whole, revert))
+}
+
+/// Returns whether a part of a value is hidden, so that nobody can tell what it is.
+fn is_hidden(value: &Value) -> bool {
+    let text = value.to_string();
+    text.contains(MASK) || text.contains(DIFFERS)
 }
 
 /// What was adopted so far.

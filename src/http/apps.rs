@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{Answered, app_name, json as answer, value};
@@ -16,7 +17,7 @@ use crate::base::{Timestamp, chain};
 use crate::compile;
 use crate::daemon::{Handle, Outlook};
 use crate::git::Commit;
-use crate::model::{AppName, AppState, ClusterName};
+use crate::model::{AppName, AppState, ClusterName, Veil};
 use crate::observe;
 use crate::pipeline::{self, Instance};
 use crate::target::{Reachability, Target};
@@ -246,18 +247,31 @@ async fn of_cluster(
     seen::events(app, state, target.as_ref(), &secrets).await.map_err(|refusal| refusal.message)
 }
 
+/// Query of what shows values that may look like secrets.
+#[derive(Deserialize)]
+pub(super) struct Revealing {
+    /// The name whose values are shown all the same.
+    #[serde(default)]
+    reveal: Option<String>,
+}
+
 /// `GET /updates/{app}`: the update that waits for decisions.
-pub(super) async fn update(State(daemon): Host, Path((name, app)): Path<(String, String)>) -> Answered {
+pub(super) async fn update(
+    State(daemon): Host,
+    Path((name, app)): Path<(String, String)>,
+    Query(query): Query<Revealing>,
+) -> Answered {
     let handle = instance(&daemon, &name)?;
+    let veil = Veil::but(query.reveal);
     let app = app_name(&app)?;
     let state = state(handle.instance(), &app).await?;
     let shown = handle.instance();
     let list = pipeline::conflicts_file(shown, &app).await?;
     let mut conflicts = Vec::new();
     for open in list.iter().flat_map(|list| &list.conflicts) {
-        let mut document = value(&open.conflict)?;
+        let mut document = value(&open.conflict.veiled(&veil))?;
         if let Some(fields) = document.as_object_mut() {
-            fields.insert("live".to_owned(), json!(live::value(shown, &state, &open.conflict).await));
+            fields.insert("live".to_owned(), json!(live::value(shown, &state, &open.conflict, &veil).await));
             fields.insert("changed".to_owned(), last_change(shown, open.conflict.path.as_str()).await?);
         }
         conflicts.push(document);
@@ -266,7 +280,9 @@ pub(super) async fn update(State(daemon): Host, Path((name, app)): Path<(String,
     let decided = list.iter().flat_map(|list| &list.decided).map(|decided| {
         let known = remembered.all().get(&decided.id);
         let place = known.map(|known| if known.path.is_empty() { &known.file } else { &known.path });
-        json!({"id": decided.id, "take": decided.take, "earlier": decided.earlier, "place": place, "who": known.map(|it| &it.who)})
+        let mut take = json!(decided.take);
+        hide(&mut take, known.map(|known| known.path.as_str()).unwrap_or_default());
+        json!({"id": decided.id, "take": take, "earlier": decided.earlier, "place": place, "who": known.map(|it| &it.who)})
     });
     Ok(answer(&json!({
         "app": app,
@@ -278,6 +294,13 @@ pub(super) async fn update(State(daemon): Host, Path((name, app)): Path<(String,
         "conflicts": conflicts,
         "decided": decided.collect::<Vec<_>>(),
     })))
+}
+
+/// Hides the value that somebody chose, if it looks like a secret.
+fn hide(take: &mut Value, path: &str) {
+    if let Some(value) = take.get_mut("value") {
+        *value = Veil::default().value(path, value);
+    }
 }
 
 /// Returns the commit of the deployed branch that changed a file last.
@@ -298,6 +321,9 @@ pub(super) async fn remembered(State(daemon): Host, Path((name, app)): Path<(Str
         let mut document = value(resolution)?;
         if let Some(fields) = document.as_object_mut() {
             fields.shift_insert(0, "id".to_owned(), json!(key));
+            if let Some(take) = fields.get_mut("take") {
+                hide(take, &resolution.path);
+            }
         }
         decisions.push(document);
     }

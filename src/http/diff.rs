@@ -1,7 +1,7 @@
 //! `GET /apps/{app}/diff`: git against the cluster, own edits against what was generated, or what an update would bring.
 //!
 //! Against the cluster the API server is asked by a dry run, so that defaults it fills in are no difference. Values of Secrets are never
-//! compared here: one that differs is named. Not here: the plan (`plan`).
+//! compared here: one that differs is named. Values that look like secrets are hidden but for the name that a person asked to see. Not here: the plan (`plan`).
 
 use axum::extract::{Path, Query, State};
 use serde::Deserialize;
@@ -12,11 +12,12 @@ use super::problem::Problem;
 use super::{Host, instance};
 use crate::base::text_diff::unified;
 use crate::compile;
-use crate::model::{AppName, FileTree, Object, RefusalText, Request};
+use crate::model::{AppName, FileTree, Object, RefusalText, Request, Veil};
 use crate::pipeline::{self, Instance, Preview};
 use crate::plan::{Action, Verb};
 use crate::target::{ApplyRequest, Mode, Ownership, Target};
 use crate::yaml;
+use crate::yaml::veil::veiled_pair;
 
 /// Fields that the API server keeps for itself.
 const SERVER_FIELDS: [&str; 6] =
@@ -29,6 +30,9 @@ pub(super) struct Against {
     against: String,
     #[serde(default)]
     to: Option<String>,
+    /// The name whose values are shown although they look like secrets.
+    #[serde(default)]
+    reveal: Option<String>,
 }
 
 /// Answers the route.
@@ -41,9 +45,10 @@ pub(super) async fn diff(
     let shown = handle.instance();
     let app = app_name(&app)?;
     let state = super::apps::state(shown, &app).await?;
+    let veil = Veil::but(query.reveal);
     let diffs = match query.against.as_str() {
         "" | "live" => {
-            let mut diffs = live(shown, &app).await?;
+            let mut diffs = live(shown, &app, &veil).await?;
             // What policy leaves alone is in no plan, and is a difference all the same.
             for drift in &state.drift {
                 let name = drift.object.short();
@@ -56,8 +61,8 @@ pub(super) async fn diff(
             }
             diffs
         }
-        "mine" => mine(shown, &app).await?,
-        "upstream" => upstream(shown, &app, query.to).await?,
+        "mine" => mine(shown, &app, &veil).await?,
+        "upstream" => upstream(shown, &app, query.to, &veil).await?,
         other => {
             return Err(Problem::unreadable(
                 format!("compare {app}"),
@@ -69,7 +74,7 @@ pub(super) async fn diff(
 }
 
 /// Compares files of two trees.
-fn files(before: &FileTree, after: &FileTree, labels: (&str, &str)) -> Vec<Value> {
+fn files(before: &FileTree, after: &FileTree, labels: (&str, &str), veil: &Veil) -> Vec<Value> {
     let mut paths: Vec<&str> = before.iter().chain(after.iter()).map(|(path, _)| path.as_str()).collect();
     paths.sort_unstable();
     paths.dedup();
@@ -80,7 +85,7 @@ fn files(before: &FileTree, after: &FileTree, labels: (&str, &str)) -> Vec<Value
             (old, new) => {
                 let old = old.map(|file| file.as_text().unwrap_or("(no text)\n")).unwrap_or_default();
                 let new = new.map(|file| file.as_text().unwrap_or("(no text)\n")).unwrap_or_default();
-                unified(old, new, (&format!("{}/{path}", labels.0), &format!("{}/{path}", labels.1)))
+                differences(old, new, (&format!("{}/{path}", labels.0), &format!("{}/{path}", labels.1)), veil)
             }
         };
         diffs.push(json!({"name": path, "text": text}));
@@ -88,8 +93,17 @@ fn files(before: &FileTree, after: &FileTree, labels: (&str, &str)) -> Vec<Value
     diffs
 }
 
+/// Returns how two texts differ, without values that look like secrets. That these differ is told in any case.
+fn differences(before: &str, after: &str, labels: (&str, &str), veil: &Veil) -> String {
+    let [old, new] = veiled_pair(before, after, veil);
+    match old == new && before != after {
+        true => format!("--- {}\n+++ {}\n  hidden values differ\n", labels.0, labels.1),
+        false => unified(&old, &new, labels),
+    }
+}
+
 /// Own edits: the committed files against the generation that they come from.
-async fn mine(instance: &Instance, app: &AppName) -> Result<Vec<Value>, Problem> {
+async fn mine(instance: &Instance, app: &AppName, veil: &Veil) -> Result<Vec<Value>, Problem> {
     let head = pipeline::overview(instance).await?.head.clone();
     let repository = &instance.repository;
     let Some(tip) = repository.read_ref(&instance.tree.subdirectory().generated_ref(app)).await? else {
@@ -99,11 +113,11 @@ async fn mine(instance: &Instance, app: &AppName) -> Result<Vec<Value>, Problem>
     let own = format!("apps/{app}");
     let generated = instance.tree.read_tree(&base, &[&own]).await?;
     let committed = instance.tree.read_tree(&head, &[&own]).await?;
-    Ok(files(&generated, &committed, ("generated", "mine")))
+    Ok(files(&generated, &committed, ("generated", "mine"), veil))
 }
 
 /// What an update would commit.
-async fn upstream(instance: &Instance, app: &AppName, to: Option<String>) -> Result<Vec<Value>, Problem> {
+async fn upstream(instance: &Instance, app: &AppName, to: Option<String>, veil: &Veil) -> Result<Vec<Value>, Problem> {
     let ask = async |grants: Vec<String>| {
         let request = Request::Update { app: app.clone(), to: to.clone(), take: None, grants };
         pipeline::preview(instance, app, Some(&request)).await
@@ -124,7 +138,7 @@ async fn upstream(instance: &Instance, app: &AppName, to: Option<String>) -> Res
             after.insert(path.clone(), file.clone());
         }
     }
-    Ok(files(&before, &after, ("mine", "updated")))
+    Ok(files(&before, &after, ("mine", "updated"), veil))
 }
 
 /// Returns the grants that a refusal says are missing.
@@ -134,15 +148,17 @@ fn grants_of(refusal: &RefusalText) -> Vec<String> {
 }
 
 /// The committed objects against the cluster.
-async fn live(instance: &Instance, app: &AppName) -> Result<Vec<Value>, Problem> {
+async fn live(instance: &Instance, app: &AppName, veil: &Veil) -> Result<Vec<Value>, Problem> {
     let target = super::apps::cluster_of(instance, app, &format!("compare {app} with the cluster")).await?;
-    let Some(plan) = pipeline::preview(instance, app, None).await?.plan else { return Ok(Vec::new()) };
+    // What is only reported is in no plan but that of putting it back.
+    let request = veil.is_lifted().then(|| Request::RevertDrift { app: app.clone(), objects: Vec::new() });
+    let Some(plan) = pipeline::preview(instance, app, request.as_ref()).await?.plan else { return Ok(Vec::new()) };
     let mut diffs = Vec::new();
     for action in &plan.actions {
         let name = action.object.short();
         let text = match &action.verb {
             Verb::Apply { .. } if action.object.kind == "Secret" => format!("~ {name}  values hidden\n"),
-            Verb::Apply { payload, .. } => applied(target.as_ref(), action, payload).await?,
+            Verb::Apply { payload, .. } => applied(target.as_ref(), action, payload, veil).await?,
             Verb::Delete { .. } => format!("- {name}  would be deleted: {}\n", action.reason),
             Verb::Release => format!("o {name}  would be released: {}\n", action.reason),
             Verb::Free { .. } => format!("- {name}  would be freed: {}\n", action.reason),
@@ -158,7 +174,7 @@ async fn live(instance: &Instance, app: &AppName) -> Result<Vec<Value>, Problem>
 }
 
 /// Asks the API server what an object would be after an apply.
-async fn applied(target: &dyn Target, action: &Action, payload: &Object) -> Result<String, Problem> {
+async fn applied(target: &dyn Target, action: &Action, payload: &Object, veil: &Veil) -> Result<String, Problem> {
     let name = action.object.short();
     let before = target.get(&action.object, &action.api_version).await;
     let before = before.map_err(|refusal| refused(&name, &refusal.message))?;
@@ -178,7 +194,7 @@ async fn applied(target: &dyn Target, action: &Action, payload: &Object) -> Resu
         Err(refusal) => return Err(refused(&name, &refusal.message)),
     };
     let before = before.as_ref().map(shown).unwrap_or_default();
-    Ok(unified(&before, &after, (&format!("live/{name}"), &format!("git/{name}"))))
+    Ok(differences(&before, &after, (&format!("live/{name}"), &format!("git/{name}")), veil))
 }
 
 fn refused(name: &str, because: &str) -> Problem {
@@ -214,7 +230,7 @@ mod tests {
         };
         let before = tree(&[("a", "1\n"), ("b", "1\n"), ("gone", "x\n")]);
         let after = tree(&[("a", "1\n"), ("b", "2\n"), ("new", "y\n")]);
-        let diffs = files(&before, &after, ("mine", "updated"));
+        let diffs = files(&before, &after, ("mine", "updated"), &Veil::default());
         let names: Vec<&str> = diffs.iter().filter_map(|diff| diff["name"].as_str()).collect();
         assert_eq!(names, ["b", "gone", "new"]);
         assert!(diffs[0]["text"].as_str().unwrap().contains("-1\n+2\n"));

@@ -5,13 +5,13 @@
 use serde_json::Value;
 
 use crate::merge::{self, Conflict, ConflictKind};
-use crate::model::{AppState, ObjectId};
+use crate::model::{AppState, ObjectId, Veil};
 use crate::pipeline::Instance;
 use crate::yaml::{self, Dialect};
 
 /// Returns the live value of the field that a conflict is about; nothing if it is about no field, or the cluster has none or
 /// cannot say.
-pub(super) async fn value(instance: &Instance, state: &AppState, conflict: &Conflict) -> Option<String> {
+pub(super) async fn value(instance: &Instance, state: &AppState, conflict: &Conflict, veil: &Veil) -> Option<String> {
     if conflict.kind != ConflictKind::Value || conflict.is_redacted() {
         return None;
     }
@@ -22,7 +22,7 @@ pub(super) async fn value(instance: &Instance, state: &AppState, conflict: &Conf
     let files = instance.tree.read_tree(&head, &[conflict.path.as_str()]).await.ok()?;
     let version = api_version(files.text(conflict.path.as_str())?, id)?;
     let object = target.get(id, &version).await.ok()??.to_value();
-    at(&object, &conflict.key).map(merge::shown)
+    at(&object, &conflict.key).map(|value| merge::shown(&veil.value(&conflict.key, value)))
 }
 
 /// Returns how a merge may name an object: with its namespace if its file says it.

@@ -14,7 +14,7 @@ use crate::base::Timestamp;
 use crate::base::chain;
 use crate::daemon::Handle;
 use crate::merge::Conflict;
-use crate::model::{AppState, DriftState, Operation, OperationOutcome, OperationState};
+use crate::model::{AppState, DriftState, Operation, OperationOutcome, OperationState, Veil};
 use crate::pipeline::{self, Instance};
 use crate::store::{OperationFilter, StoredStatus};
 
@@ -198,8 +198,8 @@ async fn update(shown: &Instance, state: &AppState) -> Result<UpdateRow, Problem
     let remembered = pipeline::remembered(shown, &state.name).await?;
     let mut conflicts = Vec::new();
     for open in list.iter().flat_map(|list| &list.conflicts) {
-        let mut row = conflict(&open.conflict);
-        let live = live::value(shown, state, &open.conflict).await;
+        let mut row = conflict(&open.conflict.veiled(&Veil::default()));
+        let live = live::value(shown, state, &open.conflict, &Veil::default()).await;
         row.sides.extend(live.map(|value| ("live", cut(&value))));
         conflicts.push(row);
     }

@@ -11,7 +11,8 @@ use super::problem::Problem;
 use super::{Host, instance};
 use crate::compile::{Proposal, TreeEdit};
 use crate::daemon::Handle;
-use crate::model::{AppName, FileTree, ObjectId};
+use crate::merge::Conflict;
+use crate::model::{AppName, FileTree, ObjectId, Veil};
 use crate::pipeline;
 use crate::plan::cascade::Cascade;
 use crate::plan::{self, Action, Blocked, DriftItem, Plan, Verb, Verdict, WakeOn};
@@ -227,13 +228,18 @@ pub(super) fn proposal(proposal: &Proposal, there: &FileTree) -> Result<Value, P
             _ => "deployed",
         },
         "changes": changes,
-        "conflicts": value(&proposal.conflicts)?,
+        "conflicts": value(&shown_conflicts(proposal))?,
         "breaking": value(&proposal.breaking)?,
         "notices": proposal.notices,
         "diagnostics": value(&proposal.diagnostics)?,
         "secrets": proposal.needs.own.len(),
         "summary": proposal.summary,
     }))
+}
+
+/// Returns the conflicts of a proposal without what looks like a secret.
+fn shown_conflicts(proposal: &Proposal) -> Vec<Conflict> {
+    proposal.conflicts.iter().map(|conflict| conflict.veiled(&Veil::default())).collect()
 }
 
 fn changes(edit: &TreeEdit, there: &FileTree) -> Vec<Value> {

@@ -14,6 +14,7 @@ use super::rules::Rules;
 use super::tree::Three;
 use crate::base::RepoPath;
 use crate::base::nearest::nearest;
+use crate::model::Veil;
 use crate::yaml::cst::{Cst, Label, NodeId, Source};
 use crate::yaml::{self, Dialect};
 
@@ -120,12 +121,12 @@ impl Merging<'_> {
         let [old, mine, new] = values;
         match (old, mine, new) {
             (None, None, Some(new)) => {
-                self.notice(NoticeKind::ConfigAdded, shown(new));
+                self.notice(NoticeKind::ConfigAdded, self.told(new));
                 self.edit(Some(new.clone()));
             }
             (Some(old), Some(mine), Some(new)) if old == mine && !is_kept => {
                 if old != new {
-                    self.notice(NoticeKind::ConfigFollowed, moved(old, new));
+                    self.notice(NoticeKind::ConfigFollowed, self.moved(old, new));
                     self.edit(Some(new.clone()));
                 }
             }
@@ -136,7 +137,7 @@ impl Merging<'_> {
             (Some(_), Some(mine), Some(new)) if mine == new => {}
             (Some(old), Some(mine), Some(new)) if kind(mine) == kind(new) => {
                 if old != new {
-                    self.edited(old, mine, (!is_kept).then_some(new), moved(old, new));
+                    self.edited(old, mine, (!is_kept).then_some(new), self.moved(old, new));
                 }
             }
             (Some(old), Some(mine), None) => {
@@ -149,7 +150,7 @@ impl Merging<'_> {
             }
             (None, Some(mine), Some(new)) if mine == new => {}
             (None, Some(mine), Some(new)) if kind(mine) == kind(new) => {
-                self.notice(NoticeKind::ConfigKept, shown(new));
+                self.notice(NoticeKind::ConfigKept, self.told(new));
             }
             (Some(_) | None, Some(_), Some(_)) => {
                 self.conflict(values, "you edited the key and upstream gave it another kind of value", None);
@@ -164,11 +165,22 @@ impl Merging<'_> {
         let list = new.and_then(|new| merged_list(&self.path, [old, mine, new])).filter(|list| list != mine);
         match list {
             Some(list) => {
-                self.notice(NoticeKind::ConfigFollowed, moved(mine, &list));
+                self.notice(NoticeKind::ConfigFollowed, self.moved(mine, &list));
                 self.edit(Some(list));
             }
             None => self.notice(NoticeKind::ConfigKept, moved_default),
         }
+    }
+
+    /// Returns the value of the key at hand as people are told it.
+    fn told(&self, value: &Value) -> String {
+        shown(&Veil::default().value(&self.path.join("."), value))
+    }
+
+    /// Returns what became of the value of the key at hand as people are told it.
+    fn moved(&self, old: &Value, new: &Value) -> String {
+        let told = Veil::default().pair(&self.path.join("."), Some(old), Some(new));
+        told.iter().flatten().map(shown).collect::<Vec<_>>().join(" → ")
     }
 
     /// Returns whether a key below the one at hand shall stay.
@@ -247,10 +259,6 @@ fn kind(value: &Value) -> Kind {
         Value::Array(_) => Kind::List,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Kind::Scalar,
     }
-}
-
-fn moved(old: &Value, new: &Value) -> String {
-    format!("{} → {}", shown(old), shown(new))
 }
 
 /// Shows a value on one line as it would stand in the file.

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::tree::Three;
 use crate::base::{Digest, Encoder, RepoPath};
+use crate::model::veil::Hiding;
+use crate::model::{MASK, Veil};
+use crate::yaml::veil::{veiled, veiled_pair};
 
 /// Characters of a conflict's id.
 const ID_CHARS: usize = 16;
@@ -146,6 +149,26 @@ impl Conflict {
     pub fn is_redacted(&self) -> bool {
         let is_word = |side: &String| side == REDACTED || REDACTED_SINCE.contains(&side.as_str());
         [&self.base, &self.mine, &self.upstream].into_iter().flatten().any(is_word)
+    }
+
+    /// Returns the conflict as people are shown it: what looks like a secret is hidden, and that sides differ is not. The id stays.
+    #[must_use]
+    pub fn veiled(&self, veil: &Veil) -> Self {
+        let is_hidden = matches!(veil.at(&self.key), Hiding::Below | Hiding::All);
+        if is_hidden && !self.is_redacted() {
+            return self.clone().redacted();
+        }
+        let base = self.base.as_deref().unwrap_or_default();
+        let side = |side: &Option<String>| {
+            let [_, shown] = veiled_pair(base, side.as_deref()?, veil);
+            Some(shown)
+        };
+        let suggestion = self.suggestion.clone().map(|suggestion| match veil.at(&suggestion.path) {
+            Hiding::Below | Hiding::All => Suggestion { value: MASK.to_owned(), ..suggestion },
+            Hiding::Shown | Hiding::Revealed => Suggestion { value: veiled(&suggestion.value, veil), ..suggestion },
+        });
+        let base = self.base.as_deref().map(|base| veiled(base, veil));
+        Self { base, mine: side(&self.mine), upstream: side(&self.upstream), suggestion, ..self.clone() }
     }
 
     /// Returns the conflict with words in place of what its sides hold: what became of it on each. The id stays.

@@ -27,6 +27,7 @@ mod subdirectory;
 mod system;
 mod tree;
 mod trigger;
+pub mod veil;
 
 pub use app_state::{AppState, DriftState, ObjectState, Standing};
 pub use archive::{Archived, HeldVolume, HoldStage, RECLAIM_POLICY};
@@ -63,3 +64,4 @@ pub use subdirectory::{MAX_SUBDIRECTORY_DEPTH, Subdirectory, SubdirectoryError};
 pub use system::{CONTROL_NAMESPACE, is_of_system};
 pub use tree::{File, FileMode, FileTree};
 pub use trigger::{Reason, Trigger};
+pub use veil::Veil;

@@ -1,11 +1,11 @@
 //! Fills in the values of drifted fields by one read per object. Values of Secrets are never read, and where somebody wrote one into another
-//! object it is hidden.
+//! object, or under the name of a secret, it is hidden.
 //!
 //! Not here: finding the fields (`plan`).
 
 use std::collections::BTreeMap;
 
-use crate::model::{DriftState, Object, ObjectId, Secrets, value_at};
+use crate::model::{DriftState, Object, ObjectId, Secrets, Veil, value_at};
 use crate::plan::{Desired, DriftItem, DriftKind, Snapshot, archive};
 use crate::target::Target;
 
@@ -37,15 +37,20 @@ pub async fn explain(
             (true, Some(desired)) => target.get(&item.object, desired.api_version()).await.ok().flatten(),
             _ => None,
         };
-        let state = |path: &str| DriftState {
-            object: item.object.clone(),
-            kind: word(item.kind).to_owned(),
-            path: path.to_owned(),
-            desired: desired.filter(|_| !secret).and_then(|object| value_at(object, path)),
-            live: live.as_ref().and_then(|object| value_at(object, path)).map(|value| archive::mask(&value, secrets)),
-            manager: item.manager.clone(),
-            since: item.since.clone(),
-            harmless: item.harmless,
+        let state = |path: &str| {
+            let wanted = desired.filter(|_| !secret).and_then(|object| value_at(object, path));
+            let found = live.as_ref().and_then(|object| value_at(object, path));
+            let [desired, live] = Veil::default().pair(path, wanted.as_ref(), found.as_ref());
+            DriftState {
+                object: item.object.clone(),
+                kind: word(item.kind).to_owned(),
+                path: path.to_owned(),
+                desired,
+                live: live.map(|value| archive::mask(&value, secrets)),
+                manager: item.manager.clone(),
+                since: item.since.clone(),
+                harmless: item.harmless,
+            }
         };
         if item.paths.is_empty() {
             explained.push(state(""));

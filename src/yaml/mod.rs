@@ -24,6 +24,7 @@ mod scalar;
 pub mod sops;
 mod tree;
 mod typed;
+pub mod veil;
 mod write;
 
 #[cfg(test)]

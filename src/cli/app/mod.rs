@@ -28,6 +28,8 @@ mod wait;
 use clap::Subcommand;
 use serde_json::Value;
 
+use super::client::encode;
+use super::environment::Stream;
 use super::error::{CommandError, ExitCode};
 use super::json::{count, list, text};
 use super::session::Session;
@@ -142,6 +144,20 @@ pub(super) fn conflict_lines(conflict: &Value) -> String {
         lines.push_str(&format!("      linked    {other}\n"));
     }
     lines
+}
+
+/// Returns the part of a query that asks for the values under a name which look like secrets. What goes to a file or a pipe stays there, and
+/// what comes from another machine was not asked by the user that the daemon runs as.
+fn revealing(session: &Session<'_>, name: Option<&str>) -> Result<String, CommandError> {
+    let Some(name) = name else { return Ok(String::new()) };
+    let refuse = |because: &str, remedy: &str| Err(CommandError::new(format!("reveal {name}"), because, remedy));
+    if session.environment.output != Stream::Terminal {
+        return refuse("a secret is shown on a terminal only", "the same command on a terminal, without a pipe");
+    }
+    if session.flags.daemon_url.is_some() {
+        return refuse("a secret is shown to the user of the daemon only", "the same command on its machine");
+    }
+    Ok(format!("&reveal={}", encode(name)))
 }
 
 /// Parses `KEY=VALUE`; the value is read as JSON where it is a number, a truth value or null, and as text otherwise.

@@ -12,8 +12,8 @@ use super::super::report::Next;
 use super::super::session::Session;
 use super::super::table::{ago, table};
 use super::super::wait::{Change, Patience};
-use super::conflict_lines;
 use super::grants::{self, Grants};
+use super::{conflict_lines, revealing};
 use crate::model::AppName;
 
 const HELP: &str = "Examples:
@@ -55,6 +55,9 @@ pub(in crate::cli) struct Resolve {
     /// Lists the conflicts.
     #[arg(long, group = "verb")]
     list: bool,
+    /// Shows the values under this name although they look like secrets; on a terminal only.
+    #[arg(long, value_name = "NAME")]
+    reveal: Option<String>,
     /// Finishes after the branch was edited with git.
     #[arg(long, group = "verb")]
     r#continue: bool,
@@ -101,9 +104,10 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Resolve) -> Result
 
 /// Takes sides, or shows what is open.
 async fn decide(session: &mut Session<'_>, arguments: Resolve) -> Result<ExitCode, CommandError> {
-    let Resolve { app, conflict, take: side, remember, list: only_list, r#continue: finish, .. } = arguments;
+    let Resolve { app, conflict, take: side, remember, list: only_list, r#continue: finish, reveal, .. } = arguments;
     let update = format!("/updates/{app}");
-    let waiting = session.get(&update).await?;
+    let reveal = revealing(session, reveal.as_deref())?.replacen('&', "?", 1);
+    let waiting = session.get(&format!("{update}{reveal}")).await?;
     let decisions = match (side, finish) {
         (Some(side), _) => vec![json!({"conflict": conflict, "take": take(&side), "always": remember})],
         (None, true) => Vec::new(),

@@ -325,7 +325,7 @@ impl<'a> Reader<'a> {
         if node.style == Style::BlockText {
             // The line break behind a block text belongs to the file.
             let block = self.text.get(span.clone()).unwrap_or_default();
-            span = header_of(self.text, span.start)..span.start + block.trim_end_matches(['\n', ' ']).len();
+            span = block_header(self.text, span.start)..span.start + block.trim_end_matches(['\n', ' ']).len();
         }
         self.parts.push(Part { kind, span });
     }
@@ -504,7 +504,7 @@ fn opened(text: &str, key: &DataKey, place: &str) -> Option<Clear> {
 }
 
 /// Returns where the header of a block text stands: the parser places a block at its header or at its content.
-fn header_of(text: &str, start: usize) -> usize {
+pub(in crate::yaml) fn block_header(text: &str, start: usize) -> usize {
     let is_header = |c: Option<char>| matches!(c, Some('|' | '>'));
     if is_header(text.get(start..).unwrap_or_default().chars().next()) {
         return start;

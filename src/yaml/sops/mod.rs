@@ -21,6 +21,7 @@ use crate::base::sha256;
 pub use cipher::{DataKey, Sealer, Seed};
 pub use claim::{Demand, check_claim, claims};
 pub use fault::Fault;
+pub(super) use file::block_header;
 pub use file::{Part, PartKind, Recipient, SopsFile};
 pub use value::{Clear, ClearKind};
 
