@@ -18,6 +18,13 @@ const VERSION: &str = "v1.";
 const KEY_NAME_CHARS: usize = 6;
 /// Begin of the text that stands for a Secret's value. The dot occurs in no base64 text, so it cannot be a value.
 const SEALED: &str = "sealed.v1.";
+/// Begin of that for a value that no API server takes, by why.
+const BROKEN: [(&str, &str); 2] = [
+    ("sealed.no-base64.", "is no base64; plain text belongs below stringData"),
+    ("sealed.no-text.", "is no text; put quotes around it"),
+];
+/// The text that stands for all values of a Secret where they are no map.
+const NO_MAP: &str = "sealed.no-map.";
 
 /// Returns the keyed hash of what we want of an object: `v1.`, unpadded base64url, a dot and the name of the key.
 ///
@@ -73,16 +80,50 @@ pub fn seal(key: &[u8; 32], object: &Object) -> Object {
     if !is_secret(&object) {
         return object;
     }
+    let is_no_map = |key: &str| object.0.get(key).is_some_and(|values| !values.is_object() && !values.is_null());
+    if is_no_map("data") || is_no_map("stringData") {
+        object.0.shift_remove("stringData");
+        object.0.insert("data".to_owned(), Value::from(NO_MAP));
+        return object;
+    }
     fold_string_data(&mut object);
     let id = object.id();
     if let Some(Value::Object(data)) = object.0.get_mut("data") {
         for (name, value) in data.iter_mut() {
             let mut encoder = Encoder::new();
             encoder.text("secret value").text(&id.namespace).text(&id.name).text(name).value(value);
-            *value = Value::from(format!("{SEALED}{}", URL_SAFE_NO_PAD.encode(encoder.keyed_digest(key).0)));
+            *value =
+                Value::from(format!("{}{}", begin_for(value), URL_SAFE_NO_PAD.encode(encoder.keyed_digest(key).0)));
         }
     }
     object
+}
+
+/// Returns the begin of the text that stands for a value: it tells whether an API server takes the value, and nothing else of it.
+fn begin_for(value: &Value) -> &'static str {
+    let [(no_base64, _), (no_text, _)] = BROKEN;
+    match value {
+        Value::Null => SEALED,
+        // Servers skip line breaks in base64.
+        Value::String(text) => match STANDARD.decode(text.replace(['\r', '\n'], "")) {
+            Ok(_) => SEALED,
+            Err(_) => no_base64,
+        },
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => no_text,
+    }
+}
+
+/// Returns the keys of a sealed Secret whose values no API server takes, each with why.
+pub(super) fn unfit_values(object: &Object) -> Vec<(&str, &'static str)> {
+    if is_secret(object) && object.0.get("data").and_then(Value::as_str) == Some(NO_MAP) {
+        return vec![("", "is no map of keys and values")];
+    }
+    let data = object.0.get("data").and_then(Value::as_object).filter(|_| is_secret(object));
+    let why = |value: &Value| {
+        let text = value.as_str().unwrap_or_default();
+        BROKEN.iter().find(|(begin, _)| text.starts_with(begin)).map(|(_, why)| *why)
+    };
+    data.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), why(value)?))).collect()
 }
 
 /// Returns whether the values of a Secret are all digests; true for every other kind.
@@ -90,7 +131,8 @@ pub fn is_sealed(object: &Object) -> bool {
     if !is_secret(object) {
         return true;
     }
-    let sealed = |value: &Value| value.as_str().is_some_and(|text| text.starts_with(SEALED));
+    let begins = || BROKEN.iter().map(|(begin, _)| *begin).chain([SEALED]);
+    let sealed = |value: &Value| value.as_str().is_some_and(|text| begins().any(|begin| text.starts_with(begin)));
     let data = object.0.get("data").and_then(Value::as_object);
     !object.0.contains_key("stringData") && data.is_none_or(|data| data.values().all(sealed))
 }
@@ -136,6 +178,27 @@ mod tests {
 
     fn hash(value: Value) -> String {
         desired_hash(&KEY, &object(value))
+    }
+
+    #[test]
+    fn a_value_that_no_server_takes_is_told_by_its_key_alone() {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"},
+            "data": {"good": "aHVudGVyMg==", "wrapped": "aHVu\ndGVyMg==", "bad": "hunter2!", "number": 5, "none": null},
+            "stringData": {"plain": "hunter2!", "port": 5432},
+        });
+        let sealed = seal(&KEY, &object(secret));
+        let [no_base64, no_text] = BROKEN.map(|(_, why)| why);
+        assert_eq!(unfit_values(&sealed), [("bad", no_base64), ("number", no_text), ("port", no_text)]);
+        assert!(is_sealed(&sealed) && !sealed.to_value().to_string().contains("hunter2"));
+        for values in [json!(["hunter2"]), json!("hunter2"), json!(5)] {
+            for key in ["data", "stringData"] {
+                let sealed = seal(&KEY, &object(json!({"kind": "Secret", "metadata": {"name": "a"}, key: values})));
+                assert_eq!(unfit_values(&sealed), [("", "is no map of keys and values")]);
+                assert!(!sealed.to_value().to_string().contains("hunter2"));
+            }
+        }
+        assert!(unfit_values(&object(json!({"kind": "ConfigMap", "data": {"a": "sealed.no-text.x"}}))).is_empty());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::action::Blocked;
 use super::depends;
+use super::hash;
 use super::hook;
 use super::kind;
 use super::marks::{AUTHOR_KEYS, PART_OF, PREFIX};
@@ -52,6 +53,10 @@ pub(super) fn refused(desired: &DesiredObject) -> Option<Blocked> {
     }
     if let Some(word) = object.annotation(PRUNE).filter(|word| !PRUNE_WORDS.contains(word)) {
         return refuse("InvalidObject", format!("has {PRUNE}: {word}; it is {}", PRUNE_WORDS.join(" or ")));
+    }
+    if let Some((key, why)) = hash::unfit_values(object).first() {
+        let place = if key.is_empty() { "data or stringData".to_owned() } else { format!("data.{key}") };
+        return refuse("InvalidObject", format!("has {place}, which {why}"));
     }
     if let Err(part) = depends::named(&depends::written(object)) {
         let forms = "neither GROUP/KIND/NAME nor GROUP/namespaces/NAMESPACE/KIND/NAME";

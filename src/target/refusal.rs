@@ -166,7 +166,7 @@ impl Refusal {
             (Quoting::Forbidden, Some(rule), _, _) => rule,
             (Quoting::Forbidden, None, Some(quota), _) if is_forbidden => quota.to_owned(),
             (Quoting::Forbidden, None, _, Some((name, _))) => format!("failed calling webhook {name}"),
-            (Quoting::Forbidden, None, _, None) => format!("{reason} {}", fields(&causes).join(", ")),
+            (Quoting::Forbidden, None, _, None) => format!("{reason} {}", told::faults(message, &causes).join(", ")),
         };
         let refusal = Self::new(kind, format!("{attempt}: the server answered {code}: {}", shown.trim()));
         Self { unanswered: webhook.and_then(|(_, service)| service), ..refusal }
@@ -370,5 +370,63 @@ mod tests {
         let status = json!({"reason": "Invalid", "message": "data: Invalid value: \"hunter2\"", "details": {"causes": [{"field": "data"}]}});
         let refusal = Refusal::from_status("apply Secret/x", 422, &status, Quoting::Forbidden);
         assert!(!refusal.message.contains("hunter2") && refusal.message.contains("data"), "{refusal}");
+    }
+
+    #[test]
+    fn of_a_secret_key_and_reason_are_told_and_never_the_value() {
+        let check = |code: u16, status: serde_json::Value, expected: &str| {
+            let refusal = Refusal::from_status("apply Secret/x", code, &status, Quoting::Forbidden);
+            assert_eq!(refusal.message, format!("apply Secret/x: the server answered {code}: {expected}"));
+        };
+        let typed = |rest: &str| json!({"message": format!("failed to create typed patch object (blog/x; /v1, Kind=Secret): {rest}")});
+        check(500, typed(".stringdata: field not declared in schema"), ".stringdata: field not declared in schema");
+        check(
+            500,
+            typed(
+                "errors:\n  .stringdata: field not declared in schema\n  .data.port: expected string, got &value.valueUnstructured{Value:5432123}",
+            ),
+            ".stringdata: field not declared in schema, .data.port: expected string",
+        );
+        check(500, typed(".data: expected map, got &{hunter2}"), ".data: expected map");
+        let base64 = "Secret in version \"v1\" cannot be handled as a Secret: illegal base64 data at input byte 4";
+        check(
+            400,
+            json!({"reason": "BadRequest", "message": base64}),
+            "BadRequest illegal base64 data at input byte 4",
+        );
+        let go = "json: cannot unmarshal number into Go struct field Secret.stringData of type string";
+        check(
+            400,
+            json!({"reason": "BadRequest", "message": go}),
+            "BadRequest cannot unmarshal number into Go struct field Secret.stringData of type string",
+        );
+        let cause = |field: &str, message: &str| {
+            json!({"reason": "Invalid", "message": message, "details": {"causes": [
+            {"reason": "FieldValueInvalid", "field": field, "message": message}]}})
+        };
+        let key =
+            "Invalid value: \"hunter2 x\": a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
+        check(
+            422,
+            cause("data[my key]", key),
+            "Invalid data[my key]: a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+        );
+        check(
+            422,
+            cause("data", "Forbidden: field is immutable when `immutable` is set"),
+            "Invalid data: field is immutable when `immutable` is set",
+        );
+        let lie = "Invalid value: \"hunter2: field is immutable\": hunter2";
+        check(422, cause("data[.dockerconfigjson]", lie), "Invalid data[.dockerconfigjson]: field is immutable");
+        check(
+            422,
+            cause(
+                "data[.dockerconfigjson]",
+                "Invalid value: \"<secret contents redacted>\": invalid character 'h' looking for beginning of value",
+            ),
+            "Invalid data[.dockerconfigjson]: no JSON",
+        );
+        check(422, cause("data[tls.crt]", "Required value"), "Invalid data[tls.crt]: Required value");
+        check(422, cause("data[hunter2\nb]", "hunter2"), "Invalid a field");
     }
 }

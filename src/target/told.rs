@@ -4,6 +4,8 @@
 //! Only such parts of the words are taken as hold no value of an object, so that they are told of Secrets as well. Not here: telling kinds of
 //! refusals apart (`refusal`).
 
+use serde_json::Value;
+
 /// A service that a server asks before it takes an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Guard {
@@ -62,6 +64,93 @@ fn service(words: &str) -> Option<Guard> {
     let is_service = rest == "svc" || rest.starts_with("svc.");
     (is_service && is_plain(name) && is_plain(namespace) && !name.is_empty() && !namespace.is_empty())
         .then(|| Guard { namespace: namespace.to_owned(), name: name.to_owned() })
+}
+
+/// What servers say of a field, in words that hold no value; in place of some, what we say.
+const SENTENCES: [(&str, &str); 18] = [
+    ("field not declared in schema", "field not declared in schema"),
+    ("expected string", "expected string"),
+    ("expected map", "expected map"),
+    ("expected list", "expected list"),
+    ("expected numeric", "expected a number"),
+    ("expected boolean", "expected boolean"),
+    ("duplicate entries for key", "duplicate entries"),
+    (
+        "a valid config key must consist of",
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+    ),
+    ("field is immutable when `immutable` is set", "field is immutable when `immutable` is set"),
+    ("field is immutable", "field is immutable"),
+    ("invalid character", "no JSON"),
+    ("unexpected end of JSON input", "no JSON"),
+    ("Too long", "too long"),
+    ("Required value", "Required value"),
+    ("Unsupported value", "Unsupported value"),
+    ("Duplicate value", "Duplicate value"),
+    ("Forbidden", "Forbidden"),
+    ("Invalid value", "Invalid value"),
+];
+/// Faults that are told.
+const MAX_FAULTS: usize = 10;
+/// Longest path of a field.
+const MAX_FIELD: usize = 200;
+
+/// Returns what a server says of the fields of an object of which no value may be quoted: paths and reasons, and no other word of its own.
+pub(super) fn faults(message: &str, causes: &[&Value]) -> Vec<String> {
+    let text = |cause: &Value, key: &str| cause.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let of_cause = |cause: &&Value| {
+        let field = Some(text(cause, "field")).filter(|field| is_path(field)).unwrap_or_else(|| "a field".to_owned());
+        match sentence(&text(cause, "message")) {
+            Some(why) => format!("{field}: {why}"),
+            None => field,
+        }
+    };
+    let mut faults: Vec<String> = causes.iter().map(of_cause).collect();
+    faults.extend(base64_fault(message));
+    faults.extend(type_fault(message));
+    if let Some((_, fields)) = message.split_once("failed to create typed patch object (") {
+        let (_, fields) = fields.split_once("): ").unwrap_or(("", fields));
+        faults.extend(fields.lines().filter_map(typed_fault));
+    }
+    faults.truncate(MAX_FAULTS);
+    faults
+}
+
+fn sentence(message: &str) -> Option<&'static str> {
+    SENTENCES.iter().find(|(theirs, _)| message.contains(theirs)).map(|(_, ours)| *ours)
+}
+
+/// Returns whether a text is the path of a field, with keys in brackets.
+fn is_path(text: &str) -> bool {
+    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "-_./[] *".contains(c);
+    !text.is_empty() && text.len() <= MAX_FIELD && text.chars().all(is_of_path)
+}
+
+/// Returns what is said of base64, which names no key.
+fn base64_fault(message: &str) -> Option<String> {
+    const WORDS: &str = "illegal base64 data at input byte ";
+    let (_, rest) = message.split_once(WORDS)?;
+    let byte: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    Some(format!("{WORDS}{byte}"))
+}
+
+/// Returns what is said of a value of another type than its field.
+fn type_fault(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once("cannot unmarshal ")?;
+    let (sort, rest) = rest.split_once(" into Go struct field ")?;
+    let (field, rest) = rest.split_once(" of type ")?;
+    let wanted = rest.split_whitespace().next()?;
+    // A server adds the value to some sorts, as in `number 5`.
+    let sort = sort.split_whitespace().next()?;
+    let is_told = [sort, field, wanted].into_iter().all(|part| is_path(part) && !part.contains(' '));
+    is_told.then(|| format!("cannot unmarshal {sort} into Go struct field {field} of type {wanted}"))
+}
+
+/// Returns one line about a field of a patch: its path, and why.
+fn typed_fault(line: &str) -> Option<String> {
+    let (field, why) = line.trim().split_once(": ")?;
+    let why = sentence(why)?;
+    is_path(field).then(|| format!("{field}: {why}"))
 }
 
 /// Returns whether a part is a word of the API: nothing that breaks out of YAML or of an address.

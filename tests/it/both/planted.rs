@@ -160,13 +160,31 @@ async fn by_hand<C: Ground>(plain: &Plain<'_, C>) {
 /// What a server does not take, with its own words about it.
 async fn refused<C: Ground>(plain: &Plain<'_, C>) {
     let away = ["pruned.yaml", "copied.yaml"];
-    for (name, more) in
-        [("unreadable", format!("data: {{k: \"{UNREADABLE}!\"}}")), ("senseless", format!("immutable: {SENSELESS}"))]
-    {
+    let secret_of = |name: &str| format!("Secret {}/{name}", plain.name);
+    // Key and reason are told, by us where the server would name no key, and by the server where it knows better.
+    for (name, more, reason, told) in [
+        ("unreadable", format!("data: {{k: \"{UNREADABLE}!\"}}"), "InvalidObject", "has data.k, which is no base64"),
+        ("numeric", "stringData: {port: 5432123}".to_owned(), "InvalidObject", "has data.port, which is no text"),
+        ("listed", format!("data: [{UNREADABLE}]"), "InvalidObject", "has data or stringData, which is no map"),
+        ("senseless", format!("immutable: {SENSELESS}"), "ApplyFailed", ".immutable: expected boolean"),
+        (
+            "misspelt",
+            format!("stringdata: {{k: {SENSELESS}}}"),
+            "ApplyFailed",
+            ".stringdata: field not declared in schema",
+        ),
+        (
+            "misnamed",
+            format!("stringData: {{\"my key\": {SENSELESS}}}"),
+            "ApplyFailed",
+            "data[my key]: a valid config key",
+        ),
+    ] {
         let mut all = files(THAWED, &away);
         all.push(("bad.yaml", secret(name, &more)));
         push(plain, &all).await;
-        plain.stands_for("ApplyFailed", &[&format!("Secret {}/{name}", plain.name)]).await;
+        let of_whom = if reason == "ApplyFailed" { secret_of(name) } else { format!("apps/{}/bad.yaml", plain.name) };
+        plain.stands_for(reason, &[&of_whom, told]).await;
     }
     let last = push(plain, &files(THAWED, &away)).await;
     plain.done(&last).await;
