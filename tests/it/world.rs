@@ -138,6 +138,11 @@ impl<C: Ground> World<C> {
         world
     }
 
+    /// Returns the directory in which everything of the world lies.
+    pub(crate) fn root(&self) -> &std::path::Path {
+        &self.root
+    }
+
     /// Stops the daemon, so that nothing is written any more.
     pub(crate) async fn stop(&self) {
         self.daemon.stop().await;

@@ -276,3 +276,47 @@ fn git_merges_encrypted_files_by_our_driver() {
     let merged = desk.sops(&mine, &["decrypt", FILE]);
     assert_eq!(merged, desk.plain(&mine, &edited(&sides[0], &EDITS[1])));
 }
+
+#[test]
+fn what_sops_encrypted_is_no_secret_in_git_and_what_only_says_so_is_one() {
+    let (key, stranger) = (Identity::generate(), Identity::generate());
+    for rule in RULES {
+        let Some(desk) = Desk::new(&[&key], rule) else { return };
+        let scan = |name: &str, text: &str, by: &Identity| {
+            desk.write(name, text);
+            for args in [&["init", "-q"][..], &["add", "-A", "-f"]] {
+                assert!(command(Path::new("git"), desk.path()).args(args).status().unwrap().success());
+            }
+            let output = desk.run(Path::new(env!("CARGO_BIN_EXE_wild")), by, &["secret", "scan", "--staged"]);
+            std::fs::remove_file(desk.path().join(name)).unwrap();
+            (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        desk.encrypt(&key, "x.sops.yaml", BASE);
+        let sealed = desk.read("x.sops.yaml");
+        std::fs::remove_file(desk.path().join("x.sops.yaml")).unwrap();
+        let good = scan("db.sops.yaml", &sealed, &key);
+        assert_eq!(good.0, Some(0), "{rule}: {good:?}\n{sealed}");
+        // In the file of secrets nothing may be readable, whatever the rule says.
+        let is_whole = rule.is_empty();
+        assert_eq!(scan(FILE, &sealed, &key).0, Some(i32::from(!is_whole)), "{rule}");
+        let line = sealed.lines().find(|line| line.contains("password: ENC[")).unwrap_or_default().to_owned();
+        if line.is_empty() {
+            continue;
+        }
+        let clear = sealed.replace(&line, "        password: hunter2hunter2");
+        let told = scan("db.sops.yaml", &clear, &stranger);
+        assert!(
+            told.0 == Some(1) && told.1.contains("holds a value in clear at apps.blog.password"),
+            "{rule}: {told:?}"
+        );
+        // What looks like a ciphertext is one only if it was made by the key, which only its holder can tell.
+        let first = line.split_once("data:").unwrap().1.chars().next().unwrap();
+        let other = if first == 'A' { "data:B" } else { "data:A" };
+        let forged = sealed.replace(&line, &line.replace(&format!("data:{first}"), other));
+        let taken = sealed.replace(&format!("{line}\n"), "");
+        for lie in [forged, taken] {
+            let told = scan("db.sops.yaml", &lie, &key);
+            assert!(told.0 == Some(1) && told.1.contains("edited without sops"), "{rule}: {told:?}\n{lie}");
+        }
+    }
+}

@@ -5,7 +5,9 @@
 
 mod consent;
 mod grants;
+mod leaks;
 mod locks;
+mod masks;
 mod metadata;
 mod names;
 mod namespaces;
