@@ -202,8 +202,9 @@ async fn committing(session: &Session<'_>) -> Result<Repository, git::Error> {
 
 fn refuse_leaks(leaks: &[Leaked]) -> Result<ExitCode, CommandError> {
     let Some((first, others)) = leaks.split_first() else { return Ok(ExitCode::Done) };
-    let remedy =
-        format!("git restore --staged {}, or take it out; once it was in git: {}", first.place, first.leak.remedy());
+    let none = first.leak.exception(&first.place).map(|entry| format!("; if it is none: {entry}")).unwrap_or_default();
+    let (place, then) = (&first.place, first.leak.remedy());
+    let remedy = format!("git restore --staged {place}, or take it out; once it was in git: {then}{none}");
     Err(CommandError {
         findings: others.iter().map(ToString::to_string).collect(),
         ..CommandError::new("commit", first.to_string(), remedy)

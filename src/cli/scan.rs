@@ -16,7 +16,9 @@ use super::locate::{around, read_settings, settings_file};
 use super::session::Session;
 use crate::base::chain;
 use crate::git::{self, Leaked, Repository, Scanner, Staged};
-use crate::model::{AppName, CommitId, FileTree, SETTINGS_PATH, SecretValue, Secrets, Subdirectory};
+use crate::model::{
+    AppName, CommitId, FileTree, NoSecrets, SETTINGS_PATH, SecretValue, Secrets, Settings, Subdirectory,
+};
 use crate::observe;
 use crate::package::{self, SecretNeeds};
 use crate::settings::{SecretsFile, SopsSources};
@@ -35,8 +37,10 @@ pub(super) struct Sought {
 /// Returns what is looked for in a repository: what its newest commit says of instances decides.
 pub(super) async fn sought(session: &Session<'_>, repository: &Repository) -> Sought {
     let (mut sought, mut gaps): (Vec<(String, SecretValue)>, _) = (Vec::new(), Vec::new());
+    let mut known = NoSecrets::default();
     if let Some(head) = newest(repository).await {
         for place in repository.instances(&head).await.unwrap_or_default() {
+            known.extend(&known_by(repository, &head, &place).await);
             let Some(path) = secrets_path(session, repository, &head, &place).await else { continue };
             let values = match SecretsFile::new(path.clone()).read() {
                 Ok(values) if values.paths().next().is_none() => {
@@ -55,13 +59,20 @@ pub(super) async fn sought(session: &Session<'_>, repository: &Repository) -> So
         }
     }
     let search = Search::of(sought.iter().map(|(path, value)| (path.as_str(), value)));
-    Sought { scanner: Arc::new(Scanner::new(search)), gaps }
+    Sought { scanner: Arc::new(Scanner::new(search, known)), gaps }
 }
 
 /// Returns the newest commit of the branch that is checked out, or that a bare repository shows.
 pub(super) async fn newest(repository: &Repository) -> Option<CommitId> {
     let branch = repository.head_branch().await.ok().flatten()?;
     repository.head(&branch).await.ok().flatten()
+}
+
+/// Returns what the settings of an instance say is no secret.
+async fn known_by(repository: &Repository, head: &CommitId, place: &Subdirectory) -> NoSecrets {
+    let files = repository.instance_at(place.clone()).read_tree(head, &[SETTINGS_PATH]).await.unwrap_or_default();
+    let settings = files.text(SETTINGS_PATH).and_then(|text| yaml::read_typed::<Settings>(SETTINGS_PATH, text).ok());
+    settings.map(|settings| settings.no_secrets).unwrap_or_default()
 }
 
 /// Returns where the secrets of an instance are kept.
@@ -160,11 +171,16 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Scan) -> Result<Ex
     let found = !leaks.is_empty();
     let shown = |leaked: &Leaked| {
         let Leaked { place, line, leak, commit } = leaked;
-        json!({"place": place, "line": line, "what": leak.to_string(), "commit": commit, "try": leak.remedy()})
+        json!({"place": place, "line": line, "what": leak.to_string(), "commit": commit, "try": leak.remedy(), "ifNone": leak.exception(place)})
     };
     let value = json!({"leaks": leaks.iter().map(shown).collect::<Vec<Value>>()});
     session.print(Document { kind: "LeakList", value, items: Some(("leaks", "leak")) }, |_| {
-        leaks.iter().map(|leaked| format!("{leaked}\n  try: {}\n", leaked.leak.remedy())).collect()
+        let none =
+            |leaked: &Leaked| leaked.leak.exception(&leaked.place).map(|entry| format!("  if it is none: {entry}\n"));
+        let told = |leaked: &Leaked| {
+            format!("{leaked}\n  try: {}\n{}", leaked.leak.remedy(), none(leaked).unwrap_or_default())
+        };
+        leaks.iter().map(told).collect()
     });
     Ok(if found { ExitCode::Answer } else { ExitCode::Done })
 }

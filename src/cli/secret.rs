@@ -58,7 +58,7 @@ const SCAN_HELP: &str = "Examples:
 
 Looks for secrets in clear in a commit of the repository around the working directory: the values of secrets.yaml as they are now, \
 in every usual spelling, private keys, keys of age, tokens, kubeconfigs, and files that claim to be encrypted and are not. \
-The same search runs before a commit, at a push, at a fetch, and before anything is applied. No daemon is needed.
+The same search runs before a commit, at a push, at a fetch, and before anything is applied. No daemon is needed. What only looks like a secret is listed in .wild/config.yaml: noSecrets.
 
 Exit codes:
   0 none   1 there are some   2 error";

@@ -15,6 +15,7 @@ mod inventory;
 mod leaving;
 mod managed;
 mod name;
+mod no_secrets;
 mod object;
 mod operation;
 mod prune;
@@ -41,6 +42,7 @@ pub use inventory::{Inventory, Record, RecordState, Spread};
 pub use leaving::{Finalizer, Leaving};
 pub use managed::{Addition, Editors, MANAGER, OwnEntry, additions, leftovers, own};
 pub use name::{AppName, InstanceId, InstanceName, NameError, PackageName};
+pub use no_secrets::NoSecrets;
 pub use object::{Object, ObjectId};
 pub use operation::{
     Cancellation, Effect, ErrorClass, Observed, Operation, OperationId, OperationOutcome, OperationState, Outcome,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CONTROL_NAMESPACE, Editors, InstanceId};
+use super::{CONTROL_NAMESPACE, Editors, InstanceId, NoSecrets};
 use crate::base::duration;
 
 /// Path of the file in an instance repository.
@@ -84,6 +84,9 @@ pub struct Settings {
     /// Commit statuses on a forge.
     #[serde(default)]
     pub statuses: StatusSettings,
+    /// What looks like a secret in git and is none.
+    #[serde(default)]
+    pub no_secrets: NoSecrets,
     /// Whether what becomes of apps is told by Events in the cluster as well, each a request of its own.
     #[serde(default)]
     pub kubernetes_events: bool,

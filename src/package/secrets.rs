@@ -100,6 +100,13 @@ impl SecretCopy {
 }
 
 impl SecretNeeds {
+    /// Leaves out the secrets whose paths are such.
+    pub fn forget(&mut self, is_such: impl Fn(&str) -> bool) {
+        let paths = |key: &str| format!("apps.{}.{key}", self.app);
+        self.own.retain(|spec| !is_such(&paths(&spec.key)));
+        self.copies.retain(|copy| !is_such(&copy.source()) && !is_such(&paths(&copy.copy_key())));
+    }
+
     /// Returns the needs of an app by its manifest and bindings. A secret of an optional requirement that is not bound is
     /// not needed.
     pub fn of(app: &AppName, manifest: &PackageManifest, bindings: &BTreeMap<String, AppName>) -> Self {

@@ -181,9 +181,11 @@ async fn refuse_leaks(instance: &Instance, app: &AppName, proposal: &Proposal) -
     let edits = [&proposal.main, &proposal.update, &proposal.review].into_iter().flatten();
     let changes: Vec<_> =
         edits.flat_map(|edit| &edit.changes).filter_map(|(path, file)| Some((path, file.as_ref()?))).collect();
-    let diagnostics = package::leaks(&proposal.needs, &secrets, changes.iter().copied());
+    let scanner = leaks::scanner(instance, overview(instance).await?.as_ref()).await?;
+    let mut needs = proposal.needs.clone();
+    needs.forget(|path| scanner.known().values.contains(path));
+    let diagnostics = package::leaks(&needs, &secrets, changes.iter().copied());
     let Some(first) = diagnostics.first().map(ToString::to_string) else {
-        let scanner = leaks::scanner(instance, overview(instance).await?.as_ref()).await?;
         let files = changes.iter().map(|(path, file)| (*path, file.bytes.as_ref()));
         return leaks::refusal(&scanner, app, files).map_or(Ok(()), |refusal| Err(Error::Refused(refusal)));
     };

@@ -15,7 +15,7 @@ use crate::model::{AppName, CommitId, Diagnostic, RefusalText, Secrets, Subdirec
 use crate::observe;
 use crate::package::{self, SecretNeeds};
 use crate::plan::{Desired, Presence, Snapshot};
-use crate::yaml::leak::{Leak, Location, RULE, Role, Search, judge};
+use crate::yaml::leak::{Leak, Location, RULE, Role, Search};
 
 /// Findings from which on there may be more than are told, in any app.
 const MANY: usize = 50;
@@ -124,8 +124,10 @@ fn renew<'a>(instance: &Instance, overview: &Overview, slot: &'a mut Option<Know
         Some(known) if is_known(&known) => return Ok(slot.insert(known)),
         old => old,
     };
+    let said = overview.settings().map(|settings| settings.no_secrets.clone()).unwrap_or_default();
     let mut needs = BTreeMap::new();
-    let mut is_same = old.as_ref().is_some_and(|old| Arc::ptr_eq(&old.secrets, &secrets));
+    let mut is_same = old.as_ref().is_some_and(|old| *old.scanner.known() == said);
+    is_same &= old.as_ref().is_some_and(|old| Arc::ptr_eq(&old.secrets, &secrets));
     for (app, tree) in &overview.apps {
         let kept = old.as_ref().and_then(|old| old.needs.get(app)).filter(|(id, _)| id == tree);
         is_same &= kept.is_some();
@@ -138,10 +140,12 @@ fn renew<'a>(instance: &Instance, overview: &Overview, slot: &'a mut Option<Know
             let (seen, held) = (overview.head.clone(), old.as_ref().is_some_and(|old| old.held));
             let of_apps = needs.values().filter_map(|(_, needs)| needs.as_deref());
             let search = Search::of(package::leak_values(of_apps, &secrets).into_iter());
-            match old.filter(|old| old.scanner.search().digest() == search.digest()) {
+            let is_same =
+                |old: &Known| old.scanner.search().digest() == search.digest() && *old.scanner.known() == said;
+            match old.filter(is_same) {
                 Some(old) => Known { secrets, seen, needs, ..old },
                 None => {
-                    let scanner = Arc::new(Scanner::new(search));
+                    let scanner = Arc::new(Scanner::new(search, said));
                     Known { secrets, seen, needs, scanner, held, head: None }
                 }
             }
@@ -159,8 +163,8 @@ pub(super) fn refusal<'a>(
     let of_file = |(path, bytes): (&RepoPath, &[u8])| -> Vec<Diagnostic> {
         let name = path.as_str().rsplit('/').next().unwrap_or_default();
         let directory = if path.as_str() == name { Location::Instance } else { Location::Other };
-        let found = judge(bytes, Role::of(name, directory), scanner.search());
-        let of_name = judge(path.as_str().as_bytes(), Role::Other, scanner.search());
+        let found = scanner.judge(bytes, Role::of(name, directory));
+        let of_name = scanner.judge(path.as_str().as_bytes(), Role::Page);
         let place = if of_name.is_empty() { path.as_str() } else { crate::model::MASK };
         let told = |(line, leak): (usize, Leak)| {
             Diagnostic::error(RULE, place, line, leak.to_string()).with_hint("take it out of the files and the config")

@@ -265,7 +265,9 @@ fn leaking(leaked: &Leaked) -> Refusal {
         return refusal(RULE, place, *line, &message, &hint);
     }
     let of_commit = commit.map(|commit| format!(", in commit {commit}")).unwrap_or_default();
-    let hint = format!("git rebase --interactive, take it out of every commit, push again, then: {}", leak.remedy());
+    let none = leak.exception(place).map(|entry| format!("; if it is none: {entry}")).unwrap_or_default();
+    let hint =
+        format!("git rebase --interactive, take it out of every commit, push again, then: {}{none}", leak.remedy());
     refusal(RULE, place, *line, &format!("{leak}{of_commit}"), &hint)
 }
 

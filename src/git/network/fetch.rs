@@ -150,7 +150,7 @@ fn check_secrets(
     (ours, quarantine): (&git2::Repository, &Path),
     known: &Known,
     tips: &[CommitId],
-    scanner: &Scanner,
+    scanner: &Arc<Scanner>,
     attempt: String,
 ) -> Result<(), Error> {
     let fetched = open(quarantine)?;

@@ -18,9 +18,9 @@ use super::super::objects::{Objects, oid_of};
 use super::super::read::refused;
 use super::super::refs::{commit_id, oid};
 use super::super::repository::Repository;
-use super::{Leaked, MAX_LEAKS, Scanner};
+use super::{Leaked, MAX_LEAKS, Scanner, known_at};
 use crate::base::limits::MAX_PATH_DEPTH;
-use crate::model::{CommitId, Subdirectory};
+use crate::model::{CommitId, NoSecrets, Subdirectory};
 use crate::yaml::leak::{Finding, Location, Role};
 
 /// New commits that are searched at a time.
@@ -59,10 +59,19 @@ pub(in crate::git) fn search_new(
     objects: &Objects<'_>,
     tips: &[Oid],
     known: &[Oid],
-    scanner: &Scanner,
+    scanner: &Arc<Scanner>,
 ) -> Result<Brought, Error> {
     let graph = Graph::of(repository, objects)?;
     let mut instances = Instances::new(objects);
+    let mut said = NoSecrets::default();
+    for tip in tips {
+        let refuse = |refusal| refused(refusal, &tip.to_string());
+        let Some(commit) = objects.peel(*tip).map_err(refuse)? else { continue };
+        let root = objects.root(commit).map_err(refuse)?;
+        let places = instances.find(root).map_err(refuse)?;
+        said.extend(&known_at(objects, root, &places).map_err(refuse)?);
+    }
+    let scanner = &scanner.but(&said);
     let mut search = NewSearch { scanner, graph, objects, found: BTreeSet::new(), seen: HashSet::new(), spot: None };
     let (mut last, mut new, mut heads) = (BTreeSet::from([Subdirectory::top()]), Vec::new(), known.to_vec());
     for tip in tips {

@@ -13,9 +13,8 @@ use super::super::objects::{Known, Objects};
 use super::super::read::refused;
 use super::super::refs::read_ref;
 use super::super::repository::Repository;
-use super::{Leaked, MAX_LEAKS, Scanner};
-use crate::base::limits::MAX_FILE_BYTES;
-use crate::model::SETTINGS_PATH;
+use super::{Leaked, MAX_LEAKS, MAX_SETTINGS_BYTES, Scanner, known_by};
+use crate::model::{NoSecrets, SETTINGS_PATH};
 use crate::yaml::leak::{Finding, Location, Role};
 use crate::yaml::sops;
 
@@ -51,7 +50,7 @@ fn staged(
     repository: &git2::Repository,
     known: &Known,
     index: Option<&Path>,
-    scanner: &Scanner,
+    scanner: &Arc<Scanner>,
 ) -> Result<Staged, Error> {
     let attempt = || "search the index for secrets".to_owned();
     let index = match index {
@@ -66,6 +65,13 @@ fn staged(
     let entries: Vec<IndexEntry> = index.iter().collect();
     let text = |entry: &IndexEntry| String::from_utf8_lossy(&entry.path).into_owned();
     let of_settings = |entry: &IndexEntry| text(entry).strip_suffix(SETTINGS_PATH).map(str::to_owned);
+    let mut said = NoSecrets::default();
+    for entry in entries.iter().filter(|entry| of_settings(entry).is_some()) {
+        if let Ok(settings) = objects.blob(entry.id, MAX_SETTINGS_BYTES, SETTINGS_PATH) {
+            said.extend(&known_by(&String::from_utf8_lossy(settings.data())));
+        }
+    }
+    let scanner = &scanner.but(&said);
     let mut places: BTreeSet<String> = entries.iter().filter_map(of_settings).collect();
     places.insert(String::new());
     let (mut found, mut staged) = (BTreeSet::new(), Staged::default());
@@ -94,7 +100,7 @@ fn staged(
 
 /// Returns the text of a file that says of itself that it is encrypted.
 fn sealed(objects: &Objects<'_>, id: Oid) -> Option<String> {
-    let object = objects.blob(id, u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX), "").ok()?;
+    let object = objects.blob(id, MAX_SETTINGS_BYTES, "").ok()?;
     let text = std::str::from_utf8(object.data()).ok().filter(|text| sops::claims(text))?;
     Some(text.to_owned())
 }

@@ -12,6 +12,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use git2::Oid;
+use serde::Deserialize;
 
 use super::check_tree::{Refusal, hostile};
 use super::checks::ObjectKind;
@@ -22,9 +23,10 @@ use super::objects::{Objects, oid_of};
 use super::read::refused;
 use super::refs::oid;
 use super::repository::Repository;
-use crate::base::limits::MAX_PATH_DEPTH;
-use crate::model::{CommitId, MASK, Subdirectory};
+use crate::base::limits::{MAX_FILE_BYTES, MAX_PATH_DEPTH};
+use crate::model::{CommitId, MASK, NoSecrets, SETTINGS_PATH, Subdirectory};
 use crate::yaml::leak::{Finding, Leak, Location, RULE, Role, Search, judge};
+use crate::yaml::read_typed;
 
 pub use commits::Brought;
 pub(super) use commits::search_new;
@@ -34,6 +36,8 @@ pub use index::Staged;
 pub(super) const MAX_LEAKS: usize = 50;
 /// Size of a file that is searched, in bytes: the most that the limit of a push can be set to.
 const MAX_SEARCHED_BYTES: u64 = 64 * 1024 * 1024;
+/// Size of settings of an instance that are read for what is no secret, in bytes: as large as any file of it.
+const MAX_SETTINGS_BYTES: u64 = MAX_FILE_BYTES as u64;
 /// Objects that are remembered: the files and directories of the largest instance, twice.
 const MAX_REMEMBERED: usize = 1_000_000;
 
@@ -59,10 +63,11 @@ impl fmt::Display for Leaked {
     }
 }
 
-/// The values that are sought, and what was judged by them.
+/// The values that are sought, what a person says is none, and what was judged by both.
 #[derive(Debug)]
 pub struct Scanner {
-    search: Search,
+    search: Arc<Search>,
+    known: NoSecrets,
     judged: Mutex<Judged>,
 }
 
@@ -98,13 +103,49 @@ impl Below {
 
 impl Scanner {
     /// Seeks values, and key material in any case.
-    pub fn new(search: Search) -> Self {
-        Self { search, judged: Mutex::default() }
+    pub fn new(search: Search, known: NoSecrets) -> Self {
+        Self { search: Arc::new(search), known, judged: Mutex::default() }
     }
 
     /// Returns what is sought.
     pub fn search(&self) -> &Search {
         &self.search
+    }
+
+    /// Returns what a person says is none.
+    pub fn known(&self) -> &NoSecrets {
+        &self.known
+    }
+
+    /// Leaves out what commits say in their settings is none. What was judged without that is not taken over.
+    fn but(self: &Arc<Self>, more: &NoSecrets) -> Arc<Self> {
+        let mut known = self.known.clone();
+        known.extend(more);
+        match known == self.known {
+            true => self.clone(),
+            false => Arc::new(Self { search: self.search.clone(), known, judged: Mutex::default() }),
+        }
+    }
+
+    /// Judges the content of a file that is not in git yet.
+    pub fn judge(&self, bytes: &[u8], role: Role) -> Vec<Finding> {
+        let found = judge(bytes, role, &self.search, &self.known);
+        if found.is_empty() {
+            return found;
+        }
+        // Where the id cannot be told, nothing is excused.
+        match Oid::hash_object(git2::ObjectType::Blob, bytes) {
+            Ok(id) => self.excuse(id, found),
+            Err(_) => found,
+        }
+    }
+
+    /// Leaves out what a person says is no secret in a file with this content.
+    fn excuse(&self, id: Oid, mut found: Vec<Finding>) -> Vec<Finding> {
+        if self.known.files.contains(&id.to_string()) {
+            found.retain(|finding| !finding.leak.is_of_file());
+        }
+        found
     }
 
     /// Returns how many files were read so far.
@@ -123,13 +164,13 @@ impl Scanner {
 
     /// Judges a text that is no file.
     fn text(&self, bytes: &[u8]) -> Vec<Finding> {
-        judge(bytes, Role::Other, &self.search)
+        judge(bytes, Role::Page, &self.search, &self.known)
     }
 
     /// Judges a file.
     fn file(&self, objects: &Objects<'_>, id: Oid, role: Role) -> Result<Arc<[Finding]>, Refusal> {
         // A file that must be encrypted is judged for that, whatever else it was clean as.
-        let is_plain = role == Role::Other;
+        let is_plain = matches!(role, Role::Other | Role::Page);
         {
             let judged = self.judged();
             if is_plain && judged.clean.contains(&id) {
@@ -140,16 +181,17 @@ impl Scanner {
             }
         }
         let (size, kind) = objects.header(id)?;
-        let found: Arc<[Finding]> = if kind != ObjectKind::Blob {
-            Arc::default()
+        let found = if kind != ObjectKind::Blob {
+            Vec::new()
         } else if size > MAX_SEARCHED_BYTES {
-            [Finding { line: 0, leak: Leak::Unsearched }].into()
+            vec![Finding { line: 0, leak: Leak::Unsearched }]
         } else {
-            judge(objects.blob(id, MAX_SEARCHED_BYTES, "")?.data(), role, &self.search).into()
+            judge(objects.blob(id, MAX_SEARCHED_BYTES, "")?.data(), role, &self.search, &self.known)
         };
+        let found: Arc<[Finding]> = self.excuse(id, found).into();
         let mut judged = self.judged();
         judged.read += 1;
-        if is_plain && found.is_empty() {
+        if role == Role::Other && found.is_empty() {
             judged.clean.insert(id);
         } else {
             judged.files.insert((id, role), found.clone());
@@ -265,6 +307,30 @@ impl Scanner {
         };
         Ok(found.into_iter().map(leaked).take(MAX_LEAKS).collect())
     }
+}
+
+/// The part of an instance's settings that says what is no secret.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OfSettings {
+    #[serde(default)]
+    no_secrets: NoSecrets,
+}
+
+/// Returns what settings say is no secret; what does not read says nothing.
+fn known_by(settings: &str) -> NoSecrets {
+    read_typed::<OfSettings>(SETTINGS_PATH, settings).map(|settings| settings.no_secrets).unwrap_or_default()
+}
+
+/// Returns what the settings of the instances in a tree say is no secret.
+fn known_at(objects: &Objects<'_>, root: Oid, places: &[Subdirectory]) -> Result<NoSecrets, Refusal> {
+    let mut known = NoSecrets::default();
+    for path in places.iter().map(|place| place.outward(SETTINGS_PATH)) {
+        let Some(entry) = objects.find(root, &path)? else { continue };
+        let Ok(settings) = objects.blob(entry.id, MAX_SETTINGS_BYTES, &path) else { continue };
+        known.extend(&known_by(&String::from_utf8_lossy(settings.data())));
+    }
+    Ok(known)
 }
 
 impl Repository {

@@ -11,7 +11,7 @@ const SETTINGS: &str = "apiVersion: rewild.dev/v1\nkind: Instance\ninstanceId: k
 
 fn scanner(value: &str) -> Arc<Scanner> {
     let value = SecretValue::new(value.to_owned());
-    Arc::new(Scanner::new(Search::of([("apps.blog.token", &value)].into_iter())))
+    Arc::new(Scanner::new(Search::of([("apps.blog.token", &value)].into_iter()), NoSecrets::default()))
 }
 
 fn shown(leaks: &[Leaked]) -> Vec<String> {
@@ -165,4 +165,55 @@ async fn what_is_staged_is_searched_before_it_is_committed() {
         "secrets.yaml: secret/plaintext: it holds secret values in clear",
     ];
     assert_eq!(told, expected.map(str::to_owned).into());
+}
+
+/// Settings in which a person says what is no secret.
+fn saying(entry: &str) -> String {
+    format!("{SETTINGS}noSecrets:\n- {{{entry}, why: a sample}}\n")
+}
+
+/// The id of a file, as `git hash-object` says it.
+fn file_id(text: &str) -> String {
+    Oid::hash_object(git2::ObjectType::Blob, text.as_bytes()).unwrap().to_string()
+}
+
+#[tokio::test]
+async fn what_a_person_says_is_no_secret_is_none_and_nothing_else() {
+    let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n";
+    let other = key.replace("MIIE", "MIIF");
+    let both = format!("{key}{VALUE}\n");
+    let of_file = |text: &str| saying(&format!("file: {}", file_id(text)));
+    let of_value = saying("value: apps.blog.token");
+    let told_key = "docs/x:1: secret/plaintext: it holds a private key";
+    let told_value =
+        |line| format!("docs/x:{line}: secret/plaintext: it holds the value of the secret apps.blog.token");
+    for (settings, text, told) in [
+        (of_file(key), key, vec![]),
+        (of_file(key), other.as_str(), vec![told_key.to_owned()]),
+        (of_file(&both), &both, vec![told_value(3)]),
+        (of_value.clone(), VALUE, vec![]),
+        (of_value, &both, vec![told_key.to_owned()]),
+        (saying("value: apps.blog.other"), VALUE, vec![told_value(1)]),
+        (SETTINGS.to_owned(), key, vec![told_key.to_owned()]),
+        ("noSecrets: nonsense".to_owned(), key, vec![told_key.to_owned()]),
+    ] {
+        // In a commit before the one that says so as well, and in the index of the next one.
+        let instance = Instance::with(crate::git::Layout::WorkTree).await;
+        let head = instance.commit(&[("docs/x", text)], "first").await;
+        let head = instance.commit(&[(".wild/config.yaml", settings.as_str())], &format!("after {head}")).await;
+        assert_eq!(new(&instance, &head, &[]).await, told, "{settings}\n{text}");
+        let sought = scanner(VALUE).but(&known_by(&settings));
+        assert_eq!(at(&instance, &head, "", &sought).await, told, "{settings}\n{text}");
+        instance.git(&["read-tree", head.as_str()]);
+        instance.git(&["update-ref", "-d", "refs/heads/main"]);
+        let staged = instance.repository.staged_leaks(None, scanner(VALUE)).await.unwrap();
+        assert_eq!(shown(&staged.leaks), told, "{settings}\n{text}");
+    }
+    // A file that must be encrypted has no exception.
+    let instance = Instance::bare().await;
+    let clear = "apps: {}\n";
+    let files = [(".wild/config.yaml", of_file(clear)), ("secrets.yaml", clear.to_owned())];
+    let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
+    let head = instance.commit(&files, "first").await;
+    assert_eq!(new(&instance, &head, &[]).await, ["secrets.yaml: secret/plaintext: it holds secret values in clear"]);
 }

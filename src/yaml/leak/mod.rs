@@ -13,7 +13,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::sops::{self, Demand};
+use super::sops::{self, Demand, Fault};
+use crate::model::NoSecrets;
 use forms::VIEWS;
 
 pub use search::Search;
@@ -27,6 +28,9 @@ const SECRETS_FILES: [&str; 4] = ["secrets.yaml", "secrets.yml", "secrets.sops.y
 /// What editors and people put behind a name when they keep a copy.
 const COPY_ENDS: [&str; 11] =
     ["~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".tmp", ".part", ".rej", ".copy"];
+
+/// Ends of the names of files that SOPS encrypts value by value.
+const DOCUMENT_ENDS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// A secret that stands in clear.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -65,6 +69,28 @@ impl fmt::Display for Leak {
 }
 
 impl Leak {
+    /// Returns how a person says that it is no secret, where that can be: an entry of `.wild/config.yaml`.
+    pub fn exception(&self, place: &str) -> Option<String> {
+        let entry = match self {
+            Self::SecretsFile => return None,
+            Self::Value(path) => format!("value: {path}"),
+            Self::Unsealed(_)
+            | Self::PrivateKey
+            | Self::AgeKey
+            | Self::Token
+            | Self::KubeCredential
+            | Self::Unsearched => {
+                format!("file: $(git hash-object {place})")
+            }
+        };
+        Some(format!("noSecrets: [{{{entry}, why: …}}] in .wild/config.yaml"))
+    }
+
+    /// Returns whether it is excused where a person says so of the whole file.
+    pub fn is_of_file(&self) -> bool {
+        !matches!(self, Self::SecretsFile | Self::Value(_))
+    }
+
     /// Returns the command or the act that makes what leaked worthless.
     pub fn remedy(&self) -> String {
         match self {
@@ -94,8 +120,10 @@ pub enum Role {
     Secrets,
     /// Its name says that SOPS encrypts it.
     Sops,
-    /// Any other file.
+    /// Any other file of YAML or JSON.
     Other,
+    /// Any other file, a message or a name: what it tells of files that SOPS encrypts may be words about them.
+    Page,
 }
 
 /// Whether a directory may hold the secrets file of an instance.
@@ -122,12 +150,17 @@ impl Role {
         let is_sops = [".sops.yaml", ".sops.yml", ".sops.json"]
             .iter()
             .any(|end| stem.strip_suffix(end).is_some_and(|stem| !stem.is_empty()));
-        if is_sops { Self::Sops } else { Self::Other }
+        let is_document = DOCUMENT_ENDS.iter().any(|end| stem.ends_with(end));
+        match (is_sops, is_document) {
+            (true, _) => Self::Sops,
+            (false, true) => Self::Other,
+            (false, false) => Self::Page,
+        }
     }
 }
 
-/// Returns every secret that the bytes of a file hold in clear, each sort of it once, at its first line.
-pub fn judge(bytes: &[u8], role: Role, search: &Search) -> Vec<Finding> {
+/// Returns every secret that the bytes of a file hold in clear, each sort of it once, at its first line. Values that everybody may know are none.
+pub fn judge(bytes: &[u8], role: Role, search: &Search, known: &NoSecrets) -> Vec<Finding> {
     let mut found = BTreeMap::new();
     if let Some(finding) = claim(bytes, role) {
         found.insert(finding.leak, finding.line);
@@ -135,6 +168,9 @@ pub fn judge(bytes: &[u8], role: Role, search: &Search) -> Vec<Finding> {
     for view in VIEWS {
         let Some(text) = view.text(bytes) else { continue };
         let mut note = |at: usize, leak: Leak| {
+            if matches!(&leak, Leak::Value(path) if known.values.contains(path)) {
+                return;
+            }
             found.entry(leak).or_insert_with(|| line_of(bytes, view.origin(bytes, at)));
         };
         keys::find(&text, &mut note);
@@ -151,9 +187,14 @@ fn claim(bytes: &[u8], role: Role) -> Option<Finding> {
     match role {
         Role::Secrets if is_sealed(Demand::Everything) => None,
         Role::Secrets => Some(Finding { line: 0, leak: Leak::SecretsFile }),
-        Role::Sops | Role::Other => {
+        Role::Sops | Role::Other | Role::Page => {
             let text = text.filter(|text| role == Role::Sops || sops::claims(text))?;
             let fault = sops::check_claim(text, Demand::ByItsRule).err()?;
+            // What only shows what an encrypted file looks like has no such section.
+            match (role, &fault) {
+                (Role::Other | Role::Page, Fault::NotSops) | (Role::Page, Fault::Broken(_)) => return None,
+                _ => {}
+            }
             Some(Finding { line: 0, leak: Leak::Unsealed(fault.to_string()) })
         }
     }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 use super::{Finding, Leak, Location, Role, Search, judge};
-use crate::model::SecretValue;
+use crate::model::{NoSecrets, SecretValue};
 
 const PLAIN: &str = "Xk3vPq9wZt8m";
 /// Quote, line break, backslash, a letter beyond ASCII, and what regular expressions and addresses take for signs.
@@ -24,7 +24,7 @@ fn shown(findings: &[Finding]) -> Vec<String> {
 
 #[track_caller]
 fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
-    let found = shown(&judge(text.as_ref(), Role::Other, &search()));
+    let found = shown(&judge(text.as_ref(), Role::Other, &search(), &NoSecrets::default()));
     assert!(!found.concat().contains(PLAIN));
     assert_eq!(found, expected, "{:?}", String::from_utf8_lossy(text.as_ref()));
 }
@@ -60,7 +60,7 @@ fn a_value_is_found_however_it_is_written() {
             value.encode_utf16().flat_map(u16::to_le_bytes).map(char::from).collect(),
         ];
         for form in forms {
-            let found = judge(form.as_bytes(), Role::Other, &search());
+            let found = judge(form.as_bytes(), Role::Other, &search(), &NoSecrets::default());
             // In wide characters of Latin-1 only ASCII survives this way of making them.
             if !form.contains('\0') || value.is_ascii() {
                 assert!(shown(&found).iter().any(|it| it.ends_with(told)), "{form:?}: {found:?}");
@@ -84,7 +84,7 @@ fn base64_is_found_at_every_alignment_and_wrapped() {
                     format!("k:\n  {}\n", wrapped.join("\n  ")),
                 ];
                 for form in forms {
-                    let found = judge(form.as_bytes(), Role::Other, &search());
+                    let found = judge(form.as_bytes(), Role::Other, &search(), &NoSecrets::default());
                     assert_eq!(found.len(), 1, "{before:?} {after:?} {form:?}");
                 }
             }
@@ -170,13 +170,18 @@ fn files_of_secrets_are_told_by_their_names() {
     ] {
         assert_eq!(Role::of(name, Location::Instance), Role::Secrets, "{name}");
     }
-    for name in ["my-secrets.yaml", "secrets.yaml.example", "secrets", ".sops.yaml", "config.yaml"] {
+    for name in ["my-secrets.yaml", "package.json", ".sops.yaml", "config.yaml"] {
         assert_eq!(Role::of(name, Location::Instance), Role::Other, "{name}");
+    }
+    for name in ["secrets.yaml.example", "secrets", "README.md", "seal.py"] {
+        assert_eq!(Role::of(name, Location::Instance), Role::Page, "{name}");
     }
     assert_eq!(Role::of("secrets.yaml", Location::Other), Role::Other);
     assert_eq!([Role::of("db.sops.yaml", Location::Other), Role::of("a.sops.json~", Location::Other)], [Role::Sops; 2]);
     let told = |text: &str| {
-        judge(text.as_bytes(), Role::Secrets, &Search::nothing()).iter().any(|it| it.leak == Leak::SecretsFile)
+        judge(text.as_bytes(), Role::Secrets, &Search::nothing(), &NoSecrets::default())
+            .iter()
+            .any(|it| it.leak == Leak::SecretsFile)
     };
     assert!(told("apps: {}\n") && told("") && told("a: [\n") && told("\u{0}"));
 }
@@ -191,9 +196,10 @@ fn sops(values: &str, rule: &str) -> String {
 
 #[test]
 fn a_section_sops_proves_nothing() {
-    let claim = |text: &str, role: Role| shown(&judge(text.as_bytes(), role, &Search::nothing()));
+    let claim =
+        |text: &str, role: Role| shown(&judge(text.as_bytes(), role, &Search::nothing(), &NoSecrets::default()));
     let sealed = |rule: &str| sops(&format!("a: {SEALED}\nb: [{{c: '{SEALED}'}}, '']\nd: null\n"), rule);
-    for role in [Role::Secrets, Role::Sops, Role::Other] {
+    for role in [Role::Secrets, Role::Sops, Role::Other, Role::Page] {
         assert!(claim(&sealed(""), role).is_empty());
         assert!(
             claim(&sealed("").replace("age:\n  - recipient: age1x\n    enc: x", "kms:\n  - arn: x"), role).is_empty()
@@ -233,6 +239,25 @@ fn a_section_sops_proves_nothing() {
     );
     assert!(claim(&json, Role::Other).is_empty());
     assert_eq!(claim(&json.replacen(SEALED, "hunter2", 1), Role::Other).len(), 1);
+}
+
+#[test]
+fn words_about_encrypted_files_claim_nothing() {
+    let claim =
+        |text: &str, role: Role| shown(&judge(text.as_bytes(), role, &Search::nothing(), &NoSecrets::default()));
+    let sample = "a: ENC[x]\nsops:\n  mac: ENC[y]\n  lastmodified: x\n";
+    for text in [
+        format!("# How to\n\nA file then looks like this:\n\n```yaml\n{sample}```\n"),
+        "import json\nif \"sops\" in file: print(file[\"sops\"][\"mac\"], [file[\"lastmodified\"]\n".to_owned(),
+    ] {
+        assert!(claim(&text, Role::Page).is_empty(), "{text}");
+    }
+    let inside = "data:\n  x: '{\"sops\": {\"mac\": 1, \"lastmodified\": 2}}'\n";
+    assert!(claim(inside, Role::Other).is_empty());
+    // A file that is read as one and is not encrypted lies, whatever it is called.
+    for role in [Role::Other, Role::Page] {
+        assert_eq!(claim(sample, role).len(), 1);
+    }
 }
 
 #[test]

@@ -210,6 +210,46 @@ async fn a_push_of_what_only_looks_like_a_secret_is_taken() {
     assert!(in_a_clone(&world, &home, &again, &[]).0);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_says_is_no_secret_goes_through_and_no_other_content_does() {
+    let (world, secret) = deployed().await;
+    guard(&world).await;
+    let home = world.root().join("home.git");
+    let pem = |body: &str| format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----");
+    let say =
+        |entry: &str| format!("printf 'noSecrets: [{{%s, why: a sample}}]\\n' \"{entry}\" >> .wild/config.yaml\n");
+    let of_file = say("file: $(git hash-object docs/key)");
+    let docs = |body: &str| format!("mkdir -p docs\ncat > docs/key <<'EOF'\n{}\nEOF\n", pem(body));
+    // It is told how, and only the content that is meant is let in: in one push with what says so, or in the next.
+    let (done, said) = in_a_clone(&world, &home, &format!("{}{COMMIT}\n{PUSH}", docs(BODY)), &[]);
+    assert!(!done && said.contains("noSecrets: [{file: $(git hash-object docs/key), why:"), "{said}");
+    let swapped = format!("{}{of_file}{}{COMMIT}\n{PUSH}", docs(BODY), docs(&BODY.replace('M', "N")));
+    let (done, said) = in_a_clone(&world, &home, &swapped, &[]);
+    assert!(!done && said.contains("docs/key:1"), "{said}");
+    let (done, said) = in_a_clone(&world, &home, &format!("{}{of_file}{COMMIT}\n{PUSH}", docs(BODY)), &[]);
+    assert!(done, "{said}");
+    let head = CommitId::parse(world.git(&["rev-parse", "main"]).1.trim()).unwrap();
+    shows(&world, &head, "success").await;
+    let (done, said) = in_a_clone(&world, &home, &format!("{}{COMMIT}\n{PUSH}", docs(&BODY.replace('M', "N"))), &[]);
+    assert!(!done && said.contains("docs/key:1"), "{said}");
+    // An app of whose password everybody knows waits for nobody, and its neighbour's is none of that.
+    let value = format!(
+        "sed -i 's/^noSecrets: .*/noSecrets: [{{value: apps.stonedb.password, why: a sample}}]/' .wild/config.yaml\necho {secret} > docs/password\ngit rm -q docs/key\n{COMMIT}\n{PUSH}"
+    );
+    let (done, said) = in_a_clone(&world, &home, &value, &[]);
+    assert!(done, "{said}");
+    let head = CommitId::parse(world.git(&["rev-parse", "main"]).1.trim()).unwrap();
+    shows(&world, &head, "success").await;
+    world.healthy("stonedb").await;
+    // Taken back, it holds again what is there.
+    let back = world.push("by another way", &[("docs/none", Some("1"))]).await;
+    shows(&world, &back, "success").await;
+    let (done, said) =
+        in_a_clone(&world, &home, &format!("sed -i '/^noSecrets/d' .wild/config.yaml\n{COMMIT}\n{PUSH}"), &[]);
+    assert!(done, "{said}");
+    blocked(&world, "stonedb", "docs/password:1").await;
+}
+
 async fn wild(world: &World, line: &str, given: &str) -> String {
     let mut environment = Surroundings::bare(Path::new("/"));
     environment.daemon = Some(world.daemon.clone());

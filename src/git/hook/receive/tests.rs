@@ -5,6 +5,7 @@
 use super::super::super::fixture::{Instance, change, path_of};
 use super::super::super::{FetchRef, Repository};
 use super::*;
+use crate::model::NoSecrets;
 use crate::yaml::leak::Search;
 
 const MAIN: &str = "refs/heads/main";
@@ -68,7 +69,7 @@ impl Push {
 
 /// Seeks key material only.
 fn nothing() -> Arc<Scanner> {
-    Arc::new(Scanner::new(Search::nothing()))
+    Arc::new(Scanner::new(Search::nothing(), NoSecrets::default()))
 }
 
 fn shown(refusals: &[Refusal]) -> Vec<String> {
