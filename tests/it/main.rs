@@ -6,6 +6,7 @@ mod answers;
 mod attacks;
 mod bad_input;
 mod both;
+mod canary;
 mod children;
 mod clusters;
 mod commits;
