@@ -270,6 +270,8 @@ impl Worker {
         let instance = self.shared.instance.clone();
         let mut secrets = FileWatch::of(instance.secrets.path());
         let mut kubeconfig = instance.kubeconfig().map(|path| FileWatch::of(&path));
+        // A cluster that was added since the instance was opened is no change of the file that the watch would see.
+        self.follow_clusters().await;
         loop {
             self.shared.turn();
             let due = self.start_passes();
