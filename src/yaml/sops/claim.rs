@@ -55,7 +55,7 @@ fn check_document(document: &Value, section: &Map<String, Value>, demand: Demand
         return Err(Fault::Section("mac"));
     }
     let has_keys = |list: &&str| section.get(*list).and_then(Value::as_array).is_some_and(|keys| !keys.is_empty());
-    if !KEY_LISTS.iter().any(|list| has_keys(list)) {
+    if !KEY_LISTS.iter().any(has_keys) {
         return Err(Fault::Section("age"));
     }
     let Some(entries) = document.as_object() else { return Err(Fault::NotSops) };
