@@ -12,6 +12,7 @@ pub mod cst;
 pub mod edit;
 mod emit;
 pub mod leak;
+pub mod kubeconfig;
 pub mod line;
 mod lines;
 mod margin;

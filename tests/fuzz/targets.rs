@@ -20,6 +20,7 @@ use rewild::model::{AppName, File, FileTree, PackageName, Take};
 use rewild::schema::{self, Shape, quantity};
 use rewild::template::Context;
 use rewild::yaml::cst::{Cst, Kind, Label, NodeId, Source, split};
+use rewild::yaml::kubeconfig::{KubeFiles, KubePrograms, Kubeconfig};
 use rewild::yaml::sops::{Clear, DataKey, PartKind, Sealer, Seed, SopsFile};
 use rewild::yaml::{self, Dialect};
 use rewild::{kustomize, package, template};
@@ -31,6 +32,7 @@ pub(crate) type Target = fn(&str);
 pub(crate) const TARGETS: &[(&str, Target)] = &[
     ("conflicts_file", conflicts_file),
     ("key_comment", key_comment),
+    ("kubeconfig", kubeconfig),
     ("kustomization_links", merge_tree),
     ("kustomize_build", kustomize_build),
     ("merge_text_vs_git", merge_text_vs_git),
@@ -540,4 +542,66 @@ fn yaml_edit(input: &str) {
         let _ = yaml::edit::unset("a.yaml", &edited, &path);
     }
     let _ = yaml::edit::unset("a.yaml", text, &path);
+}
+
+/// The directory of a kubeconfig.
+const KUBE_DIRECTORY: &str = "/state/instances/one";
+
+/// A context that is accepted runs nothing, reads nothing elsewhere, is encrypted or stays on this machine, and reads as the same when it is
+/// written anew.
+fn kubeconfig(input: &str) {
+    for files in [KubeFiles::In(KUBE_DIRECTORY), KubeFiles::Any] {
+        for programs in [KubePrograms::Refused, KubePrograms::LeftOut] {
+            let Ok(read) = Kubeconfig::read(input.as_bytes(), files, programs) else { continue };
+            for (name, context) in &read.contexts {
+                let Ok(context) = context else { continue };
+                let alone = context.alone(name);
+                let user = alone.pointer("/users/0/user").unwrap();
+                let cluster = alone.pointer("/clusters/0/cluster").unwrap();
+                for (fields, field) in [
+                    (user, "exec"),
+                    (user, "auth-provider"),
+                    (cluster, "proxy-url"),
+                    (cluster, "insecure-skip-tls-verify"),
+                ] {
+                    assert!(fields.get(field).is_none(), "{field} is in {alone}");
+                }
+                assert!(is_spoken_to(&context.server), "{}", context.server);
+                assert_eq!(cluster.get("server").and_then(Value::as_str), Some(context.server.as_str()));
+                if files != KubeFiles::Any {
+                    context.files().iter().for_each(|(_, path)| assert!(is_inside(path), "{path:?}"));
+                }
+                let again = Kubeconfig::read(yaml::write(&alone).as_bytes(), files, KubePrograms::Refused);
+                let again = again.unwrap_or_else(|fault| panic!("{fault}: {alone}"));
+                let (_, same) = again.contexts.first().unwrap();
+                assert_eq!(same.as_ref().map(|it| it.alone(name)), Ok(alone));
+            }
+        }
+    }
+}
+
+/// Whether an address is encrypted or one of this machine, told by another reading than the one that is tried.
+fn is_spoken_to(server: &str) -> bool {
+    let Some(rest) = server.strip_prefix("http://") else { return server.starts_with("https://") };
+    let authority = rest.split(['/', '?', '#', '\\', '@']).next().unwrap_or_default();
+    let numbers: Vec<&str> = authority.split(':').next().unwrap_or_default().split('.').collect();
+    let is_number = |part: &&str| part.parse::<u8>().is_ok();
+    let is_v4 = numbers.len() == 4 && numbers.first() == Some(&"127") && numbers.iter().all(is_number);
+    let is_v6 = authority.starts_with('[')
+        && authority.split(']').next().is_some_and(|host| host.ends_with('1') && !host.contains('.'));
+    !rest.contains('@') && (is_v4 || is_v6 || authority.split(':').next() == Some("localhost"))
+}
+
+/// Whether a path stays in the directory, whatever its parts are.
+fn is_inside(path: &str) -> bool {
+    let whole = if path.starts_with('/') { path.to_owned() } else { format!("{KUBE_DIRECTORY}/{path}") };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in whole.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => _ = parts.pop(),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/")).starts_with(&format!("{KUBE_DIRECTORY}/"))
 }
