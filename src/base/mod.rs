@@ -2,6 +2,7 @@
 //!
 //! Not here: anything that knows what an app or a Kubernetes object is (`model`).
 
+pub mod bounded;
 pub mod duration;
 pub mod error;
 pub mod hash;
@@ -15,6 +16,7 @@ pub mod shown;
 pub mod text_diff;
 pub mod timestamp;
 
+pub use bounded::{Bounded, TooLarge};
 pub use duration::parse_duration;
 pub use error::chain;
 pub use hash::{Digest, Encoder, sha256};

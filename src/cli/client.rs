@@ -9,7 +9,7 @@ use futures::StreamExt;
 use serde_json::Value;
 
 use super::error::{CommandError, ExitCode};
-use crate::base::chain;
+use crate::base::{Bounded, TooLarge, chain};
 use crate::daemon::Daemon;
 use crate::http::{Direct, DirectRequest};
 
@@ -19,6 +19,8 @@ const CALL_DEADLINE: Duration = Duration::from_secs(60);
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// Longest time that an answer that goes on is followed.
 const STREAM_LIMIT: Duration = Duration::from_secs(24 * 3600);
+/// Largest answer that is taken in; the longest is a plan of ten thousand apps.
+const ANSWER_LIMIT: usize = 256 * 1024 * 1024;
 /// Longest line of such an answer, in bytes.
 const LINE_LIMIT: usize = 1024 * 1024;
 /// The header that names who asks; only believed where the caller is the daemon's own user.
@@ -95,7 +97,13 @@ impl Client {
             }
             Self::Remote { http, base, name } => {
                 let sent = send(http, base, call).await;
-                sent.map_err(|error| unreachable_daemon(name, &error))?
+                sent.map_err(|unsent| match unsent {
+                    Unsent::Lost(error) => unreachable_daemon(name, &error),
+                    Unsent::TooLarge(size) => {
+                        let because = format!("its answer is refused: {size}");
+                        CommandError::new(format!("speak to the daemon at {name}"), because, "wild version")
+                    }
+                })?
             }
         };
         if (200..300).contains(&status) { Ok(answer) } else { Err(CommandError::of_problem(&attempt, status, &answer)) }
@@ -150,11 +158,23 @@ fn request(http: &reqwest::Client, base: &str, call: &Call<'_>) -> reqwest::Requ
     request
 }
 
-async fn send(http: &reqwest::Client, base: &str, call: Call<'_>) -> Result<(u16, Value), reqwest::Error> {
-    let answer = request(http, base, &call).send().await?;
+async fn send(http: &reqwest::Client, base: &str, call: Call<'_>) -> Result<(u16, Value), Unsent> {
+    let mut answer = request(http, base, &call).send().await.map_err(Unsent::Lost)?;
     let status = answer.status().as_u16();
-    let bytes = answer.bytes().await?;
-    Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
+    let mut bounded = Bounded::new(ANSWER_LIMIT);
+    bounded.expect(answer.content_length()).map_err(Unsent::TooLarge)?;
+    while let Some(piece) = answer.chunk().await.map_err(Unsent::Lost)? {
+        bounded.take_in(&piece).map_err(Unsent::TooLarge)?;
+    }
+    Ok((status, serde_json::from_slice(&bounded.into_bytes()).unwrap_or(Value::Null)))
+}
+
+/// Why there is no answer.
+enum Unsent {
+    /// The connection.
+    Lost(reqwest::Error),
+    /// Something else than a daemon answers, without end.
+    TooLarge(TooLarge),
 }
 
 /// The bytes of an answer of JSON lines that were not handed over yet.

@@ -5,8 +5,11 @@
 use serde_json::json;
 
 use super::{Answer, CommitStatus, Error, Forge, StatusState, client};
+use crate::base::Bounded;
 use crate::model::{Purpose, SecretValue};
 
+/// How much of a refusal is read, in bytes: its first line is quoted.
+const MAX_REFUSAL_BYTES: usize = 16 * 1024;
 /// Longest part of an answer that an error quotes, in characters.
 const MAX_QUOTE_CHARS: usize = 200;
 
@@ -52,7 +55,7 @@ impl Gitea {
             "description": description,
             "target_url": target_url,
         });
-        let answer = self
+        let mut answer = self
             .client
             .post(format!("{}/{commit}", self.statuses))
             .header("Authorization", format!("token {}", self.token.expose(Purpose::Credential)))
@@ -68,7 +71,14 @@ impl Gitea {
             return Ok(());
         }
         let code = answer.status().as_u16();
-        let text = answer.text().await.unwrap_or_default();
+        // What is behind the part that is quoted is not waited for.
+        let mut bounded = Bounded::new(MAX_REFUSAL_BYTES);
+        while let Ok(Some(piece)) = answer.chunk().await {
+            if !bounded.take_some(&piece) {
+                break;
+            }
+        }
+        let text = String::from_utf8_lossy(&bounded.into_bytes()).into_owned();
         let message = text.lines().next().unwrap_or_default().chars().take(MAX_QUOTE_CHARS).collect();
         Err(Error::Refused { attempt, forge: self.origin.clone(), status: code, message })
     }
