@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use crate::base::Timestamp;
 use crate::daemon::Daemon;
 use crate::git::{self, Identity};
+use crate::settings::user_name;
 
 /// The surroundings of one command.
 #[derive(Clone)]
@@ -151,13 +152,9 @@ impl Surroundings {
     }
 }
 
-/// Returns the name of the user of this process, as the system's own list says.
+/// Returns the name of the user of this process.
 fn user() -> String {
-    let id = rustix::process::getuid().as_raw().to_string();
-    let list = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let mut lines = list.lines().map(|line| line.split(':'));
-    let found = lines.find_map(|mut fields| Some((fields.next()?, fields.nth(1)?)).filter(|(_, uid)| *uid == id));
-    found.map_or_else(|| format!("user {id}"), |(name, _)| name.to_owned())
+    user_name(rustix::process::getuid().as_raw())
 }
 
 /// Reads the system's clock.

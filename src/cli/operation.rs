@@ -13,7 +13,7 @@ use super::report::Next;
 use super::session::Session;
 use super::table::{ago, table};
 use super::wait::{Asked, Change, Patience};
-use crate::model::AppName;
+use crate::model::{AppName, Who};
 
 const LIST_HELP: &str = "Examples:
   wild operation list
@@ -255,7 +255,12 @@ pub(super) fn row(operation: &Value, when: impl Fn(&str) -> String) -> Vec<Strin
         ("succeeded", outcome) => outcome.to_owned(),
         (state, _) => state.to_owned(),
     };
-    vec![when(text(operation, "started")), field("verb"), field("app"), state, field("actor"), field("id")]
+    vec![when(text(operation, "started")), field("verb"), field("app"), state, who(operation), field("id")]
+}
+
+/// Returns who asked, as a table shows it: the user with the name that he gave, where that is another.
+fn who(operation: &Value) -> String {
+    Who::new(text(operation, "actor"), text(operation, "user")).shown()
 }
 
 async fn newest(session: &mut Session<'_>, app: Option<&AppName>) -> Result<String, CommandError> {
@@ -272,7 +277,7 @@ async fn show(session: &mut Session<'_>, id: &str) -> Result<ExitCode, CommandEr
     let width = session.environment.width();
     session.print(Document { kind: "Operation", value: answer, items: None }, |operation| {
         let mut lines = String::new();
-        for key in ["id", "verb", "app", "state", "outcome", "trigger", "actor", "started", "ended"] {
+        for key in ["id", "verb", "app", "state", "outcome", "trigger", "actor", "user", "started", "ended"] {
             if !text(operation, key).is_empty() {
                 lines.push_str(&format!("{key:<10}{}\n", text(operation, key)));
             }

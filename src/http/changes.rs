@@ -84,8 +84,8 @@ impl Change {
     }
 
     /// Returns who asks.
-    pub(super) fn who(&self) -> &str {
-        &self.who.0
+    pub(super) fn who(&self) -> String {
+        self.who.0.shown()
     }
 
     /// Returns the instance.
@@ -113,7 +113,7 @@ impl Change {
             return preview(&self.handle, &request).await;
         }
         let verb = request.verb();
-        let operation = self.handle.ask(request, &self.who.0).await?;
+        let operation = self.handle.ask(request, &self.who.0.text()).await?;
         let document =
             json!({"operation_id": operation.id, "message": format!("{verb} is stored and will be carried out")});
         Ok(with_status(StatusCode::ACCEPTED, &document))

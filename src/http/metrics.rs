@@ -5,10 +5,12 @@
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use super::Host;
+use super::caller::admit_reader;
 use crate::daemon::Daemon;
 
 /// Media type of the text.
@@ -16,7 +18,10 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// Returns the routes of the metrics listener.
 pub(super) fn router(daemon: Daemon) -> Router {
-    Router::new().route("/metrics", get(metrics)).with_state(daemon)
+    Router::new()
+        .route("/metrics", get(metrics))
+        .layer(from_fn_with_state(daemon.clone(), admit_reader))
+        .with_state(daemon)
 }
 
 async fn metrics(State(daemon): Host) -> Response {

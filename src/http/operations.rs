@@ -73,7 +73,7 @@ pub(super) async fn cancel(change: Change) -> Answered {
     let id = OperationId(change.word("id").to_owned());
     let instance = change.instance();
     let word = match change.trial() {
-        Trial::Real => pipeline::cancel(instance, &id, (change.who(), &reason)).await?,
+        Trial::Real => pipeline::cancel(instance, &id, (&change.who(), &reason)).await?,
         Trial::Dry => {
             let operation = stored(instance, &id).await?;
             if matches!(operation.state, OperationState::Waiting | OperationState::Running) {

@@ -14,7 +14,7 @@ use crate::base::Timestamp;
 use crate::base::chain;
 use crate::daemon::Handle;
 use crate::merge::Conflict;
-use crate::model::{AppState, DriftState, Operation, OperationOutcome, OperationState, Veil};
+use crate::model::{AppState, DriftState, Operation, OperationOutcome, OperationState, Veil, Who};
 use crate::pipeline::{self, Instance};
 use crate::store::{OperationFilter, StoredStatus};
 
@@ -285,7 +285,7 @@ fn operation(operation: &Operation, now: Timestamp) -> OperationRow {
         verb: operation.verb.clone(),
         app: operation.app.as_ref().map(ToString::to_string).unwrap_or_default(),
         state: outcome(operation),
-        actor: operation.actor.split(" <").next().unwrap_or_default().to_owned(),
+        actor: Who::new(&operation.actor, &operation.user).shown(),
         message: operation.message.clone(),
         id: operation.id.to_string(),
     }

@@ -29,6 +29,7 @@ mod system;
 mod tree;
 mod trigger;
 pub mod veil;
+mod who;
 
 pub use app_state::{AppState, DriftState, ObjectState, Standing};
 pub use archive::{Archived, HeldVolume, HoldStage, RECLAIM_POLICY};
@@ -67,3 +68,4 @@ pub use system::{CONTROL_NAMESPACE, is_of_system};
 pub use tree::{File, FileMode, FileTree};
 pub use trigger::{Reason, Trigger};
 pub use veil::Veil;
+pub use who::Who;

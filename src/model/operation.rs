@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AppName, CommitId, Diagnostic, ObjectId, Request};
+use super::{AppName, CommitId, Diagnostic, ObjectId, Request, Who};
 use crate::base::Timestamp;
 
 /// Id of an operation: `op_<type>_<target>_<name>_<unix nanoseconds>`.
@@ -77,8 +77,11 @@ pub struct Operation {
     pub request: Option<Request>,
     /// Why it began, such as `push` or `drift`.
     pub trigger: String,
-    /// Who asked.
+    /// Who asked, by the name that was given: a claim.
     pub actor: String,
+    /// The user of the system that asked; empty where nobody knows.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub user: String,
     /// The commit it made or applied.
     pub commit: Option<CommitId>,
     /// Where it stands.
@@ -100,13 +103,15 @@ impl Operation {
     /// Returns one that has not begun: of a request and who asked for it, or of a pass that nobody asked for.
     pub fn waiting(verb: &str, app: Option<&AppName>, asked: Option<(Request, &str)>, now: Timestamp) -> Self {
         let (request, actor) = asked.map_or((None, "wild"), |(request, actor)| (Some(request), actor));
+        let Who { name, user } = Who::parse(actor);
         Self {
             id: OperationId::new(verb, app, now),
             verb: verb.to_owned(),
             app: app.cloned(),
             trigger: if request.is_some() { "request" } else { "reconcile" }.to_owned(),
             request,
-            actor: actor.to_owned(),
+            actor: name,
+            user,
             commit: None,
             state: OperationState::Waiting,
             outcome: None,

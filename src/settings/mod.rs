@@ -14,6 +14,7 @@ mod secret_marks;
 mod secrets;
 mod sops;
 mod state;
+mod users;
 
 pub use credential::read_credential;
 pub use daemon::{ClusterAccess, DaemonSettings, ExecEntry, InstanceEntry, Intervals, KeycloakEntry};
@@ -23,6 +24,7 @@ pub use lock::InstanceLock;
 pub use secrets::{DELETED, SecretsFile};
 pub use sops::{SopsFound, SopsSources};
 pub use state::{InstanceState, StateDirectory};
+pub use users::user_name;
 
 use std::path::PathBuf;
 

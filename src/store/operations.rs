@@ -11,7 +11,7 @@ use super::{Error, Store, archive, attempt, records, row};
 use crate::base::Timestamp;
 use crate::model::{
     AppName, ClusterName, CommitId, InstanceId, ObjectId, Operation, OperationId, OperationOutcome, OperationState,
-    Outcome, Record, RefusalText,
+    Outcome, Record, RefusalText, Who,
 };
 
 /// Rows that a list returns unless a filter asks for fewer.
@@ -234,8 +234,23 @@ fn asked(operation: &Operation) -> Vec<Change> {
 
 /// Returns the statement that stores an operation.
 fn insert(instance: &InstanceId, operation: &Operation, sql: &'static str) -> Result<Statement, Error> {
-    let Operation { id, verb, app, request, trigger, actor, commit, state, outcome, message, refusal, started, ended } =
-        operation;
+    let Operation {
+        id,
+        verb,
+        app,
+        request,
+        trigger,
+        actor,
+        user,
+        commit,
+        state,
+        outcome,
+        message,
+        refusal,
+        started,
+        ended,
+    } = operation;
+    let who = Who { name: actor.clone(), user: user.clone() };
     let request = match request {
         Some(request) => serde_json::to_string(request).map_err(row("operations"))?,
         None => String::new(),
@@ -247,7 +262,7 @@ fn insert(instance: &InstanceId, operation: &Operation, sql: &'static str) -> Re
         .text(verb)
         .text(request)
         .text(trigger)
-        .text(actor)
+        .text(who.text())
         .text(commit.as_ref().map_or("", CommitId::as_str))
         .text(state_word(*state))
         .text(outcome.map_or("", outcome_word))
@@ -284,6 +299,7 @@ fn parse(found: &SqliteRow) -> Result<Operation, Error> {
     let time = |column: &str| found.try_get::<i64, _>(column).map_err(row("operations"));
     let some = |text: String| (!text.is_empty()).then_some(text);
     let ended = time("ended")?;
+    let who = Who::parse(&text("actor")?);
     Ok(Operation {
         id: OperationId(text("id")?),
         verb: text("verb")?,
@@ -293,7 +309,8 @@ fn parse(found: &SqliteRow) -> Result<Operation, Error> {
             .transpose()
             .map_err(row("operations"))?,
         trigger: text("reason")?,
-        actor: text("actor")?,
+        actor: who.name,
+        user: who.user,
         commit: some(text("commit_id")?).map(|id| CommitId::parse(&id)).transpose().map_err(row("operations"))?,
         state: word::<OperationState>(&text("state")?)?,
         outcome: some(text("outcome")?).map(|name| word::<OperationOutcome>(&name)).transpose()?,

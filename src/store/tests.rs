@@ -26,6 +26,7 @@ fn operation(started: i64, state: OperationState) -> Operation {
         request: Some(Request::Deploy { app: app(), approve: None, recreate: Vec::new(), adopt: false }),
         trigger: "request".into(),
         actor: "alice".into(),
+        user: "root".into(),
         commit: None,
         state,
         outcome: None,

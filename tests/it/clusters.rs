@@ -247,7 +247,10 @@ async fn a_move_that_is_ended_stays_half_done<C: Ground>(apps: &Apps<C>, state: 
     world.look_again("away").await;
     let held = apps.state_until("away", "it is held", |state| state.reason == "Held").await;
     assert_eq!(held.hint, "wild app deploy away");
-    assert!(held.needs_you.contains("deploy was cancelled by carol: too soon"), "{held:?}");
+    assert!(
+        held.needs_you.contains("deploy was cancelled by carol") && held.needs_you.contains(": too soon"),
+        "{held:?}"
+    );
     let namespace = world.cluster.far("/api/v1/namespaces/both").await;
     assert_eq!(namespace["metadata"]["labels"]["rewild.dev/app"], json!("away"), "it was let go");
     assert!(world.get(SETTING).await.is_none(), "it came before it was gone");

@@ -6,6 +6,7 @@
 mod consent;
 mod grants;
 mod leaks;
+mod local;
 mod locks;
 mod masks;
 mod metadata;
