@@ -5,12 +5,14 @@
 use std::process::ExitCode;
 
 use rewild::cli::{self, CommandError, Motion, Output, Standard, Surroundings};
-use rewild::{base, git};
+use rewild::{base, git, settings};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    // Before anything is made: whatever that is, it is its user's alone.
+    settings::keep_private();
     let environment = Surroundings::read();
     let motion = if environment.is_animated() { Motion::Animated } else { Motion::Plain };
     let mut out = Standard::new(motion);

@@ -182,6 +182,10 @@ impl CommandError {
                 let remedy = "wild status, which asks that process, or stop it";
                 Self::new(what, format!("the instance is held by {holder}"), remedy).with_code(ExitCode::Blocked)
             }
+            settings::Error::Others { path, .. } => {
+                let remedy = format!("chown and chmod 600 {}, and replace what is in it", path.display());
+                Self::new(what, chain(error), remedy)
+            }
             settings::Error::Io { .. } | settings::Error::Entropy(_) => {
                 Self::new(what, chain(error), "check that the file is there and may be read")
             }

@@ -18,6 +18,7 @@ mod name;
 mod no_secrets;
 mod object;
 mod operation;
+mod privacy;
 mod prune;
 mod realm;
 mod request;
@@ -49,6 +50,7 @@ pub use operation::{
     Cancellation, Effect, ErrorClass, Observed, Operation, OperationId, OperationOutcome, OperationState, Outcome,
     RefusalText,
 };
+pub use privacy::{Narrowed, Privacy, is_copy_of, privacy};
 pub use prune::{PRUNE, PRUNE_WORDS, Prune};
 pub use realm::{CLIENT_SECRET, REALM_API, REALM_GROUP, RealmKind, realm_object};
 pub use request::{Branch, DataFate, Decision, Deploy, Request, Take};

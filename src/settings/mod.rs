@@ -10,6 +10,7 @@ mod daemon;
 mod entropy;
 mod file;
 mod lock;
+mod private;
 mod secret_marks;
 mod secrets;
 mod sops;
@@ -21,6 +22,7 @@ pub use daemon::{ClusterAccess, DaemonSettings, ExecEntry, InstanceEntry, Interv
 pub use entropy::{fill, instance_id};
 pub use file::write_private;
 pub use lock::InstanceLock;
+pub use private::{keep_private, narrow, narrow_with_copies, written};
 pub use secrets::{DELETED, SecretsFile};
 pub use sops::{SopsFound, SopsSources};
 pub use state::{InstanceState, StateDirectory};
@@ -59,6 +61,14 @@ pub enum Error {
         /// What the holder wrote into it: pid and start time.
         holder: String,
     },
+    /// Others may read or change it, and that cannot be mended here.
+    #[error("use {}: {why}", path.display())]
+    Others {
+        /// The file.
+        path: PathBuf,
+        /// Who may do what.
+        why: String,
+    },
     /// The operating system gave no entropy.
     #[error("read entropy")]
     Entropy(#[source] rand::rngs::SysError),
@@ -68,7 +78,7 @@ impl Error {
     /// Returns whether the input must change before a retry makes sense (seed S1).
     pub fn is_user(&self) -> bool {
         match self {
-            Self::Content { .. } | Self::Locked { .. } => true,
+            Self::Content { .. } | Self::Locked { .. } | Self::Others { .. } => true,
             Self::Io { .. } | Self::Entropy(_) => false,
         }
     }

@@ -13,8 +13,12 @@
 use std::path::{Path, PathBuf};
 
 use super::file::{make_directory, read, write_private};
+use super::private::{narrow, narrow_directory};
 use super::{Error, entropy};
-use crate::model::InstanceId;
+use crate::model::{InstanceId, Narrowed};
+
+/// Name of the file of the store.
+const STORE: &str = "wild.db";
 
 /// The state directory.
 #[derive(Clone, Debug)]
@@ -36,12 +40,21 @@ impl StateDirectory {
 
     /// Returns the file of the store.
     pub fn store(&self) -> PathBuf {
-        self.root.join("wild.db")
+        self.root.join(STORE)
     }
 
     /// Returns the directory in which fetched objects wait to be checked.
     pub fn quarantine(&self) -> PathBuf {
         self.root.join("quarantine")
+    }
+
+    /// Narrows what others may do with the directory and the store in it, and returns what they could.
+    pub fn narrow(&self) -> Result<Vec<Narrowed>, Error> {
+        let mut narrowed: Vec<Narrowed> = narrow(&self.root)?.into_iter().collect();
+        for name in [STORE, "wild.db-wal", "wild.db-shm", "wild.db-journal", "instances", "quarantine", "keys"] {
+            narrowed.extend(narrow(&self.root.join(name))?);
+        }
+        Ok(narrowed)
     }
 
     /// Returns the part of one instance and makes it if it is absent.
@@ -59,6 +72,11 @@ pub struct InstanceState {
 }
 
 impl InstanceState {
+    /// Narrows what others may do with it and its files, and returns what they could.
+    pub fn narrow(&self) -> Result<Vec<Narrowed>, Error> {
+        narrow_directory(&self.root)
+    }
+
     /// Returns the lock file.
     pub fn lock(&self) -> PathBuf {
         self.root.join("lock")

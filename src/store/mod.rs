@@ -16,7 +16,7 @@ mod statuses;
 mod write;
 
 use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -43,6 +43,8 @@ const OPEN_POLL: Duration = Duration::from_millis(5);
 const STATEMENT_CAPACITY: usize = 8 * write::ROW_LIMIT;
 /// Pages that a connection which reads keeps, in KiB: what it reads again lies in the memory of the system as well.
 const READER_PAGES_KIB: u32 = 256;
+/// Mode of the file: it holds what was applied, and whoever writes into it says what is known of a cluster.
+const PRIVATE_MODE: u32 = 0o600;
 /// Connections that read. Another one writes: the database lets one write at a time, and whoever finds it busy would sleep.
 const READER_LIMIT: u32 = 4;
 
@@ -118,8 +120,10 @@ impl Store {
             .statement_cache_capacity(STATEMENT_CAPACITY)
             .busy_timeout(BUSY_DEADLINE);
         let lock = alone(path).await;
+        let made = make(path);
         let path = path.display().to_string();
         let _lock = lock.map_err(|source| Error::Lock { path: path.clone(), source })?;
+        made.map_err(|source| Error::Lock { path: path.clone(), source })?;
         let connection = connect(options.clone(), 1, &path).await?;
         migrator().run(&connection).await.map_err(|source| Error::Migrate { path: path.clone(), source })?;
         // A negative number is one of KiB.
@@ -169,13 +173,22 @@ async fn connect(options: SqliteConnectOptions, connections: u32, path: &str) ->
         .map_err(|source| Error::Open { path: path.to_owned(), source })
 }
 
+/// Makes the file, if it is absent, so that nobody else may read it; what the database makes beside it takes its mode from it. One that is there
+/// is not touched: whoever closes it would give up the locks that others of this process have on it.
+fn make(path: &Path) -> std::io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(PRIVATE_MODE).open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 /// Waits until no other process opens the same file: two that change the journal mode of a new file or migrate it at the same moment make
 /// each other fail. Ends when the returned handle is dropped. What is locked is a file beside it, as network file systems lock no directory
 /// and nothing that is open for reading alone.
 async fn alone(path: &Path) -> Result<File, std::io::Error> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".opening");
-    let handle = File::options().write(true).create(true).truncate(false).mode(0o600).open(beside)?;
+    let handle = File::options().write(true).create(true).truncate(false).mode(PRIVATE_MODE).open(beside)?;
     let mut tick = tokio::time::interval(OPEN_POLL);
     let locked = async {
         loop {
