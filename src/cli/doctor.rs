@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::app::is_calm;
-use super::cluster::is_silent;
+use super::cluster::{acceptance, is_elsewhere, is_silent};
 use super::error::{CommandError, ExitCode};
 use super::format::Document;
 use super::json::{flag, list, object, text};
@@ -89,6 +89,7 @@ fn of_instance(instance: &Value) -> Vec<Value> {
     let mut found = Vec::new();
     match instance.get("cluster").filter(|cluster| !cluster.is_null()) {
         None => found.push(finding("no cluster is known", "nothing can be applied", "wild cluster add", Vec::new())),
+        Some(cluster) if is_elsewhere(cluster) => found.push(elsewhere(cluster)),
         Some(cluster) if is_silent(cluster) => {
             let what = format!("the cluster does not answer since {}", text(cluster, "since"));
             let remedy = "look at the API server; it is asked again every few seconds";
@@ -98,6 +99,10 @@ fn of_instance(instance: &Value) -> Vec<Value> {
     }
     let others = list(instance, "clusters").iter().filter(|cluster| !flag(cluster, "first"));
     for cluster in others.filter(|cluster| is_silent(cluster)) {
+        if is_elsewhere(cluster) {
+            found.push(elsewhere(cluster));
+            continue;
+        }
         let what = format!("the cluster {} does not answer since {}", text(cluster, "name"), text(cluster, "since"));
         found.push(finding(what, text(cluster, "why"), "wild cluster list", Vec::new()));
     }
@@ -111,6 +116,12 @@ fn of_instance(instance: &Value) -> Vec<Value> {
         found.push(finding("the branch is not read", text(instance, "ready"), "git log -1", Vec::new()));
     }
     found
+}
+
+/// Returns what is found of a cluster that is another one than is known.
+fn elsewhere(cluster: &Value) -> Value {
+    let what = format!("the kubeconfig leads to another cluster than {}, so nothing is written", text(cluster, "name"));
+    finding(what, text(cluster, "why"), acceptance(cluster), Vec::new())
 }
 
 /// Returns what holds an app; nothing if it is as wanted.

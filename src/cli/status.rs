@@ -85,6 +85,10 @@ fn head(instance: &Value) -> String {
         text(instance, "branch"),
         short(text(instance, "head")),
     );
+    for file in list(instance, "openFiles") {
+        let (path, mode) = (text(file, "path"), text(file, "mode"));
+        lines.push_str(&format!("  others could read {path} (mode {mode}): replace what is in it\n"));
+    }
     if !remote_trouble(instance).is_empty() {
         lines.push_str(&format!("  the remote is not followed: {}\n", remote_trouble(instance)));
     }

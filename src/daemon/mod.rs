@@ -98,7 +98,8 @@ impl Daemon {
         for entry in &settings.instances {
             let opening = opening(&settings, &state, entry, access.clone(), clock)?;
             let opening = Opening { beside: opened.clone(), ..opening };
-            opened.push(Arc::new(Instance::open(opening, &state, store.clone()).await?));
+            // On the heap: what opens an instance is large, and the stack of a thread is not.
+            opened.push(Arc::new(Box::pin(Instance::open(opening, &state, store.clone())).await?));
         }
         let mut handles = BTreeMap::new();
         let mut tasks = Vec::new();

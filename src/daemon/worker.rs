@@ -3,6 +3,8 @@
 //! It listens to refs, to the cluster, to `secrets.yaml`, to the schedule of the merge bot, to the remote and to people. None of them
 //! brings data: each sets a bit on an app or makes the worker look at the head. Not here: which pass begins when (`queue.rs`).
 
+mod clusters;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -292,39 +294,27 @@ impl Worker {
             let targets = instance.targets();
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = clusters_changed => self.follow_clusters().await,
+                () = clusters_changed => {
+                    self.narrow().await;
+                    self.follow_clusters().await;
+                }
                 Some(trigger) = receiver.recv() => self.take_in(trigger).await,
                 alive = moved => {
                     if !alive { refs = None; }
                     self.look(Reason::Push).await;
                 }
                 (cluster, news) = targets.events() => self.hear(&cluster, news),
-                Some((cluster, answers)) = self.probes.ended() => self.probed(&cluster, answers),
+                Some((cluster, answers)) = self.probes.ended() => match answers {
+                    true => self.released(&cluster),
+                    false => self.still_silent(&cluster),
+                },
                 Some(ended) = self.passes.join_next_with_id(), if !self.passes.is_empty() => self.end(ended),
-                () = secrets.changed() => self.wake_all(Reason::File),
+                () = secrets.changed() => {
+                    self.narrow().await;
+                    self.wake_all(Reason::File);
+                }
                 () = self.shared.fetch.notified() => self.fetch(true).await,
                 () = tokio::time::sleep(due) => self.ring().await,
-            }
-        }
-    }
-
-    /// Takes in clusters that were added and lets go of those that were removed.
-    async fn follow_clusters(&mut self) {
-        let instance = self.shared.instance.clone();
-        match instance.follow_clusters().await {
-            Ok(changed) if changed.is_empty() => {}
-            Ok(changed) => {
-                for cluster in &changed {
-                    self.probes.end(cluster);
-                    self.shared.metrics.forget_target(&instance, cluster);
-                }
-                tracing::info!(instance = %instance.name, clusters = changed.len(), "clusters came or went");
-                let apps = self.known.iter().flat_map(|known| known.apps.keys().cloned()).collect();
-                self.assign(&apps);
-                self.wake_all(Reason::File);
-            }
-            Err(refusal) => {
-                tracing::warn!(instance = %instance.name, error = %refusal, "the kubeconfig does not read; the clusters stay as they are")
             }
         }
     }
@@ -481,23 +471,6 @@ impl Worker {
             }
         }
         self.wake_all(Reason::Upstream);
-    }
-
-    fn probed(&mut self, cluster: &ClusterName, answers: bool) {
-        if answers {
-            self.released(cluster);
-        } else {
-            self.probes.again(cluster, self.now(), jitter());
-        }
-    }
-
-    /// Wakes the apps of a cluster that answers again.
-    fn released(&mut self, cluster: &ClusterName) {
-        self.probes.end(cluster);
-        self.queue.release(self.now(), cluster);
-        for app in self.waits.happen(WakeOn::Target(cluster.clone())) {
-            self.trigger(app, Reason::Released);
-        }
     }
 
     fn hear(&mut self, cluster: &ClusterName, news: BTreeSet<TargetEvent>) {

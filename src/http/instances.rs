@@ -4,15 +4,17 @@
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{Answered, json as answer, value, with_status};
+use super::changes::Change;
 use super::problem::Problem;
 use super::{Host, instance};
 use crate::base::Timestamp;
-use crate::model::{CommitId, Reason, Trigger};
+use crate::model::{ClusterIdentity, ClusterName, CommitId, Reason, Trigger};
 use crate::pipeline::{self, Instance};
-use crate::target::{Reachability, Target};
+use crate::target::{AccessReport, Reachability, Target};
 
 /// `GET /status`: the daemon.
 pub(super) async fn daemon_status(State(daemon): Host) -> Answered {
@@ -59,12 +61,13 @@ pub(super) async fn show(State(daemon): Host, Path(name): Path<String>) -> Answe
     let mut document = identity(shown);
     if let Some(fields) = document.as_object_mut() {
         fields.insert("head".to_owned(), value(&head)?);
-        fields.insert("cluster".to_owned(), first_cluster(shown));
-        fields.insert("clusters".to_owned(), clusters(shown).await?);
+        fields.insert("cluster".to_owned(), first_cluster(shown).await?);
+        fields.insert("clusters".to_owned(), Value::from(clusters(shown).await?));
         fields.insert("statuses".to_owned(), value(&statuses)?);
         fields.insert("remote".to_owned(), remote(shown).await?);
         fields.insert("strayClusters".to_owned(), value(&daemon.stray_clusters())?);
         fields.insert("ready".to_owned(), json!(handle.is_ready().err()));
+        fields.insert("openFiles".to_owned(), value(&shown.open_files().await)?);
         fields.insert("stateDir".to_owned(), json!(daemon.settings().state_dir.display().to_string()));
     }
     Ok(answer(&document))
@@ -86,33 +89,89 @@ pub(super) async fn asked_clusters(State(daemon): Host, Path(name): Path<String>
 }
 
 /// Returns whether the first cluster answers; nothing if none is known.
-fn first_cluster(instance: &Instance) -> Value {
-    instance.targets().all().next().map_or(Value::Null, |(_, target)| said(target.as_ref()))
+async fn first_cluster(instance: &Instance) -> Result<Value, Problem> {
+    Ok(clusters(instance)
+        .await?
+        .into_iter()
+        .find(|cluster| cluster.get("first") == Some(&Value::Bool(true)))
+        .unwrap_or_default())
 }
 
-/// Returns all clusters, each with the number of apps on it.
-async fn clusters(instance: &Instance) -> Result<Value, Problem> {
+/// Returns all clusters, each with the number of apps on it, and those that are refused.
+async fn clusters(instance: &Instance) -> Result<Vec<Value>, Problem> {
     let states = instance.store.app_states(&instance.id).await?;
     let targets = instance.targets();
-    let shown = targets.all().map(|(name, target)| {
-        let mut document = said(target.as_ref());
+    let connected = targets.all().map(|(name, target)| (name, said(target.as_ref())));
+    let refused = targets.refused().map(|(name, why)| (name, json!({"reachable": false, "refused": true, "why": why})));
+    let mut shown = Vec::new();
+    for (name, mut document) in connected.chain(refused) {
+        let known = instance.known_cluster(name).await?;
         if let Some(fields) = document.as_object_mut() {
             fields.insert("name".to_owned(), json!(targets.context(name)));
             fields.insert("first".to_owned(), json!(name.is_first()));
             fields.insert("apps".to_owned(), json!(states.iter().filter(|state| state.cluster == *name).count()));
+            fields.insert("known".to_owned(), value(&known)?);
         }
-        document
-    });
-    Ok(shown.collect())
+        shown.push(document);
+    }
+    Ok(shown)
 }
 
-/// Returns whether a cluster answers; `reachable` is null where nobody asked it yet.
+/// Returns whether a cluster answers and how it is reached; `reachable` is null where nobody asked it yet.
 fn said(target: &dyn Target) -> Value {
-    match target.reachability() {
+    let AccessReport { known: _, found, is_elsewhere, trouble, narrowed } = target.access_report();
+    let mut document = match target.reachability() {
         Reachability::Unasked => json!({"reachable": null}),
         Reachability::Reachable => json!({"reachable": true}),
         Reachability::Unreachable { since, why } => json!({"reachable": false, "since": since, "why": why}),
+    };
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert("elsewhere".to_owned(), json!(is_elsewhere));
+        fields.insert("found".to_owned(), json!(found));
+        fields.insert("trouble".to_owned(), json!(trouble));
+        fields.insert("narrowed".to_owned(), json!(narrowed));
     }
+    document
+}
+
+/// What a person saw of a cluster that he accepts.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Accepting {
+    /// By what it is known again from now on.
+    found: ClusterIdentity,
+}
+
+/// `POST /instances/{instance}/clusters/{cluster}/accept`: the cluster that the kubeconfig leads to is the one that is meant.
+pub(super) async fn accept_cluster(change: Change) -> Answered {
+    let (shown, cluster) = (change.instance(), named(&change, "accept")?);
+    let Accepting { found } = change.body()?;
+    shown.accept_cluster(&cluster, &found, &change.who()).await?;
+    if let Some(target) = shown.targets().get(&cluster) {
+        // What it answers is noted by its target, and wakes whoever waits for it.
+        let _ = target.probe().await;
+    }
+    change.wake(Trigger { app: None, reason: Reason::Released });
+    Ok(answer(&json!({"message": "accepted"})))
+}
+
+/// `DELETE /instances/{instance}/clusters/{cluster}/known`: a cluster is removed, and whatever comes under its name later is another one.
+pub(super) async fn forget_cluster(change: Change) -> Answered {
+    let (shown, cluster) = (change.instance(), named(&change, "forget")?);
+    let states = shown.store.app_states(&shown.id).await?;
+    if states.iter().any(|state| state.cluster == cluster) {
+        let (what, remedy) = (format!("forget {}", cluster.in_short()), "wild app move APP --to CLUSTER");
+        return Err(Problem::new(409, what, "apps are on it", remedy).with_exit_code(6));
+    }
+    shown.forget_cluster(&cluster).await?;
+    Ok(answer(&json!({"message": "forgotten"})))
+}
+
+fn named(change: &Change, verb: &str) -> Result<ClusterName, Problem> {
+    let name = change.word("cluster");
+    change.instance().targets().called(name).ok_or_else(|| {
+        Problem::new(404, format!("{verb} the cluster {name}"), "there is no such cluster", "wild cluster list")
+    })
 }
 
 /// Returns whether no cluster was asked anything yet.

@@ -1,4 +1,4 @@
-//! Pure. The name of a cluster among those of an instance.
+//! Pure. The name of a cluster among those of an instance, and by what it is known again.
 //!
 //! Not here: how it is reached (`target`), which app lives on it (`Settings::context_of`).
 
@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 /// Longest name, as long as a name of an object may be. Clouds call contexts by their whole path.
 const MAX_CLUSTER_CHARS: usize = 253;
+
+/// Hexadecimal digits of a digest that a sentence shows.
+const SHORT_DIGEST: usize = 16;
 
 /// Name of a cluster of an instance, as its kubeconfig calls the context; empty for the first one, whatever it is called.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -66,9 +69,94 @@ impl TryFrom<String> for ClusterName {
     }
 }
 
+/// By what a cluster is known again, wherever its kubeconfig leads.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterIdentity {
+    /// Where its server is.
+    pub server: String,
+    /// The sha256 of the certificates that vouch for the server; empty where those of the system do, or nobody.
+    pub authority: String,
+    /// The uid of its namespace `kube-system`; nothing where we may not read that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+}
+
+/// Whether a cluster is the one that was known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Likeness {
+    /// It is; this is known of it from now on.
+    Same(ClusterIdentity),
+    /// It is, and others vouch for its server than before; this is known of it from now on.
+    Rotated(ClusterIdentity),
+    /// It is another one, or nothing shows that it is not.
+    Elsewhere,
+}
+
+impl ClusterIdentity {
+    /// Compares what is known of a cluster with what is found there now. The namespace that every cluster makes once shows which one it is,
+    /// whoever vouches for it; where it may not be read, only the same server with the same authority is taken for the same.
+    pub fn compare(&self, found: &Self) -> Likeness {
+        let is_there = self.server == found.server && self.authority == found.authority;
+        match (&self.uid, &found.uid) {
+            (Some(known), Some(uid)) if known != uid => Likeness::Elsewhere,
+            (Some(_), Some(_)) if self.authority == found.authority => Likeness::Same(found.clone()),
+            (Some(_), Some(_)) => Likeness::Rotated(found.clone()),
+            _ if !is_there => Likeness::Elsewhere,
+            (known, uid) => Likeness::Same(Self { uid: uid.clone().or_else(|| known.clone()), ..found.clone() }),
+        }
+    }
+}
+
+impl fmt::Display for ClusterIdentity {
+    /// Writes it as sentences say it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let authority = match self.authority.get(..SHORT_DIGEST) {
+            Some(digest) => format!("authority {digest}"),
+            None => "no authority of its own".to_owned(),
+        };
+        let uid = self.uid.as_deref().unwrap_or("not to be read");
+        write!(f, "{} (kube-system {uid}, {authority})", self.server)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::ClusterName;
+    use super::{ClusterIdentity, ClusterName, Likeness};
+
+    #[test]
+    fn a_cluster_is_known_again_by_its_first_namespace_or_by_server_and_authority() {
+        let of = |text: &str| {
+            let [server, authority, uid] = text.split(' ').collect::<Vec<_>>().try_into().unwrap();
+            let uid = Some(uid.to_owned()).filter(|uid| uid != "-");
+            ClusterIdentity { server: server.to_owned(), authority: authority.to_owned(), uid }
+        };
+        let check = |known: &str, found: &str, expected: &str| {
+            let likeness = match of(known).compare(&of(found)) {
+                Likeness::Same(after) => format!("same {}", after.uid.as_deref().unwrap_or("-")),
+                Likeness::Rotated(after) => format!("rotated {}", after.authority),
+                Likeness::Elsewhere => "elsewhere".to_owned(),
+            };
+            assert_eq!(likeness, expected, "{known} -> {found}");
+        };
+        check("a ca u", "a ca u", "same u");
+        check("a ca u", "b ca u", "same u");
+        check("a ca u", "a cb u", "rotated cb");
+        check("a ca u", "b cb u", "rotated cb");
+        // Restored or made anew.
+        check("a ca u", "a ca v", "elsewhere");
+        check("a ca u", "b cb v", "elsewhere");
+        // Where the namespace may not be read, both must be as they were.
+        check("a ca -", "a ca -", "same -");
+        check("a ca -", "b ca -", "elsewhere");
+        check("a ca -", "a cb -", "elsewhere");
+        check("a ca u", "a ca -", "same u");
+        check("a ca u", "b ca -", "elsewhere");
+        check("a ca u", "a cb -", "elsewhere");
+        check("a ca -", "a ca u", "same u");
+        check("a ca -", "a cb u", "elsewhere");
+        check("a ca -", "b ca u", "elsewhere");
+    }
 
     #[test]
     fn names_of_contexts_are_names_of_clusters_unless_a_line_or_a_table_would_break() {

@@ -34,7 +34,7 @@ mod who;
 
 pub use app_state::{AppState, DriftState, ObjectState, Standing};
 pub use archive::{Archived, HeldVolume, HoldStage, RECLAIM_POLICY};
-pub use cluster::{ClusterName, ClusterNameError};
+pub use cluster::{ClusterIdentity, ClusterName, ClusterNameError, Likeness};
 pub use config::Config;
 pub use diagnostic::{Diagnostic, Severity};
 pub use event::{Event, EventKind};

@@ -13,15 +13,15 @@ use crate::model::{
 };
 use crate::plan::marks::{CONFIG_BASELINE, ENTERED, Identity};
 use crate::plan::{
-    Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Presence, Remnant, Snapshot, TargetState,
-    depends, drift, ground, hold, namespace, owner, recovery, restart,
+    Desired, Ending, Existing, Freshness, Live, NamespaceState, Owner, Presence, Remnant, Snapshot, depends, drift,
+    ground, hold, namespace, owner, recovery, restart,
 };
-use crate::target::{LiveObject, Reachability, Refusal, RefusalKind, Target, WatchState};
+use crate::target::{LiveObject, Refusal, RefusalKind, Target, WatchState};
 
 /// Fills in freshness, live objects, owners of unknown ones, and the namespace.
 pub(super) async fn fill(snapshot: &mut Snapshot, target: &dyn Target) -> Result<(), Refusal> {
-    if let Reachability::Unreachable { since, why } = target.reachability() {
-        snapshot.target = TargetState::Unreachable { since, why };
+    if let Some(away) = super::away(target) {
+        snapshot.target = away;
     }
     let ids = ids(snapshot);
     for (id, _) in &ids {

@@ -339,10 +339,18 @@ fn places(objects: impl Iterator<Item = (ObjectId, String)>) -> Places {
 
 /// Notes that the target did not answer.
 fn note_unreachable(snapshot: &mut Snapshot, target: &dyn Target, refusal: &Refusal) {
-    match target.reachability() {
-        Reachability::Unreachable { since, why } => snapshot.target = TargetState::Unreachable { since, why },
-        Reachability::Unasked | Reachability::Reachable => {
-            snapshot.target = TargetState::Unreachable { since: snapshot.now, why: refusal.message.clone() };
+    snapshot.target =
+        away(target).unwrap_or_else(|| TargetState::Unreachable { since: snapshot.now, why: refusal.message.clone() });
+}
+
+/// Returns why nothing is to be concluded from what a target shows; nothing if it answers or was not asked.
+fn away(target: &dyn Target) -> Option<TargetState> {
+    let Reachability::Unreachable { since, why } = target.reachability() else { return None };
+    let report = target.access_report();
+    Some(match (report.is_elsewhere, report.known, report.found) {
+        (true, Some(known), Some(found)) => {
+            TargetState::Elsewhere { why: format!("it is {found}, and known is {known}") }
         }
-    }
+        _ => TargetState::Unreachable { since, why },
+    })
 }

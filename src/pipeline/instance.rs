@@ -2,6 +2,8 @@
 //!
 //! Not here: the line (`mod.rs`), the daemon's table of instances (`daemon`).
 
+mod open_files;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,18 +23,20 @@ use super::realms::Realms;
 use super::settled::Memory;
 use super::shippers::Shippers;
 use super::statuses::Verdicts;
-use super::targets::{Absence, Clusters, Reach, Targets};
+use super::targets::{Absence, Clusters, Identities, KnownCluster, Reach, Targets};
 use crate::base::Timestamp;
 use crate::broadcast::Bus;
 use crate::git::{InstanceTree, Remote, Repository, Writers};
 use crate::model::{
-    AppName, Author, ClusterName, CommitId, InstanceId, InstanceName, Operation, OperationId, OperationState,
-    RefusalText, Request, SETTINGS_VERSION, Settings, Subdirectory,
+    AppName, Author, ClusterIdentity, ClusterName, CommitId, InstanceId, InstanceName, Operation, OperationId,
+    OperationState, RefusalText, Request, SETTINGS_VERSION, Settings, Subdirectory,
 };
 use crate::plan::{Fights, Underway};
 use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
 use crate::store::Store;
-use crate::target::{Access, Keycloak, Plugin, RealmAccess, Refusal};
+use crate::target::{Access, Keycloak, Plugin, RealmAccess};
+pub use open_files::OpenFile;
+use open_files::OpenFiles;
 
 /// An instance that this process works on, alone.
 pub struct Instance {
@@ -101,6 +105,8 @@ pub struct Instance {
     pub(super) went: Notify,
     /// Apps whose last pass could not go on, and may have left an operation open.
     pub(super) broken_off: Mutex<BTreeSet<AppName>>,
+    /// Its files that others could read.
+    open_files: OpenFiles,
     lock: Mutex<Option<InstanceLock>>,
 }
 
@@ -128,6 +134,19 @@ pub struct Opening {
     pub beside: Vec<Arc<Instance>>,
 }
 
+/// Connects the clusters of an instance, each to be known again by what is remembered of it.
+async fn connect(
+    reach: Reach,
+    store: &Store,
+    (id, settings): (&InstanceId, &Settings),
+    clock: fn() -> Timestamp,
+) -> Result<Clusters, Error> {
+    let identities = Identities::read(store, id).await?;
+    let named = (id, settings.cluster.control_namespace.as_str());
+    // On the heap: what connects is large, and the stack of a thread is not.
+    Box::pin(Clusters::connect(reach, identities, named, clock)).await
+}
+
 impl Instance {
     /// Opens an instance: reads its identity from the head of the deployed branch, takes its lock, connects its clusters lazily.
     pub async fn open(opening: Opening, state: &StateDirectory, store: Store) -> Result<Self, Error> {
@@ -149,10 +168,7 @@ impl Instance {
         };
         let absence = if access.is_none() { Absence::NoCluster } else { Absence::Trouble };
         let access = access.unwrap_or_else(|| Access::File { path: own.kubeconfig(), context: String::new() });
-        let clusters =
-            Clusters::connect(Reach { access, absence, plugins }, (&id, &settings.cluster.control_namespace), clock)
-                .await
-                .map_err(|refusal| refused(&path, refusal.message, "wild cluster add"))?;
+        let clusters = connect(Reach { access, absence, plugins }, &store, (&id, &settings), clock).await?;
         let keycloak = keycloak.map(Keycloak::new).transpose();
         let keycloak = keycloak.map_err(|refusal| refused(&path, refusal.message, "wild daemon --help"))?;
         let bus = Bus::new(id.clone(), store.clone());
@@ -164,7 +180,8 @@ impl Instance {
         let left_open = store.operations_in(&id, OperationState::Waiting).await?;
         let open_before = left_open.into_iter().map(|operation| operation.id).collect();
         tidy(&store, &id, &settings, clock()).await?;
-        Ok(Self {
+        let open_files = OpenFiles::read((state.clone(), own), &store, &id).await?;
+        let instance = Self {
             name,
             id,
             branch,
@@ -197,8 +214,20 @@ impl Instance {
             audits: Turns::default(),
             went: Notify::new(),
             broken_off: Mutex::default(),
+            open_files,
             lock: Mutex::new(Some(lock)),
-        })
+        };
+        instance.narrow().await.map(|()| instance)
+    }
+
+    /// Narrows what others may do with its files.
+    pub(crate) async fn narrow(&self) -> Result<(), Error> {
+        open_files::narrow(self).await
+    }
+
+    /// Returns its files that others could read and that nobody has written since.
+    pub async fn open_files(&self) -> Vec<OpenFile> {
+        open_files::present(self).await
     }
 
     /// Forgets what is too old to be of use: objects in the archive, and what operations did to each object.
@@ -223,8 +252,26 @@ impl Instance {
     }
 
     /// Takes in clusters that were added and lets go of those that were removed; returns the names of all that changed.
-    pub(crate) async fn follow_clusters(&self) -> Result<BTreeSet<ClusterName>, Refusal> {
+    pub(crate) async fn follow_clusters(&self) -> Result<BTreeSet<ClusterName>, Error> {
         self.clusters.follow().await
+    }
+
+    /// Returns what is remembered of a cluster, so that it is known again; nothing before it was asked which one it is.
+    pub async fn known_cluster(&self, name: &ClusterName) -> Result<Option<KnownCluster>, Error> {
+        if let Some(target) = self.targets().get(name) {
+            self.clusters.remember(name, target.as_ref()).await?;
+        }
+        Ok(self.clusters.known(name).await)
+    }
+
+    /// Takes the cluster that the kubeconfig leads to for the one that is meant, because a person says so who saw this of it.
+    pub async fn accept_cluster(&self, name: &ClusterName, seen: &ClusterIdentity, by: &str) -> Result<(), Error> {
+        self.clusters.accept(name, seen, by).await
+    }
+
+    /// Forgets by what a cluster is known again, because a person removes it.
+    pub async fn forget_cluster(&self, name: &ClusterName) -> Result<(), Error> {
+        self.clusters.forget(name).await
     }
 
     /// Returns its Keycloak, if it has one.

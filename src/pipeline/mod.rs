@@ -66,7 +66,7 @@ pub use cancel::{Word, cancel};
 pub use commit::Committed;
 pub use counts::Counts;
 use grants::Judged;
-pub use instance::{Instance, Opening};
+pub use instance::{Instance, OpenFile, Opening};
 pub use overview::{Overview, overview};
 pub use preview::{Preview, preview};
 use read::{Merge, Sight};
@@ -78,7 +78,7 @@ use state::Change;
 pub use state::conflict_texts;
 pub use statuses::{seen, take_changed, update as update_statuses};
 pub use sweep::{sweep, went};
-pub use targets::Targets;
+pub use targets::{KnownCluster, Targets};
 pub use undo::{Pruned, pruned};
 pub use upstream::{DirectoryState, directories, fetch_directories};
 
@@ -743,6 +743,8 @@ async fn look(
     claims::fill(instance, sight, &mut observed.snapshot).await?;
     shippers::fill(instance, &sight.settings, &mut observed.snapshot).await;
     before::fill(instance, sight, secrets, &mut observed.snapshot, target).await;
+    // Before anything is written there.
+    instance.clusters.remember(&cluster, target).await?;
     Ok(observed)
 }
 

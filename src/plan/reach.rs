@@ -7,16 +7,24 @@ use super::snapshot::{Snapshot, TargetState};
 
 /// Returns why nothing can be sent.
 pub(super) fn unreachable(snapshot: &Snapshot) -> Option<(Blocked, WakeOn)> {
-    let TargetState::Unreachable { since, why } = &snapshot.target else { return None };
-    let because = if why.is_empty() { String::new() } else { format!(": {why}") };
-    let blocked = Blocked {
-        object: None,
-        reason: "TargetUnreachable".into(),
-        message: format!(
-            "{} has not answered since {since}{because}; it is asked again every few seconds",
-            snapshot.cluster.in_short()
-        ),
-        hint: format!("wild app wait {}", snapshot.app),
+    let name = snapshot.cluster.in_short();
+    let (reason, message, hint) = match &snapshot.target {
+        TargetState::Reachable => return None,
+        TargetState::Unreachable { since, why } => {
+            let because = if why.is_empty() { String::new() } else { format!(": {why}") };
+            let message =
+                format!("{name} has not answered since {since}{because}; it is asked again every few seconds");
+            ("TargetUnreachable", message, format!("wild app wait {}", snapshot.app))
+        }
+        TargetState::Elsewhere { why } => {
+            let message = format!("the kubeconfig leads to another cluster than {name}, so nothing is written: {why}");
+            (
+                "ClusterElsewhere",
+                message,
+                format!("wild cluster accept {}", snapshot.cluster.as_str()).trim_end().into(),
+            )
+        }
     };
+    let blocked = Blocked { object: None, reason: reason.into(), message, hint };
     Some((blocked, WakeOn::Target(snapshot.cluster.clone())))
 }

@@ -376,6 +376,11 @@ pub enum TargetState {
         /// What the last try said.
         why: String,
     },
+    /// What it is reached by leads to another one than is known.
+    Elsewhere {
+        /// What is known and what is there.
+        why: String,
+    },
 }
 
 /// What the settings say about this app.

@@ -32,6 +32,13 @@ pub enum Nowhere {
         /// The cluster.
         cluster: ClusterName,
     },
+    /// Its cluster is not connected because of what the kubeconfig says of it.
+    Refused {
+        /// The cluster.
+        cluster: ClusterName,
+        /// Which file and field, and what is wrong with it.
+        why: String,
+    },
 }
 
 /// Returns where an app is looked at of which this is remembered. The settings call the cluster that it is to live on by a context; `home` is the
@@ -78,6 +85,9 @@ impl Nowhere {
             Self::Forgotten { cluster } => {
                 let why = format!("objects of {app} are on {cluster}, which is not known any more");
                 ("ClusterUnknown", why, add(cluster.as_str()))
+            }
+            Self::Refused { cluster, why } => {
+                ("ClusterRefused", format!("{cluster} is not connected: {why}"), "wild cluster list".to_owned())
             }
         }
     }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use body::with_values;
-pub use cluster::{Access, Cluster, Patience, Plugin};
+pub use cluster::{Access, Cluster, Patience, Plugin, read_plain_file, read_private_file};
 pub use keycloak::{Keycloak, RealmAccess, RealmCounts, RealmFound, RealmWrite, RealmWritten};
 pub use pulse::since_boot;
 pub use refusal::{FieldConflict, Refusal, RefusalKind};
@@ -31,7 +31,8 @@ pub use told::Guard;
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{
-    Editors, HealthRule, InstanceId, Leaving, Object, ObjectId, Observed, OwnEntry, Prune, SecretValue, Spread,
+    ClusterIdentity, Editors, HealthRule, InstanceId, Leaving, Narrowed, Object, ObjectId, Observed, OwnEntry, Prune,
+    SecretValue, Spread,
 };
 
 /// Tells in which kinds and namespaces of a target anything of ours stands, or is about to, at the moment when it is asked.
@@ -372,6 +373,21 @@ impl Reachability {
     }
 }
 
+/// How a target is reached, and whether it is the one that is known.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AccessReport {
+    /// By what it is known; nothing before the first contact.
+    pub known: Option<ClusterIdentity>,
+    /// What was found there last.
+    pub found: Option<ClusterIdentity>,
+    /// Whether that is another one: then nothing is sent to it.
+    pub is_elsewhere: bool,
+    /// Why what it is reached by is not used as it is now, but as it was before; nothing if it is used.
+    pub trouble: Option<String>,
+    /// Files by which it is reached that others could read.
+    pub narrowed: Vec<Narrowed>,
+}
+
 /// Which lines of the log of a container are wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogRequest {
@@ -517,6 +533,12 @@ pub trait Target: Send + Sync {
     fn reachability(&self) -> Reachability;
     /// Asks the target once whether it answers, and remembers the answer.
     fn probe(&self) -> Answer<'_, ()>;
+    /// Lets what the target is reached by be looked at before the next request.
+    fn look_soon(&self) {}
+    /// Returns how the target is reached.
+    fn access_report(&self) -> AccessReport {
+        AccessReport::default()
+    }
     /// Returns the same target on which objects in namespaces are written by the service account that a namespace has for that.
     fn acting_in(&self, namespace: &str) -> Arc<dyn Target>;
 }

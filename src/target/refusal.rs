@@ -70,6 +70,8 @@ pub enum RefusalKind {
     Unreachable,
     /// What we were given to connect with is not usable.
     Settings,
+    /// What we were given to connect with leads to another target than the one that is known.
+    Elsewhere,
 }
 
 /// Whether an answer may be quoted.
@@ -116,13 +118,17 @@ impl Refusal {
             | RefusalKind::Busy
             | RefusalKind::Server
             | RefusalKind::Timeout
-            | RefusalKind::Unreachable => ErrorClass::System,
+            | RefusalKind::Unreachable
+            | RefusalKind::Elsewhere => ErrorClass::System,
         }
     }
 
     /// Returns whether the target as a whole did not answer.
     pub fn is_unreachable(&self) -> bool {
-        matches!(self.kind, RefusalKind::Timeout | RefusalKind::Unreachable | RefusalKind::Unauthorized)
+        matches!(
+            self.kind,
+            RefusalKind::Timeout | RefusalKind::Unreachable | RefusalKind::Unauthorized | RefusalKind::Elsewhere
+        )
     }
 
     /// Returns whether the server was too busy for a request or did not answer it. One that fails is not busy, nor one that knows us no more.

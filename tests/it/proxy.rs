@@ -53,6 +53,8 @@ pub(crate) enum To {
     Pages,
     /// Changes of what has a path that ends so.
     WritesOf(&'static str),
+    /// Reads of what has a path that ends so.
+    ReadsOf(&'static str),
     /// Everything about the kinds of an API group.
     Group(&'static str),
     /// Everything but watches.
@@ -104,7 +106,7 @@ struct Bend {
 }
 
 struct Shared {
-    cluster: String,
+    cluster: Mutex<String>,
     client: reqwest::Client,
     weather: Mutex<Weather>,
     /// Whether what is delayed may go on.
@@ -144,8 +146,16 @@ impl Proxy {
         let bend = Mutex::default();
         let (weather, lists, last, deletions) = Default::default();
         let released = watch::Sender::new(false);
-        let shared =
-            Arc::new(Shared { cluster: cluster.to_owned(), client, weather, released, bend, lists, last, deletions });
+        let shared = Arc::new(Shared {
+            cluster: Mutex::new(cluster.to_owned()),
+            client,
+            weather,
+            released,
+            bend,
+            lists,
+            last,
+            deletions,
+        });
         let router = Router::new().fallback(pass).with_state(shared.clone());
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { shared, address, task }
@@ -154,6 +164,11 @@ impl Proxy {
     /// Returns its address.
     pub(crate) fn url(&self) -> &str {
         &self.address
+    }
+
+    /// Stands before another cluster from now on.
+    pub(crate) fn lead_to(&self, cluster: &str) {
+        cluster.clone_into(&mut self.shared.cluster.lock().unwrap());
     }
 
     /// Lets the next requests of a sort go wrong.
@@ -202,6 +217,7 @@ impl Shared {
         let meant = match to {
             To::Writes => request.method() != Method::GET,
             To::WritesOf(path) => request.method() != Method::GET && request.uri().path().ends_with(path),
+            To::ReadsOf(path) => request.method() == Method::GET && request.uri().path().ends_with(path),
             To::Watches => is_watch(request),
             To::Lists => asks(request, "sendInitialEvents"),
             To::Pages => asks(request, "continue="),
@@ -268,7 +284,8 @@ async fn forward(shared: &Arc<Shared>, request: Request) -> Response {
     let watch = is_watch(&request).then(|| (request.uri().path().to_owned(), request.uri().to_string()));
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, MAX_BODY).await.unwrap();
-    let target = format!("{}{}", shared.cluster, parts.uri.path_and_query().map_or("/", |path| path.as_str()));
+    let cluster = shared.cluster.lock().unwrap().clone();
+    let target = format!("{cluster}{}", parts.uri.path_and_query().map_or("/", |path| path.as_str()));
     let mut forwarded = shared.client.request(parts.method, target).body(body);
     for name in ["accept", "content-type"] {
         if let Some(value) = parts.headers.get(name) {

@@ -427,7 +427,7 @@ struct Expired {
 impl Expired {
     async fn connect() -> Option<Self> {
         rustls::crypto::ring::default_provider().install_default().ok();
-        let right = std::fs::read_to_string(ControlPlane::shared()?.kubeconfig()).unwrap();
+        let right = ControlPlane::shared()?.whole_kubeconfig();
         let mut wrong: Value = serde_json::from_str(&right).unwrap();
         wrong["users"][0]["user"] = json!({"token": "expired"});
         let directory = tempfile::tempdir().unwrap();
@@ -474,7 +474,7 @@ async fn a_file_that_changed_is_used_before_a_server_refuses_what_was_in_it() {
     const PAUSE: Duration = Duration::from_secs(11);
     rustls::crypto::ring::default_provider().install_default().ok();
     let Some(plane) = ControlPlane::shared() else { return };
-    let right = std::fs::read_to_string(plane.kubeconfig()).unwrap();
+    let right = plane.whole_kubeconfig();
     let mut wrong: Value = serde_json::from_str(&right).unwrap();
     wrong["users"][0]["user"] = json!({"token": "expired"});
     let directory = tempfile::tempdir().unwrap();

@@ -4,10 +4,12 @@
 //! Not here: the one call that is answered 401 (`cluster.rs`).
 
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use rewild::model::{ClusterName, Reason, Trigger};
 use rewild::target::{Access, Reachability};
 use serde_json::{Value, json};
 
@@ -26,7 +28,7 @@ const ACCOUNT: &str = "brief";
 
 /// Returns the kubeconfig of the administrator with another identity.
 fn kubeconfig_of(plane: &Plane, user: Value) -> String {
-    let mut config: Value = serde_json::from_str(&Ground::kubeconfig(plane)).unwrap();
+    let mut config: Value = serde_json::from_str(&plane.0.whole_kubeconfig()).unwrap();
     config["users"][0]["user"] = user;
     config.to_string()
 }
@@ -200,7 +202,7 @@ async fn another_authority_that_stands_in_the_file_is_trusted_without_a_restart(
     let known = [&old, &new].map(|authority| reqwest::Certificate::from_pem(authority.as_bytes()).unwrap());
     let identity = reqwest::Identity::from_pem(identity.as_bytes()).unwrap();
     let client = reqwest::Client::builder().no_proxy().tls_certs_only(known).identity(identity).build().unwrap();
-    let ground = Rotating { url: plane.address(), kubeconfig, client };
+    let ground = Rotating { url: plane.address(), kubeconfig: plane.whole_kubeconfig(), client };
     let (before, after) = (ground.vouched_by(&old), ground.vouched_by(&new));
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("kubeconfig");
@@ -210,6 +212,8 @@ async fn another_authority_that_stands_in_the_file_is_trusted_without_a_restart(
     let plain = both::Plain { world: &world, name: "plain" };
     let first = plain.push(&[("setting.yaml", &both::config("setting", "1"))]).await;
     plain.done(&first).await;
+    let known = world.handle.instance().known_cluster(&ClusterName::default()).await.unwrap();
+    let before_rotation = known.unwrap().identity.authority;
     plane.restart_by_other_authority();
     let second = plain.push(&[("setting.yaml", &both::config("setting", "2"))]).await;
     plain.stands_for("TargetUnreachable", &[]).await;
@@ -223,5 +227,45 @@ async fn another_authority_that_stands_in_the_file_is_trusted_without_a_restart(
     std::fs::write(&path, after).unwrap();
     plain.done(&second).await;
     plain.healthy().await;
+    // Others vouch for it, and it is the same cluster.
+    let known = world.handle.instance().known_cluster(&ClusterName::default()).await.unwrap().unwrap().identity;
+    assert!(known.uid.is_some() && known.authority != before_rotation, "{known}");
+    world.stop().await;
+}
+
+/// Two API servers that know nothing of each other, and one file.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_leads_to_another_control_plane_stops_the_writes_until_it_leads_back_or_a_person_accepts_it() {
+    let (Some(near), Some(far)) = (ControlPlane::start(Shape::Api), ControlPlane::start(Shape::Api)) else { return };
+    let [near, far] = [near, far].map(|plane| Plane(Arc::new(plane)));
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kubeconfig");
+    std::fs::write(&path, near.0.whole_kubeconfig()).unwrap();
+    let mut world = World::start_on(tempfile::tempdir().unwrap(), near.clone(), "k3f7q2mttt", &["stonedb 15.5"]).await;
+    world.restart_by(Access::File { path: path.clone(), context: String::new() }).await;
+    let plain = both::Plain { world: &world, name: "plain" };
+    let push = async |version: &str| plain.push(&[("setting.yaml", &both::config("setting", version))]).await;
+    let first = push("1").await;
+    plain.done(&first).await;
+    let is_there = async || -> bool {
+        let url = format!("{}/api/v1/namespaces/plain", far.url());
+        far.client().get(url).send().await.unwrap().status().is_success()
+    };
+    std::fs::write(&path, far.0.whole_kubeconfig()).unwrap();
+    let second = push("2").await;
+    plain.stands_for("ClusterElsewhere", &["the kubeconfig leads to another cluster", &far.url()]).await;
+    assert_ne!(world.status(&second, "wild/deploy").await.as_deref(), Some("success"));
+    assert!(!is_there().await);
+    std::fs::write(&path, near.0.whole_kubeconfig()).unwrap();
+    plain.done(&second).await;
+    std::fs::write(&path, far.0.whole_kubeconfig()).unwrap();
+    let third = push("3").await;
+    plain.stands_for("ClusterElsewhere", &[]).await;
+    let instance = world.handle.instance();
+    let found = instance.targets().all().next().unwrap().1.access_report().found.unwrap();
+    instance.accept_cluster(&ClusterName::default(), &found, "alice").await.unwrap();
+    world.handle.wake(Trigger { app: None, reason: Reason::Released });
+    plain.done(&third).await;
+    assert!(is_there().await);
     world.stop().await;
 }

@@ -136,6 +136,7 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
     ("granit_parser", &["yaml"]),
     ("hmac", &["base", "forge", "http"]),
     ("http", &["target", "sandbox", "http"]),
+    ("http_body_util", &["target"]),
     ("hyper_util", &["target", "sandbox", "http", "cli"]),
     ("indicatif", &["cli"]),
     ("jiff", &["base", "template", "daemon", "cli"]),

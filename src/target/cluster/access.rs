@@ -1,20 +1,30 @@
 //! How a cluster is reached: a kubeconfig, and the client that it makes.
 //!
-//! Not here: when it is read again (`connection`), requests (`call`), keeping the kubeconfig (`settings`).
+//! Not here: what of a kubeconfig is refused (`yaml::kubeconfig`), reading files (`file`), when they are read again (`connection`), requests
+//! (`call`).
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use kube::client::{Body, ClientBuilder, ConfigExt};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::KubeConfigOptions;
+use serde_json::Value;
 use tower::BoxError;
 use tower::util::MapErrLayer;
 
+use super::file::{Folder, read_plain_file};
 use super::patience::Patience;
 use super::plugin::{Credential, Plugin};
+use crate::base::sha256;
+use crate::model::Narrowed;
 use crate::target::{Refusal, RefusalKind};
+use crate::yaml::kubeconfig::{KubeFault, KubeFiles, KubePrograms, Kubeconfig};
 
 /// How long making a connection may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
@@ -91,37 +101,99 @@ impl Access {
     }
 
     /// Returns the clusters that can be reached by it: the name of the one that it means itself, empty if it has none, and all others; nothing
-    /// where there are none.
+    /// where there are none. Also those that are refused are named.
     pub fn contexts(&self) -> Result<Option<(String, Vec<String>)>, Refusal> {
-        let Some((kubeconfig, chosen)) = self.kubeconfig()? else { return Ok(Some((String::new(), Vec::new()))) };
+        let Some(Source { kubeconfig, context, .. }) = self.source()? else {
+            return Ok(Some((String::new(), Vec::new())));
+        };
         if kubeconfig.contexts.is_empty() {
-            // A file that is being written says nothing yet.
-            return match kubeconfig.kind.as_deref() {
-                Some("Config") => Ok(None),
-                _ => Err(Refusal::new(RefusalKind::Settings, "read the kubeconfig: it is none")),
-            };
+            return Ok(None);
         }
-        let current = if chosen.is_empty() { kubeconfig.current_context.unwrap_or_default() } else { chosen };
-        let names = kubeconfig.contexts.into_iter().map(|context| context.name);
-        let others = names.filter(|name| *name != current).collect();
+        let current = if context.is_empty() { kubeconfig.current } else { context };
+        let names = kubeconfig.contexts.into_iter().map(|(name, _)| name);
+        let others = names.filter(|name| *name != current && !name.is_empty()).collect();
         Ok(Some((current, others)))
     }
 
     /// Reads the kubeconfig with the context that is chosen in it, empty for its current one; nothing where there is none.
-    fn kubeconfig(&self) -> Result<Option<(Kubeconfig, String)>, Refusal> {
+    fn source(&self) -> Result<Option<Source>, Refusal> {
         match self {
             Self::InCluster => Ok(None),
-            Self::Signed(access, _) => access.kubeconfig(),
-            Self::At(access, context) => Ok(access.kubeconfig()?.map(|(kubeconfig, _)| (kubeconfig, context.clone()))),
-            Self::File { path, context } => match Kubeconfig::read_from(path) {
-                Ok(kubeconfig) => Ok(Some((kubeconfig, context.clone()))),
-                Err(error) => Err(settings(&format!("read the kubeconfig {}", path.display()), &error)),
-            },
-            Self::Text(text) | Self::Hurried(text, _) => match Kubeconfig::from_yaml(text) {
-                Ok(kubeconfig) => Ok(Some((kubeconfig, String::new()))),
-                Err(error) => Err(settings("read the kubeconfig", &error)),
-            },
+            Self::Signed(access, _) => access.source(),
+            Self::At(access, context) => {
+                Ok(access.source()?.map(|source| Source { context: context.clone(), ..source }))
+            }
+            Self::File { path, context } => {
+                let name = path.display().to_string();
+                let refused = |why: String| settings(&format!("read the kubeconfig {name}: {why}"));
+                let folder = Folder::of(path).map_err(refused)?;
+                let content =
+                    folder.read(&folder.path().join(path.file_name().unwrap_or_default())).map_err(refused)?;
+                let directory = folder.path().display().to_string();
+                let read = Kubeconfig::read(&content.bytes, KubeFiles::In(&directory), KubePrograms::Refused);
+                let kubeconfig = read.map_err(|fault| faulty(&name, &fault))?;
+                let narrowed = content.narrowed.into_iter().collect();
+                Ok(Some(Source { name, kubeconfig, context: context.clone(), folder: Some(folder), narrowed }))
+            }
+            // Whoever is in this process may name what he likes.
+            Self::Text(text) | Self::Hurried(text, _) => {
+                let read = Kubeconfig::read(text.as_bytes(), KubeFiles::Any, KubePrograms::Refused);
+                let kubeconfig = read.map_err(|fault| faulty("", &fault))?;
+                let (name, context) = (String::new(), String::new());
+                Ok(Some(Source { name, kubeconfig, context, folder: None, narrowed: Vec::new() }))
+            }
         }
+    }
+}
+
+/// A kubeconfig that was read.
+struct Source {
+    /// Its file, for messages; empty if it has none.
+    name: String,
+    kubeconfig: Kubeconfig,
+    /// The context that is chosen; empty for its current one.
+    context: String,
+    /// The directory that its files may lie in; nothing if they may lie anywhere.
+    folder: Option<Folder>,
+    narrowed: Vec<Narrowed>,
+}
+
+impl Source {
+    /// Reads the files that a context names, and returns the context with their content in it, as the only one of a kubeconfig.
+    fn alone(&mut self, files: &mut Vec<PathBuf>) -> Result<Value, Refusal> {
+        let name = if self.context.is_empty() { self.kubeconfig.current.clone() } else { self.context.clone() };
+        let file = self.name.clone();
+        let Some(found) = self.kubeconfig.context(&name) else {
+            return Err(settings(&format!("use the kubeconfig {file}: it has no context {name:?}")));
+        };
+        let mut context = found.as_ref().map_err(|fault| faulty(&file, fault))?.clone();
+        let named: Vec<(&str, PathBuf)> =
+            context.files().into_iter().map(|(field, path)| (field, PathBuf::from(path))).collect();
+        for (field, path) in named {
+            let refused = |why: String| settings(&format!("read {} of the kubeconfig {file}: {why}", path.display()));
+            let bytes = match &self.folder {
+                Some(folder) => {
+                    files.push(folder.path().join(&path));
+                    let content = folder.read(&path).map_err(refused)?;
+                    self.narrowed.extend(content.narrowed);
+                    content.bytes
+                }
+                None => {
+                    files.push(path.clone());
+                    read_plain_file(&path).map_err(refused)?
+                }
+            };
+            context.inline(field, written(field, &bytes));
+        }
+        Ok(context.alone(&name))
+    }
+}
+
+/// Returns the content of a file as the field holds it that stands in the place of its name.
+fn written(field: &str, bytes: &[u8]) -> String {
+    match field {
+        "tokenFile" => String::from_utf8_lossy(bytes).trim().to_owned(),
+        _ => STANDARD.encode(bytes),
     }
 }
 
@@ -130,6 +202,8 @@ pub(super) struct Read {
     config: kube::Config,
     /// The files.
     pub(super) files: Vec<PathBuf>,
+    /// Those of them that others could read.
+    pub(super) narrowed: Vec<Narrowed>,
 }
 
 impl Read {
@@ -138,13 +212,28 @@ impl Read {
         self.config.cluster_url.to_string().trim_end_matches('/').to_owned()
     }
 
+    /// Returns the digest of the certificates that vouch for the server, in whatever order they stand there; empty where those of the system do,
+    /// or nobody.
+    pub(super) fn authority(&self) -> String {
+        let Some(certificates) = self.config.root_cert.as_ref().filter(|_| self.is_encrypted()) else {
+            return String::new();
+        };
+        let digests: BTreeSet<[u8; 32]> = certificates.iter().map(|certificate| sha256(certificate).0).collect();
+        let digests: Vec<u8> = digests.into_iter().flatten().collect();
+        sha256(&digests).to_hex()
+    }
+
+    fn is_encrypted(&self) -> bool {
+        self.config.cluster_url.scheme_str() == Some("https")
+    }
+
     /// Makes the client, with this to sign in with if it is not what the files say.
     pub(super) fn client(self, credential: Option<&Credential>) -> Result<kube::Client, Refusal> {
         let mut config = self.config;
         if let Some(credential) = credential {
             config.auth_info = credential.auth_info();
         }
-        client_of(&config).map_err(|error| settings("set up the client", &error))
+        client_of(&config).map_err(|error| settings(&format!("set up the client: {}", crate::base::chain(&error))))
     }
 }
 
@@ -175,44 +264,31 @@ fn connector() -> HttpConnector {
     connector
 }
 
-/// Reads the files of a connection and refuses what would run a program or skip the check of the server's certificate.
+/// Reads the files of a connection and refuses what would run a program, lead elsewhere, or skip the check of the server's certificate.
 pub(super) async fn read(access: &Access) -> Result<Read, Refusal> {
-    let Some((kubeconfig, context)) = access.kubeconfig()? else {
-        let config = kube::Config::incluster().map_err(|error| settings("read the service account", &error))?;
-        return Ok(Read { config, files: ACCOUNT_FILES.map(PathBuf::from).into() });
+    let Some(mut source) = access.source()? else {
+        let config = kube::Config::incluster()
+            .map_err(|error| settings(&format!("read the service account: {}", crate::base::chain(&error))))?;
+        return Ok(Read { config, files: ACCOUNT_FILES.map(PathBuf::from).into(), narrowed: Vec::new() });
     };
-    for named in &kubeconfig.auth_infos {
-        let Some(user) = &named.auth_info else { continue };
-        if user.exec.is_some() || user.auth_provider.is_some() {
-            let message =
-                format!("use the kubeconfig: user {:?} starts a program to sign in, which is refused", named.name);
-            return Err(Refusal::new(RefusalKind::Settings, message));
-        }
-    }
-    let files = access.file().into_iter().chain(named_files(&kubeconfig)).collect();
-    let options =
-        KubeConfigOptions { context: (!context.is_empty()).then_some(context), ..KubeConfigOptions::default() };
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
+    let mut files: Vec<PathBuf> = access.file().into_iter().collect();
+    let alone = source.alone(&mut files)?;
+    // Nothing but what was looked at is in it.
+    let unusable = || settings(&format!("use the kubeconfig {}: a field of it does not read", source.name));
+    let kubeconfig: kube::config::Kubeconfig = serde_json::from_value(alone).map_err(|_| unusable())?;
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
-        .map_err(|error| settings("use the kubeconfig", &error))?;
-    if config.accept_invalid_certs {
-        let message = "use the kubeconfig: insecure-skip-tls-verify is refused, give certificate-authority-data";
-        return Err(Refusal::new(RefusalKind::Settings, message));
-    }
-    Ok(Read { config, files })
+        .map_err(|_| unusable())?;
+    Ok(Read { config, files, narrowed: source.narrowed })
 }
 
-/// Returns the files that a kubeconfig names.
-fn named_files(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
-    let users = kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref());
-    let of_users = users.flat_map(|user| [&user.token_file, &user.client_certificate, &user.client_key]);
-    let clusters = kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref());
-    let of_clusters = clusters.map(|cluster| &cluster.certificate_authority);
-    of_users.chain(of_clusters).flatten().map(PathBuf::from).collect()
+fn faulty(name: &str, fault: &KubeFault) -> Refusal {
+    let file = if name.is_empty() { String::new() } else { format!(" {name}") };
+    settings(&format!("use the kubeconfig{file}: {fault}; {}", fault.remedy()))
 }
 
-fn settings(attempt: &str, error: &dyn std::error::Error) -> Refusal {
-    Refusal::new(RefusalKind::Settings, format!("{attempt}: {}", crate::base::chain(error)))
+fn settings(message: &str) -> Refusal {
+    Refusal::new(RefusalKind::Settings, message)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use kube::client::Body;
 use serde_json::Value;
 
 use super::discovery::of_group;
+use super::reply::{self, Unread};
 use super::{Inner, Kind, json, locked};
 use crate::model::{Object, ObjectId};
 use crate::target::{Quoting, Refusal, RefusalKind};
@@ -23,8 +24,6 @@ pub(super) const DELETE_DEADLINE: Duration = Duration::from_secs(30);
 pub(super) const DISCOVERY_DEADLINE: Duration = Duration::from_secs(15);
 /// Watches that are quiet at the same time ask for one answer in so long.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
-/// Largest answer that is read, in bytes: an object is at most 1.5 MiB, a page of 500 metadata a little more.
-const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// Accept header for answers that hold metadata only.
 pub(super) const METADATA_FORM: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 /// The same for lists, which the server refuses in the form of single objects.
@@ -118,7 +117,7 @@ impl Inner {
         let method = call.method.clone();
         let begun = Instant::now();
         // A program that signs in has a deadline of its own.
-        let result = match self.connection.client().await {
+        let result = match self.client_after(begun).await {
             Ok(client) => tokio::time::timeout(deadline, self.introduced(client, call, begun)).await,
             Err(refusal) => Ok(Err(refusal)),
         };
@@ -138,13 +137,23 @@ impl Inner {
     async fn introduced(&self, client: kube::Client, call: Call<'_>, begun: Instant) -> Result<(u16, Value), Refusal> {
         match self.exchange(client, call.clone()).await {
             Err(refusal) if refusal.kind == RefusalKind::Unauthorized && self.connection.reload(begun).await => {
-                self.exchange(self.connection.client().await?, call).await
+                self.exchange(self.client().await?, call).await
             }
             answer => answer,
         }
     }
 
-    async fn exchange(&self, client: kube::Client, call: Call<'_>) -> Result<(u16, Value), Refusal> {
+    /// Returns the client for a call that began at a time, with other credentials where the server does not know those that we have.
+    async fn client_after(&self, begun: Instant) -> Result<kube::Client, Refusal> {
+        match self.client().await {
+            Err(refusal) if refusal.kind == RefusalKind::Unauthorized && self.connection.reload(begun).await => {
+                self.client().await
+            }
+            client => client,
+        }
+    }
+
+    pub(super) async fn exchange(&self, client: kube::Client, call: Call<'_>) -> Result<(u16, Value), Refusal> {
         let Call { attempt, method, path, body, user, form, quoting, deadline: _ } = call;
         let broken = |what: &str| Refusal::new(RefusalKind::Server, format!("{attempt}: {what}"));
         let accept = match form {
@@ -173,12 +182,12 @@ impl Inner {
         self.counts.request(&method, code);
         // A date, or a number that no wait could be, says no more than that the server is busy.
         let asked = answer.headers().get("Retry-After").and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
-        let bytes = answer.into_body().collect_bytes().await.map_err(|error| {
-            Refusal::new(RefusalKind::Timeout, format!("{attempt}: {}", crate::base::chain(&error)))
+        let bytes = reply::whole(answer).await.map_err(|unread| match unread {
+            Unread::TooLarge(size) => broken(&format!("the answer is refused: {size}")),
+            Unread::Broken(error) => {
+                Refusal::new(RefusalKind::Timeout, format!("{attempt}: {}", crate::base::chain(&error)))
+            }
         })?;
-        if bytes.len() > MAX_ANSWER_BYTES {
-            return Err(broken("the answer is larger than 16 MiB"));
-        }
         let value: Value = json::read(&bytes).unwrap_or(Value::Null);
         if (200..300).contains(&code) {
             return if value.is_null() { Err(broken("the answer is no JSON")) } else { Ok((code, value)) };

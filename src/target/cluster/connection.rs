@@ -14,6 +14,7 @@ use super::access::{self, Access};
 use super::locked;
 use super::plugin::Credential;
 use crate::base::Timestamp;
+use crate::model::Narrowed;
 use crate::target::{Refusal, RefusalKind};
 
 /// Time between two looks at the files of a connection, and between two runs of a program that failed: a server that knows nobody is not
@@ -29,11 +30,27 @@ pub(super) struct Connection {
     renewal: tokio::sync::Mutex<Renewal>,
 }
 
+/// Most files of one connection that are told to have been open to others.
+const MAX_NARROWED: usize = 20;
+
+/// A client, and where it leads.
+#[derive(Clone)]
+pub(super) struct Way {
+    /// The client.
+    pub(super) client: kube::Client,
+    /// Where the server is.
+    pub(super) address: String,
+    /// Who vouches for it, as a digest; empty if nobody of its own does.
+    pub(super) authority: String,
+}
+
 /// The present client.
 struct Held {
-    client: kube::Client,
-    /// Where the server is.
-    address: String,
+    way: Way,
+    /// Files that others could read.
+    narrowed: Vec<Narrowed>,
+    /// Why the files as they are now are not used, if they are not.
+    trouble: Option<String>,
     /// When the files were looked at last.
     looked: Timestamp,
     /// From when on another credential is wanted.
@@ -61,30 +78,47 @@ impl Connection {
     /// Reads the files of a connection. A program that signs in is run by the first call.
     pub(super) async fn open(access: &Access, clock: fn() -> Timestamp) -> Result<Self, Refusal> {
         let now = clock();
-        let (files, read) = look(access).await?;
+        let (files, mut read) = look(access).await?;
+        let narrowed = std::mem::take(&mut read.narrowed);
         let never = if access.plugin().is_some() { Timestamp(i64::MIN) } else { Timestamp(i64::MAX) };
-        let address = read.address();
-        let held = Held { client: read.client(None)?, address, looked: now, due: never, until: never };
+        let mut held =
+            Held { way: way(read, None)?, narrowed: Vec::new(), trouble: None, looked: now, due: never, until: never };
+        held.note(narrowed);
         let renewal = Renewal { files, ..Renewal::default() };
         Ok(Self { access: access.clone(), clock, held: Mutex::new(held), renewal: tokio::sync::Mutex::new(renewal) })
     }
 
     /// Returns where the server is.
     pub(super) fn address(&self) -> String {
-        locked(&self.held).address.clone()
+        locked(&self.held).way.address.clone()
     }
 
-    /// Returns the client for a request that begins now; refuses where nothing is there to sign in with.
-    pub(super) async fn client(&self) -> Result<kube::Client, Refusal> {
+    /// Returns the files of it that others could read until their modes were narrowed.
+    pub(super) fn narrowed(&self) -> Vec<Narrowed> {
+        locked(&self.held).narrowed.clone()
+    }
+
+    /// Returns why the files as they are now are not used; nothing if they are.
+    pub(super) fn trouble(&self) -> Option<String> {
+        locked(&self.held).trouble.clone()
+    }
+
+    /// Lets the files be looked at before the next request, however short ago that was.
+    pub(super) fn look_soon(&self) {
+        locked(&self.held).looked = Timestamp(i64::MIN);
+    }
+
+    /// Returns the way for a request that begins now; refuses where nothing is there to sign in with.
+    pub(super) async fn way(&self) -> Result<Way, Refusal> {
         let now = (self.clock)();
-        let Some(client) = self.present(now) else { return self.next(self.renewal.lock().await, now).await };
+        let Some(way) = self.present(now) else { return self.next(self.renewal.lock().await, now).await };
         if self.is_fresh(now) {
-            return Ok(client);
+            return Ok(way);
         }
         // What is good for now is not kept waiting by whoever looks for something better.
         match self.renewal.try_lock() {
             Ok(renewal) => self.next(renewal, now).await,
-            Err(_) => Ok(client),
+            Err(_) => Ok(way),
         }
     }
 
@@ -123,10 +157,10 @@ impl Connection {
         (held.due, held.until) = (due, until);
     }
 
-    /// Returns the client if it may still be used.
-    fn present(&self, now: Timestamp) -> Option<kube::Client> {
+    /// Returns the way if it may still be used.
+    fn present(&self, now: Timestamp) -> Option<Way> {
         let held = locked(&self.held);
-        (now < held.until).then(|| held.client.clone())
+        (now < held.until).then(|| held.way.clone())
     }
 
     /// Returns whether it is not yet time to look for another.
@@ -137,12 +171,8 @@ impl Connection {
         (is_looked || !self.access.is_read_again()) && now < held.due
     }
 
-    /// Looks whether a file changed or a credential is to be replaced, and returns the client after that.
-    async fn next(
-        &self,
-        mut renewal: tokio::sync::MutexGuard<'_, Renewal>,
-        now: Timestamp,
-    ) -> Result<kube::Client, Refusal> {
+    /// Looks whether a file changed or a credential is to be replaced, and returns the way after that.
+    async fn next(&self, mut renewal: tokio::sync::MutexGuard<'_, Renewal>, now: Timestamp) -> Result<Way, Refusal> {
         // Whoever waited for the lock finds it done.
         if !self.is_fresh(now) {
             if now >= locked(&self.held).due {
@@ -157,7 +187,7 @@ impl Connection {
             }
             locked(&self.held).looked = now;
         }
-        Ok(locked(&self.held).client.clone())
+        Ok(locked(&self.held).way.clone())
     }
 
     /// Lets the program sign in, and makes the client that has what it printed.
@@ -188,17 +218,51 @@ impl Connection {
         }
     }
 
-    /// Makes a client of what the files say now.
+    /// Makes a client of what the files say now. What is refused is told, and the client stays what it was.
     async fn make(&self, renewal: &mut Renewal) -> Result<(), Refusal> {
-        let (files, read) = look(&self.access).await?;
-        let address = read.address();
-        let client = read.client(renewal.credential.as_ref())?;
+        let made = self.try_make(renewal).await;
+        let trouble = made.as_ref().err().map(|refusal| refusal.message.clone());
+        let mut held = locked(&self.held);
+        if let Some(why) = trouble.as_ref().filter(|_| held.trouble != trouble) {
+            tracing::warn!(why, "what a cluster is reached by has changed and is not used");
+        }
+        held.trouble = trouble;
+        drop(held);
+        made
+    }
+
+    async fn try_make(&self, renewal: &mut Renewal) -> Result<(), Refusal> {
+        let (files, mut read) = look(&self.access).await?;
+        let narrowed = std::mem::take(&mut read.narrowed);
+        let way = way(read, renewal.credential.as_ref())?;
         renewal.files = files;
         let mut held = locked(&self.held);
-        (held.client, held.address) = (client, address);
+        held.way = way;
+        held.note(narrowed);
         drop(held);
         Ok(())
     }
+}
+
+impl Held {
+    /// Tells of files that others could read.
+    fn note(&mut self, narrowed: Vec<Narrowed>) {
+        for file in narrowed {
+            tracing::warn!(
+                file = file.path,
+                mode = file.mode,
+                "others could read this file until now: replace what is in it"
+            );
+            if !self.narrowed.contains(&file) && self.narrowed.len() < MAX_NARROWED {
+                self.narrowed.push(file);
+            }
+        }
+    }
+}
+
+fn way(read: access::Read, credential: Option<&Credential>) -> Result<Way, Refusal> {
+    let (address, authority) = (read.address(), read.authority());
+    Ok(Way { client: read.client(credential)?, address, authority })
 }
 
 impl Renewal {
@@ -214,7 +278,10 @@ async fn look(access: &Access) -> Result<(Vec<(PathBuf, Option<Stamp>)>, access:
     let first = access::read(access).await?;
     // Looked at before they are read for good: what changes in between is found by the next look.
     let files = stamps(&first.files).await;
-    Ok((files, access::read(access).await?))
+    let mut read = access::read(access).await?;
+    // The first reading narrowed what the second one found narrow.
+    read.narrowed.extend(first.narrowed);
+    Ok((files, read))
 }
 
 async fn stamps(paths: &[PathBuf]) -> Vec<(PathBuf, Option<Stamp>)> {

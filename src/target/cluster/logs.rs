@@ -2,15 +2,20 @@
 //!
 //! Not here: whose pods they are (`http`).
 
+use std::pin::Pin;
+use std::time::Duration;
+
 use futures::io::AsyncBufReadExt;
-use futures::{StreamExt, stream};
+use futures::{AsyncBufRead, StreamExt, stream};
 use http::Request;
+use kube::client::Body;
 use serde_json::Value;
 
 use super::Inner;
 use super::call::{Call, DISCOVERY_DEADLINE, GET_DEADLINE};
+use super::reply;
 use crate::model::{Object, ObjectId};
-use crate::target::{LogLines, LogRequest, Quoting, Refusal, RefusalKind};
+use crate::target::{LogLines, LogRequest, Refusal, RefusalKind};
 
 /// Pods of a namespace that are listed.
 const PODS_LIMIT: usize = 500;
@@ -47,32 +52,50 @@ impl Inner {
         } else {
             uri.push_str(&format!("&limitBytes={MAX_LOG_BYTES}"));
         }
+        let follows = request.follow;
         let broken = |kind, what: String| Refusal::new(kind, format!("{attempt}: {what}"));
         let request = Request::builder()
             .uri(uri)
-            .body(Vec::new())
+            .body(Body::empty())
             .map_err(|error| broken(RefusalKind::Server, error.to_string()))?;
-        let client = self.connection.client().await?;
-        let opened = tokio::time::timeout(GET_DEADLINE / self.patience.haste, client.request_stream(request)).await;
-        let lines = match opened {
+        let client = self.client().await?;
+        let opening = async {
+            match client.send(request).await {
+                Ok(answer) => reply::lines(answer, &attempt).await,
+                Err(error) => Err(broken(RefusalKind::Server, crate::base::chain(&error))),
+            }
+        };
+        let lines = match tokio::time::timeout(GET_DEADLINE / self.patience.haste, opening).await {
             // Behind the API server stands the node of the pod, so that this says nothing about the API server.
             Err(_) => return Err(broken(RefusalKind::Server, "the node of the pod did not answer".to_owned())),
-            Ok(Err(kube::Error::Api(status))) => {
-                let value = serde_json::to_value(&status).unwrap_or(Value::Null);
-                return Err(Refusal::from_status(&attempt, status.code, &value, Quoting::Allowed));
-            }
-            Ok(Err(error)) => return Err(broken(RefusalKind::Server, crate::base::chain(&error))),
-            Ok(Ok(lines)) => lines,
+            Ok(opened) => opened?,
         };
-        let read = stream::unfold(Box::pin(lines), |mut lines| async {
-            let mut line = Vec::new();
-            let mut limited = futures::AsyncReadExt::take(&mut lines, MAX_LINE_BYTES);
-            // A log that breaks off has ended; what came until then is what there is.
-            match limited.read_until(b'\n', &mut line).await {
-                Ok(0) | Err(_) => None,
-                Ok(_) => Some((String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned(), lines)),
-            }
-        });
+        let rest = Rest { lines: Box::pin(lines), left: MAX_LOG_BYTES, pause: GET_DEADLINE / self.patience.haste };
+        let read = stream::unfold(rest, move |rest| next_line(rest, follows));
         Ok(read.boxed())
     }
+}
+
+/// What of a log is still to be read.
+struct Rest<L> {
+    lines: Pin<Box<L>>,
+    /// Bytes that it may still have, if it is not followed.
+    left: usize,
+    /// How long the next line of one that is not followed may take.
+    pause: Duration,
+}
+
+/// Returns the next line of a log. One that breaks off, goes on beyond what was asked for or stands still has ended; what came until then is
+/// what there is.
+async fn next_line<L: AsyncBufRead>(mut rest: Rest<L>, follows: bool) -> Option<(String, Rest<L>)> {
+    let mut line = Vec::new();
+    let mut limited = futures::AsyncReadExt::take(&mut rest.lines, MAX_LINE_BYTES);
+    let read = limited.read_until(b'\n', &mut line);
+    let read = if follows { read.await } else { tokio::time::timeout(rest.pause, read).await.ok()? };
+    match read {
+        Ok(0) | Err(_) => return None,
+        Ok(bytes) if !follows => rest.left = rest.left.checked_sub(bytes)?,
+        Ok(_) => {}
+    }
+    Some((String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned(), rest))
 }

@@ -15,13 +15,16 @@ mod counts;
 mod discovery;
 mod doubt;
 mod endpoints;
+mod file;
 mod free;
+mod identity;
 mod jobs;
 mod json;
 mod limit;
 mod logs;
 mod patience;
 mod plugin;
+mod reply;
 mod source;
 mod tell;
 mod volume;
@@ -37,15 +40,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::pulse::{BEAT, Pulse};
 use super::{
-    Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest, Note,
-    PatchRequest, Places, Reachability, Refusal, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest,
+    AccessReport, Answer, ApplyRequest, DeleteRequest, Deletion, FreeRequest, Kind, LiveObject, LogLines, LogRequest,
+    Note, PatchRequest, Places, Reachability, Refusal, SourceSecret, Target, TargetCounts, TargetEvent, VolumeRequest,
     WatchState, Whereabouts, Written,
 };
 use crate::base::Timestamp;
 use crate::health::Health;
-use crate::model::{Editors, HealthRule, InstanceId, Object, ObjectId, OwnEntry};
+use crate::model::{ClusterIdentity, Editors, HealthRule, InstanceId, Object, ObjectId, OwnEntry};
 pub use access::Access;
 use cache::Cache;
+pub use file::{read_plain_file, read_private_file};
 use limit::Limit;
 pub use patience::Patience;
 pub use plugin::Plugin;
@@ -66,6 +70,7 @@ pub struct Cluster {
 
 struct Inner {
     connection: connection::Connection,
+    identity: identity::Identity,
     patience: Patience,
     pulse: Pulse,
     /// Told when this process stood still.
@@ -112,8 +117,28 @@ impl Cluster {
         control_namespace: &str,
         clock: fn() -> Timestamp,
     ) -> Result<Self, Refusal> {
+        Self::open(access, identity::Identity::unwatched(), (instance, control_namespace), clock).await
+    }
+
+    /// The same, of a cluster of which this is known, or nothing before the first contact: what is found there is compared with it.
+    pub async fn connect_known(
+        access: &Access,
+        known: Option<ClusterIdentity>,
+        instance: (&InstanceId, &str),
+        clock: fn() -> Timestamp,
+    ) -> Result<Self, Refusal> {
+        Self::open(access, identity::Identity::watched(known), instance, clock).await
+    }
+
+    async fn open(
+        access: &Access,
+        identity: identity::Identity,
+        (instance, control_namespace): (&InstanceId, &str),
+        clock: fn() -> Timestamp,
+    ) -> Result<Self, Refusal> {
         let inner = Inner {
             connection: connection::Connection::open(access, clock).await?,
+            identity,
             patience: access.patience(),
             pulse: Pulse::begin(access.patience().clock),
             stood_still: Notify::new(),
@@ -185,6 +210,8 @@ impl Inner {
                     Reachability::Unreachable { since: _, why: last } => *last = why,
                     Reachability::Unasked | Reachability::Reachable => {
                         *known = Reachability::Unreachable { since: (self.clock)(), why };
+                        // Whatever comes back may be another cluster at the same place.
+                        self.identity.doubt();
                     }
                 }
                 !was_silent
@@ -405,6 +432,14 @@ impl Target for Cluster {
 
     fn probe(&self) -> Answer<'_, ()> {
         Box::pin(self.inner.probe())
+    }
+
+    fn look_soon(&self) {
+        self.inner.connection.look_soon();
+    }
+
+    fn access_report(&self) -> AccessReport {
+        self.inner.access_report()
     }
 
     fn acting_in(&self, namespace: &str) -> Arc<dyn Target> {

@@ -16,15 +16,16 @@ use std::time::{Duration, Instant};
 
 use futures::{AsyncBufRead, AsyncBufReadExt};
 use http::Request;
+use kube::client::Body;
 use serde_json::Value;
 
 use super::cache::{Cache, decode};
 use super::call::{Call, Form, METADATA_FORM};
 use super::source::Version;
-use super::{Inner, Kind, json, patience};
+use super::{Inner, Kind, json, patience, reply};
 use crate::health;
 use crate::model::{Object, ObjectId};
-use crate::target::{Place, Places, Quoting, Refusal, RefusalKind};
+use crate::target::{Place, Places, Refusal, RefusalKind};
 
 /// How long opening waits for the first lists.
 const OPEN_DEADLINE: Duration = Duration::from_secs(15);
@@ -40,6 +41,8 @@ const STEP_LIMIT: Duration = Duration::from_secs(30);
 const LONG_LIFE: Duration = Duration::from_secs(60);
 /// Longest line of a stream that is read, in bytes: an object of 1.5 MiB and its frame.
 const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
+/// Most objects of one kind that a list may hold: five times as many as one node is made for, of all kinds.
+const MAX_LISTED: usize = 200_000;
 /// Pieces of that size of a longer line that are passed over; a stream with a longer one ends.
 const MAX_PIECES: usize = 64;
 /// Bytes of what cannot be read in which a name is looked for; it stands among the first fields.
@@ -357,20 +360,20 @@ impl Stream {
         let seconds = inner.patience.stream.as_secs();
         let uri = format!("{path}?watch=1&{from}&allowWatchBookmarks=true&timeoutSeconds={seconds}&{selector}");
         let attempt = format!("watch {}", self.kind.kind);
-        let request = Request::builder().uri(uri).header("Accept", self.accept(inner)).body(Vec::new());
+        let request = Request::builder().uri(uri).header("Accept", self.accept(inner)).body(Body::empty());
         let request = request.map_err(|error| Refusal::new(RefusalKind::Server, format!("{attempt}: {error}")))?;
-        let client = inner.connection.client().await?;
-        let opened = tokio::time::timeout(LIST_DEADLINE, client.request_stream(request)).await;
-        match opened {
+        let client = inner.client().await?;
+        let opening = async {
+            match client.send(request).await {
+                Ok(answer) => reply::lines(answer, &attempt).await,
+                Err(error) => {
+                    Err(Refusal::new(RefusalKind::Unreachable, format!("{attempt}: {}", crate::base::chain(&error))))
+                }
+            }
+        };
+        match tokio::time::timeout(LIST_DEADLINE, opening).await {
             Err(_) => Err(Refusal::new(RefusalKind::Timeout, format!("{attempt}: the stream did not open"))),
-            Ok(Ok(stream)) => Ok(stream),
-            Ok(Err(kube::Error::Api(status))) => {
-                let value = serde_json::to_value(&status).unwrap_or(Value::Null);
-                Err(Refusal::from_status(&attempt, status.code, &value, Quoting::Allowed))
-            }
-            Ok(Err(error)) => {
-                Err(Refusal::new(RefusalKind::Unreachable, format!("{attempt}: {}", crate::base::chain(&error))))
-            }
+            Ok(opened) => opened,
         }
     }
 
@@ -460,8 +463,12 @@ impl Stream {
                 let id = self.told(&object)?;
                 if self.version.is_some() {
                     self.version = version_of(&object);
-                } else {
+                } else if self.listed.len() < MAX_LISTED {
                     self.listed.insert(id.clone());
+                } else {
+                    // Of a list that does not end nothing more is kept, and nothing follows from what it lacks.
+                    self.is_list_whole = false;
+                    return Err("its list holds more than 200000 objects");
                 }
                 self.take_in(inner, &id, (word != "DELETED").then_some(&object));
             }

@@ -12,8 +12,9 @@ use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
 use super::{RealmAccess, nothing};
+use crate::base::{Bounded, TooLarge};
 use crate::model::{Purpose, SecretValue};
-use crate::target::{Refusal, RefusalKind};
+use crate::target::{Refusal, RefusalKind, read_private_file};
 
 /// How long a connection may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
@@ -198,7 +199,14 @@ impl Keycloak {
     async fn credential(&self, what: &str) -> Result<SecretValue, Refusal> {
         let path = &self.access.credential;
         let wrong = |why: &str| Refusal::new(RefusalKind::Unauthorized, format!("{what}: {}: {why}", path.display()));
-        let bytes = tokio::fs::read(path).await.map_err(|error| wrong(&error.to_string()))?;
+        let (bytes, narrowed) = read_private_file(path).map_err(|why| wrong(&why))?;
+        if let Some(narrowed) = narrowed {
+            tracing::warn!(
+                file = narrowed.path,
+                mode = narrowed.mode,
+                "others could read this file until now: replace what is in it"
+            );
+        }
         if bytes.len() > MAX_CREDENTIAL_BYTES {
             return Err(wrong("it is too large for a credential"));
         }
@@ -238,15 +246,14 @@ async fn answered(
     };
     let mut answer = request.send().await.map_err(lost)?;
     let status = answer.status();
-    let mut bytes: Vec<u8> = Vec::new();
+    let too_large =
+        |size: TooLarge| Refusal::new(RefusalKind::Server, format!("{what}: the answer is refused: {size}"));
+    let mut bounded = Bounded::new(MAX_ANSWER_BYTES);
+    bounded.expect(answer.content_length()).map_err(too_large)?;
     while let Some(chunk) = answer.chunk().await.map_err(lost)? {
-        bytes.extend_from_slice(&chunk);
-        if bytes.len() > MAX_ANSWER_BYTES {
-            let message = format!("{what}: the answer is larger than {} MiB", MAX_ANSWER_BYTES >> 20);
-            return Err(Refusal::new(RefusalKind::Server, message));
-        }
+        bounded.take_in(&chunk).map_err(too_large)?;
     }
-    Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+    Ok((status, String::from_utf8_lossy(&bounded.into_bytes()).into_owned()))
 }
 
 fn parse(text: &str, keycloak: &Keycloak, what: &str) -> Result<Value, Refusal> {

@@ -4,12 +4,15 @@
 //! Not here: mistakes of people (`bad_input`), trouble of machines (`faults`).
 
 mod consent;
+mod credentials;
 mod grants;
 mod leaks;
 mod local;
 mod locks;
 mod masks;
 mod metadata;
+mod modes;
 mod names;
 mod namespaces;
 mod objects;
+mod replies;

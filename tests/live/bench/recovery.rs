@@ -126,8 +126,7 @@ async fn pass(mut connection: TcpStream, address: String, mut gate: watch::Recei
 
 /// Writes the daemon's kubeconfig with the gate in place of the server.
 fn kubeconfig(rig: &Rig, port: u16) -> PathBuf {
-    let text = std::fs::read_to_string(rig.plane.kubeconfig()).unwrap();
-    let mut kubeconfig: Value = serde_json::from_str(&text).unwrap();
+    let mut kubeconfig: Value = serde_json::from_str(&rig.plane.whole_kubeconfig()).unwrap();
     kubeconfig["clusters"][0]["cluster"]["server"] = json!(format!("https://127.0.0.1:{port}"));
     let path = rig.scratch.path().join("kubeconfig");
     std::fs::write(&path, kubeconfig.to_string()).unwrap();

@@ -12,6 +12,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -200,6 +202,22 @@ impl ControlPlane {
     /// Returns the kubeconfig file of the administrator.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.scratch.path().join("kubeconfig")
+    }
+
+    /// Returns the kubeconfig of the administrator with the files that it names in it, for a file that lies elsewhere.
+    pub(crate) fn whole_kubeconfig(&self) -> String {
+        let mut config: Value = serde_json::from_str(&std::fs::read_to_string(self.kubeconfig()).unwrap()).unwrap();
+        for (place, field) in [
+            ("/clusters/0/cluster", "certificate-authority"),
+            ("/users/0/user", "client-certificate"),
+            ("/users/0/user", "client-key"),
+        ] {
+            let fields = config.pointer_mut(place).unwrap().as_object_mut().unwrap();
+            let path = fields.remove(field).unwrap();
+            let content = std::fs::read(path.as_str().unwrap()).unwrap();
+            fields.insert(format!("{field}-data"), json!(STANDARD.encode(content)));
+        }
+        config.to_string()
     }
 
     /// Returns the kubeconfig file of the user whose requests are listed.

@@ -1,0 +1,58 @@
+//! What a worker does when its clusters come and go, answer or not, or when the files change by which they are reached.
+//!
+//! Not here: when that is (`worker.rs`), when a cluster that does not answer is looked at again (`probes.rs`).
+
+use super::{Worker, jitter};
+use crate::base::chain;
+use crate::model::{ClusterName, Reason};
+use crate::plan::WakeOn;
+
+impl Worker {
+    /// Takes the right to read files of the instance from others, who may have it with every change.
+    pub(super) async fn narrow(&self) {
+        let instance = &self.shared.instance;
+        if let Err(error) = instance.narrow().await {
+            tracing::error!(instance = %instance.name, error = chain(&error), "others may read a file of the instance");
+        }
+    }
+
+    /// Takes in clusters that were added and lets go of those that were removed.
+    pub(super) async fn follow_clusters(&mut self) {
+        let instance = self.shared.instance.clone();
+        match instance.follow_clusters().await {
+            Ok(changed) if changed.is_empty() => {}
+            Ok(changed) => {
+                for cluster in &changed {
+                    self.probes.end(cluster);
+                    self.shared.metrics.forget_target(&instance, cluster);
+                }
+                tracing::info!(instance = %instance.name, clusters = changed.len(), "clusters came or went");
+                let apps = self.known.iter().flat_map(|known| known.apps.keys().cloned()).collect();
+                self.assign(&apps);
+                self.wake_all(Reason::File);
+            }
+            Err(error) => {
+                let error = chain(&error);
+                tracing::warn!(instance = %instance.name, error, "the kubeconfig does not read; the clusters stay as they are");
+            }
+        }
+        // Where those lead that stayed is not known before they are asked.
+        for (cluster, target) in instance.targets().all() {
+            self.probes.look(cluster.clone(), target.clone());
+        }
+    }
+
+    /// Notes that a cluster still does not answer.
+    pub(super) fn still_silent(&mut self, cluster: &ClusterName) {
+        self.probes.again(cluster, self.now(), jitter());
+    }
+
+    /// Wakes the apps of a cluster that answers again.
+    pub(super) fn released(&mut self, cluster: &ClusterName) {
+        self.probes.end(cluster);
+        self.queue.release(self.now(), cluster);
+        for app in self.waits.happen(WakeOn::Target(cluster.clone())) {
+            self.trigger(app, Reason::Released);
+        }
+    }
+}

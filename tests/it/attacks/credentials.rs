@@ -1,0 +1,409 @@
+//! A kubeconfig that is changed under a running daemon, or while none runs: nothing that it newly says is obeyed where that runs a program, reads a
+//! file elsewhere or speaks to somebody else; and nothing is written to another cluster than the one that is known until a person says so.
+//!
+//! Not here: what of a kubeconfig is refused, field by field (`yaml::kubeconfig`), a real cluster (`tests/live/credentials.rs`).
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use rewild::http::{Direct, DirectRequest};
+use rewild::model::CommitId;
+use rewild::sandbox::{Sandbox, Settings};
+use rewild::target::Access;
+use serde_json::{Value, json};
+
+use crate::both::{Plain, config};
+use crate::proxy::{Fault, Proxy, To};
+use crate::world::World;
+
+/// The kubeconfig.
+const FILE: &str = "kubeconfig";
+/// More requests than a test sends.
+const ALWAYS: usize = 1_000_000;
+/// What the other cluster is asked.
+const LOG: &str = "other.log";
+
+/// A world whose daemon reads a kubeconfig, and another cluster that listens to whoever comes.
+struct Ground {
+    world: World,
+    other: Sandbox,
+    /// In front of the other cluster.
+    listener: Proxy,
+    directory: tempfile::TempDir,
+}
+
+async fn sandbox(seed: u64) -> Sandbox {
+    Sandbox::start(Settings { seed, ..Settings::default() }).await.unwrap()
+}
+
+/// Returns a kubeconfig with one context of each name, which leads to an address.
+fn kubeconfig(clusters: &[(&str, &str)]) -> String {
+    let users = vec![json!({}); clusters.len()];
+    let fields: Vec<Value> = clusters.iter().map(|(_, server)| json!({"server": server})).collect();
+    let named = |key: &str, of: &[Value]| -> Value {
+        clusters.iter().zip(of).map(|((name, _), it)| json!({"name": name, key: it})).collect()
+    };
+    let contexts: Vec<Value> = clusters.iter().map(|(name, _)| json!({"cluster": name, "user": name})).collect();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": named("cluster", &fields),
+        "users": named("user", &users),
+        "contexts": named("context", &contexts),
+        "current-context": clusters.first().map_or("", |(name, _)| name),
+    })
+    .to_string()
+}
+
+impl Ground {
+    async fn start() -> Self {
+        let mut world = World::start(&["stonedb 15.5"]).await;
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join(LOG);
+        let settings = Settings { seed: 7, audit_log: Some(log), ..Settings::default() };
+        let other = Sandbox::start(settings).await.unwrap();
+        let listener = Proxy::start(other.url()).await;
+        let home = world.cluster.url().to_owned();
+        let path = directory.path().join(FILE);
+        std::fs::write(&path, kubeconfig(&[("home", &home)])).unwrap();
+        world.restart_by(Access::File { path, context: String::new() }).await;
+        Self { world, other, listener, directory }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join(FILE)
+    }
+
+    fn home(&self) -> String {
+        self.world.cluster.url().to_owned()
+    }
+
+    /// Replaces the file as an editor does.
+    fn write(&self, text: &str) {
+        let next = self.directory.path().join("next");
+        std::fs::write(&next, text).unwrap();
+        std::fs::rename(next, self.path()).unwrap();
+    }
+
+    async fn restart(&mut self) {
+        let path = self.path();
+        self.world.restart_by(Access::File { path, context: String::new() }).await;
+    }
+
+    async fn call(&self, method: &str, below: &str, body: Option<&Value>) -> (u16, Value) {
+        let path = format!("/api/v1/instances/home{below}");
+        Direct::new(self.world.daemon.clone()).call(DirectRequest { method, path: &path, body, actor: "alice" }).await
+    }
+
+    /// Returns what is said of the first cluster, asked now.
+    async fn cluster(&self) -> Value {
+        let (status, answer) = self.call("GET", "/clusters", None).await;
+        assert_eq!(status, 200, "{answer}");
+        answer["clusters"][0].clone()
+    }
+
+    async fn cluster_until(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        self.world.until(what, async || holds(&self.cluster().await)).await;
+        self.cluster().await
+    }
+
+    async fn push(&self, app: &'static str, version: &str) -> CommitId {
+        self.plain(app).push(&[("setting.yaml", &config("setting", version))]).await
+    }
+
+    fn plain(&self, name: &'static str) -> Plain<'_, Sandbox> {
+        Plain { world: &self.world, name }
+    }
+
+    /// Returns the versions of a setting of an app, here and on the other cluster; null where it is not.
+    async fn versions(&self, app: &str) -> [Value; 2] {
+        let mut versions = Vec::new();
+        for url in [self.world.cluster.url(), self.other.url()] {
+            let answer = reqwest::get(format!("{url}/api/v1/namespaces/{app}/configmaps/setting")).await.unwrap();
+            let object: Value = answer.json().await.unwrap();
+            versions.push(object["data"]["version"].clone());
+        }
+        versions.try_into().unwrap()
+    }
+
+    /// Returns the requests that the other cluster was sent, as verb and address.
+    fn sent(&self) -> Vec<String> {
+        let log = std::fs::read_to_string(self.directory.path().join(LOG)).unwrap();
+        let events = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        events
+            .map(|event| format!("{} {}", event["verb"].as_str().unwrap(), event["requestURI"].as_str().unwrap()))
+            .collect()
+    }
+
+    async fn is_told_elsewhere(&self, app: &'static str) {
+        let world = &self.world;
+        let told = async || world.state(app).await.is_some_and(|state| state.reason == "ClusterElsewhere");
+        world.until(&format!("{app}: it is told that the cluster is another one"), told).await;
+        let state = world.state(app).await.unwrap();
+        assert_eq!(state.hint, "wild cluster accept");
+        assert!(
+            state.needs_you.contains("leads to another cluster") && state.needs_you.contains("kube-system"),
+            "{state:?}"
+        );
+        assert!(state.health != "healthy", "{state:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_leads_elsewhere_stops_the_writes_of_all_apps_until_it_leads_back() {
+    let ground = Ground::start().await;
+    for app in ["one", "two"] {
+        let pushed = ground.push(app, "1").await;
+        ground.plain(app).done(&pushed).await;
+    }
+    let known = ground.cluster().await["known"]["identity"].clone();
+    assert_eq!(known["server"], json!(ground.home()));
+    ground.write(&kubeconfig(&[("home", ground.listener.url())]));
+    let cluster = ground.cluster_until("it is found out", |it| it["elsewhere"] == json!(true)).await;
+    assert_eq!((&cluster["reachable"], &cluster["known"]["identity"]), (&json!(false), &known), "{cluster}");
+    assert_eq!(cluster["found"]["server"], json!(ground.listener.url()));
+    // Several versions of several apps.
+    let mut pushed = Vec::new();
+    for version in ["2", "3"] {
+        for app in ["one", "two"] {
+            pushed.push((app, ground.push(app, version).await));
+        }
+    }
+    for app in ["one", "two"] {
+        ground.is_told_elsewhere(app).await;
+        assert_eq!(ground.versions(app).await, [json!("1"), Value::Null]);
+    }
+    for (_, commit) in &pushed {
+        assert_ne!(ground.world.status(commit, "wild/deploy").await.as_deref(), Some("success"));
+    }
+    // Nobody needs to say anything where it leads back.
+    ground.write(&kubeconfig(&[("home", &ground.home())]));
+    for (app, commit) in &pushed[2..] {
+        ground.plain(app).done(commit).await;
+        assert_eq!(ground.versions(app).await, [json!("3"), Value::Null]);
+    }
+    // The test itself reads settings; the daemon asked for nothing but which cluster it is.
+    let sent = ground.sent();
+    assert!(!sent.is_empty() && sent.iter().all(|it| it.starts_with("get /api/v1/namespaces/")), "{sent:#?}");
+    ground.world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_known_is_known_after_a_restart_and_after_the_cluster_was_gone_from_the_file() {
+    let mut ground = Ground::start().await;
+    let pushed = ground.push("one", "1").await;
+    ground.plain("one").done(&pushed).await;
+    // While no daemon runs.
+    ground.write(&kubeconfig(&[("home", ground.listener.url())]));
+    ground.restart().await;
+    ground.push("one", "2").await;
+    ground.is_told_elsewhere("one").await;
+    // Away, and another one under the same name.
+    ground.write(&kubeconfig(&[]));
+    ground
+        .world
+        .until("it is gone", async || ground.call("GET", "/clusters", None).await.1["clusters"] == json!([]))
+        .await;
+    ground.write(&kubeconfig(&[("home", ground.listener.url())]));
+    ground.cluster_until("it is found out", |it| it["elsewhere"] == json!(true)).await;
+    // Another context becomes the current one.
+    ground.write(&kubeconfig(&[("edge", ground.listener.url()), ("home", &ground.home())]));
+    ground
+        .cluster_until("the first one is another", |it| it["name"] == json!("edge") && it["elsewhere"] == json!(true))
+        .await;
+    assert_eq!(ground.versions("one").await, [json!("1"), Value::Null]);
+    ground.world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_was_made_anew_at_the_same_place_is_another_one() {
+    let ground = Ground::start().await;
+    let way = Proxy::start(ground.world.cluster.url()).await;
+    // The same cluster at another address is the same cluster.
+    ground.write(&kubeconfig(&[("home", way.url())]));
+    let moved = |it: &Value| it["known"]["identity"]["server"] == json!(way.url());
+    ground.cluster_until("it has moved", moved).await;
+    let pushed = ground.push("one", "1").await;
+    ground.plain("one").done(&pushed).await;
+    // It is away for a moment, and something else answers in its place.
+    way.spoil(To::All, Fault::Reset, ALWAYS);
+    ground.cluster_until("it is away", |it| it["reachable"] == json!(false)).await;
+    way.lead_to(ground.other.url());
+    way.clear();
+    ground.cluster_until("it is found out", |it| it["elsewhere"] == json!(true)).await;
+    ground.push("one", "2").await;
+    ground.is_told_elsewhere("one").await;
+    assert_eq!(ground.versions("one").await, [json!("1"), Value::Null]);
+    ground.world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_accepts_what_he_saw_and_nothing_else() {
+    let ground = Ground::start().await;
+    let pushed = ground.push("one", "1").await;
+    ground.plain("one").done(&pushed).await;
+    let third = sandbox(9).await;
+    ground.write(&kubeconfig(&[("home", third.url())]));
+    let seen = ground.cluster_until("it is found out", |it| it["found"]["server"] == json!(third.url())).await;
+    ground.write(&kubeconfig(&[("home", ground.listener.url())]));
+    let now = ground
+        .cluster_until("it leads elsewhere again", |it| it["found"]["server"] == json!(ground.listener.url()))
+        .await;
+    // What was seen is not there any more, and what nobody has cannot be accepted.
+    for (name, found) in
+        [("home", &seen["found"]), ("home", &json!({"server": "x", "authority": ""})), ("edge", &now["found"])]
+    {
+        let (status, answer) =
+            ground.call("POST", &format!("/clusters/{name}/accept"), Some(&json!({"found": found}))).await;
+        assert!((400..500).contains(&status), "{status} {answer}");
+    }
+    let (status, answer) =
+        ground.call("POST", "/clusters/home/accept", Some(&json!({"found": now["found"], "force": true}))).await;
+    assert!((400..500).contains(&status), "{status} {answer}");
+    ground.push("one", "2").await;
+    ground.is_told_elsewhere("one").await;
+    assert_eq!(ground.versions("one").await, [json!("1"), Value::Null]);
+    let (status, answer) = ground.call("POST", "/clusters/home/accept", Some(&json!({"found": now["found"]}))).await;
+    assert_eq!(status, 200, "{answer}");
+    ground.world.until("it is applied there", async || ground.versions("one").await == [json!("1"), json!("2")]).await;
+    let accepted = ground.cluster().await;
+    assert_eq!((&accepted["elsewhere"], &accepted["known"]["identity"]), (&json!(false), &now["found"]), "{accepted}");
+    assert!(accepted["known"]["by"].as_str().unwrap().starts_with("alice"), "{accepted}");
+    assert_eq!(accepted["known"]["before"]["server"], json!(ground.home()));
+    // From now on the first one is elsewhere.
+    ground.write(&kubeconfig(&[("home", &ground.home())]));
+    ground.cluster_until("it is found out", |it| it["elsewhere"] == json!(true)).await;
+    ground.world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_whose_first_namespace_may_not_be_read_is_known_by_its_server() {
+    let ground = Ground::start().await;
+    let [way, detour] = [Proxy::start(&ground.home()).await, Proxy::start(&ground.home()).await];
+    for proxy in [&way, &detour] {
+        proxy.spoil(To::ReadsOf("/namespaces/kube-system"), Fault::Refuse(403, ""), ALWAYS);
+    }
+    // What is known of the uid already shows nothing where it may not be read any more.
+    ground.write(&kubeconfig(&[("home", way.url())]));
+    ground.cluster_until("nothing shows that it is the same", |it| it["elsewhere"] == json!(true)).await;
+    let (_, all) = ground.call("GET", "/clusters", None).await;
+    let found = &all["clusters"][0]["found"];
+    assert!(found.get("uid").is_none(), "{found}");
+    assert_eq!(ground.call("POST", "/clusters/home/accept", Some(&json!({"found": found}))).await.0, 200);
+    let pushed = ground.push("one", "1").await;
+    ground.plain("one").done(&pushed).await;
+    ground.write(&kubeconfig(&[("home", detour.url())]));
+    ground.cluster_until("another server is another cluster", |it| it["elsewhere"] == json!(true)).await;
+    ground.push("one", "2").await;
+    ground.is_told_elsewhere("one").await;
+    assert_eq!(ground.versions("one").await, [json!("1"), Value::Null]);
+    ground.world.stop().await;
+}
+
+/// A change of the file, and what is said of it. Each would lead to the listener, or run or read something.
+fn refused(home: &str, listener: &str, secret: &Path) -> Vec<(String, &'static str)> {
+    let with = |server: &str, cluster: Value, user: Value| {
+        let mut config: Value = serde_json::from_str(&kubeconfig(&[("home", server)])).unwrap();
+        let fields = |to: &mut Value, of: Value| to.as_object_mut().unwrap().extend(of.as_object().unwrap().clone());
+        fields(&mut config["clusters"][0]["cluster"], cluster);
+        fields(&mut config["users"][0]["user"], user);
+        config.to_string()
+    };
+    let run = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/sh", "args": ["-c", format!("touch {}", secret.with_extension("ran").display())]});
+    vec![
+        (with(listener, json!({}), json!({"exec": run.clone()})), "it would run a program"),
+        (with(home, json!({}), json!({"exec": run, "token": "abc"})), "it would run a program"),
+        (
+            with(home, json!({}), json!({"auth-provider": {"name": "gcp", "config": {"cmd-path": "/bin/sh"}}})),
+            "it would run a program",
+        ),
+        (with(home, json!({"proxy-url": listener}), json!({})), "through a proxy"),
+        (with(home, json!({"insecure-skip-tls-verify": true}), json!({})), "nobody would vouch"),
+        (with("http://203.0.113.7:8080", json!({}), json!({})), "without encryption"),
+        (with("http://localhost@203.0.113.7", json!({}), json!({})), "no address"),
+        (with(listener, json!({}), json!({"tokenFile": secret})), "outside of the directory"),
+        (
+            with(
+                listener,
+                json!({}),
+                json!({"tokenFile": format!("../{}/secret", secret.parent().unwrap().file_name().unwrap().display())}),
+            ),
+            "outside of the directory",
+        ),
+        (with(listener, json!({"certificate-authority": "/etc/ssl/cert.pem"}), json!({})), "outside of the directory"),
+        (with(listener, json!({}), json!({"client-certificate": "link", "client-key": "link"})), "link that leads out"),
+        (with(listener, json!({}), json!({"as": "alice", "as-uid": "0"})), "as somebody else"),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_changed_file_may_not_say_is_told_and_not_done_and_the_cluster_stays() {
+    let mut ground = Ground::start().await;
+    let pushed = ground.push("one", "0").await;
+    ground.plain("one").done(&pushed).await;
+    let outside = tempfile::tempdir().unwrap();
+    let secret = outside.path().join("secret");
+    std::fs::write(&secret, "hunter2-of-another-file").unwrap();
+    symlink(&secret, ground.directory.path().join("link")).unwrap();
+    for (number, (text, why)) in refused(&ground.home(), ground.listener.url(), &secret).into_iter().enumerate() {
+        ground.write(&text);
+        let said = |it: &Value| it["trouble"].as_str().is_some_and(|said| said.contains(why));
+        let cluster = ground.cluster_until(&format!("{why} is told of {text}"), said).await;
+        // It is gone on with what was good before.
+        assert_eq!((&cluster["reachable"], &cluster["elsewhere"]), (&json!(true), &json!(false)), "{cluster}");
+        if number % 4 == 0 {
+            let version = number.to_string() + "a";
+            let pushed = ground.push("one", &version).await;
+            ground.plain("one").done(&pushed).await;
+            assert_eq!(ground.versions("one").await, [json!(version), Value::Null]);
+        }
+    }
+    assert!(ground.sent().iter().all(|it| it.ends_with("/configmaps/setting")), "{:#?}", ground.sent());
+    assert!(!secret.with_extension("ran").exists(), "a program ran");
+    assert!(!ground.world.kept().await.contains("hunter2"));
+    // A daemon that starts on such a file says so, and the others of its clusters go on.
+    let bad: Value = serde_json::from_str(&kubeconfig(&[("home", &ground.home())])).unwrap();
+    let mut bad: Value = bad;
+    bad["clusters"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"name": "bad", "cluster": {"server": ground.listener.url(), "proxy-url": "http://x"}}));
+    bad["contexts"].as_array_mut().unwrap().push(json!({"name": "bad", "context": {"cluster": "bad"}}));
+    bad["current-context"] = json!("bad");
+    ground.write(&bad.to_string());
+    ground.restart().await;
+    let (_, all) = ground.call("GET", "/clusters", None).await;
+    let named =
+        |name: &str| all["clusters"].as_array().unwrap().iter().find(|it| it["name"] == json!(name)).unwrap().clone();
+    assert_eq!(named("home")["reachable"], json!(true), "{all}");
+    assert!(
+        named("bad")["refused"] == json!(true) && named("bad")["why"].as_str().unwrap().contains("proxy-url"),
+        "{all}"
+    );
+    ground.world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_others_may_read_is_narrowed_and_told_and_a_link_is_not_followed_away() {
+    let ground = Ground::start().await;
+    let mode = || std::fs::metadata(ground.path()).unwrap().permissions().mode() & 0o777;
+    ground.world.until("it is narrowed when it is read first", async || mode() == 0o600).await;
+    for wide in [0o644, 0o666, 0o640] {
+        ground.write(&kubeconfig(&[("home", &ground.home())]));
+        std::fs::set_permissions(ground.path(), std::fs::Permissions::from_mode(wide)).unwrap();
+        let told = format!("{wide:04o}");
+        let said = |it: &Value| it["narrowed"].as_array().unwrap().iter().any(|file| file["mode"] == json!(told));
+        ground.cluster_until(&format!("{told} is told"), said).await;
+        ground.world.until("it is narrowed", async || mode() == 0o600).await;
+    }
+    // A link of the same content that somebody else may change.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let real = elsewhere.path().join("config");
+    std::fs::write(&real, kubeconfig(&[("home", ground.listener.url())])).unwrap();
+    std::fs::remove_file(ground.path()).unwrap();
+    symlink(&real, ground.path()).unwrap();
+    let said = |it: &Value| it["trouble"].as_str().is_some_and(|said| said.contains("a link that leads out"));
+    let cluster = ground.cluster_until("the link is told", said).await;
+    assert_eq!(cluster["found"]["server"], json!(ground.home()), "{cluster}");
+    ground.world.stop().await;
+}
