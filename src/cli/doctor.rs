@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::app::is_calm;
-use super::cluster::{acceptance, is_elsewhere, is_silent};
+use super::cluster::{acceptance, identity, is_elsewhere, is_silent};
 use super::error::{CommandError, ExitCode};
 use super::format::Document;
 use super::json::{flag, list, object, text};
@@ -21,7 +21,8 @@ const HELP: &str = "Examples:
   wild doctor -o json
 
 Told of each app that is not as git wants it: why, what would free it, and when it is looked at next by the clock. With APP also \
-everything of it that is held back, and what happened last.
+everything of it that is held back, and what happened last. Told as well: whether each cluster is the one that is known, what of a kubeconfig \
+is not used, and which files others could read.
 
 Exit codes:
   0 nothing is stuck   1 something is   2 error, or no such app";
@@ -52,11 +53,14 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Doctor) -> Result<
             }
         }
     }
-    let stuck = !found.is_empty();
+    let (stuck, checked) = (!found.is_empty(), checked(&instance));
     if !stuck && session.is_for_people() {
         session.note("Nothing is stuck.");
+        for line in &checked {
+            session.note(&format!("  {line}."));
+        }
     }
-    let (value, now) = (json!({"findings": found}), session.now());
+    let (value, now) = (json!({"findings": found, "checked": checked}), session.now());
     session.print(Document { kind: "FindingList", value, items: None }, |value| {
         list(value, "findings").iter().map(|found| shown(found, now)).collect::<Vec<_>>().join("\n")
     });
@@ -89,23 +93,13 @@ fn of_instance(instance: &Value) -> Vec<Value> {
     let mut found = Vec::new();
     match instance.get("cluster").filter(|cluster| !cluster.is_null()) {
         None => found.push(finding("no cluster is known", "nothing can be applied", "wild cluster add", Vec::new())),
-        Some(cluster) if is_elsewhere(cluster) => found.push(elsewhere(cluster)),
-        Some(cluster) if is_silent(cluster) => {
-            let what = format!("the cluster does not answer since {}", text(cluster, "since"));
-            let remedy = "look at the API server; it is asked again every few seconds";
-            found.push(finding(what, text(cluster, "why"), remedy, Vec::new()));
-        }
-        Some(_) => {}
+        Some(cluster) => found.extend(of_cluster(cluster, "the cluster")),
     }
-    let others = list(instance, "clusters").iter().filter(|cluster| !flag(cluster, "first"));
-    for cluster in others.filter(|cluster| is_silent(cluster)) {
-        if is_elsewhere(cluster) {
-            found.push(elsewhere(cluster));
-            continue;
-        }
-        let what = format!("the cluster {} does not answer since {}", text(cluster, "name"), text(cluster, "since"));
-        found.push(finding(what, text(cluster, "why"), "wild cluster list", Vec::new()));
+    for cluster in list(instance, "clusters").iter().filter(|cluster| !flag(cluster, "first")) {
+        found.extend(of_cluster(cluster, &format!("the cluster {}", text(cluster, "name"))));
     }
+    let open = list(instance, "openFiles").iter();
+    found.extend(open.map(|file| open_file(file, "whoever read it knows what is in it", "replace what is in it")));
     let strays = list(instance, "strayClusters").iter();
     found.extend(strays.map(|it| finding(text(it, "what"), text(it, "because"), text(it, "remedy"), Vec::new())));
     let trouble = instance.get("remote").map(|remote| text(remote, "trouble")).unwrap_or_default();
@@ -118,10 +112,49 @@ fn of_instance(instance: &Value) -> Vec<Value> {
     found
 }
 
-/// Returns what is found of a cluster that is another one than is known.
-fn elsewhere(cluster: &Value) -> Value {
-    let what = format!("the kubeconfig leads to another cluster than {}, so nothing is written", text(cluster, "name"));
-    finding(what, text(cluster, "why"), acceptance(cluster), Vec::new())
+/// Returns what is wrong with a cluster that is called so, and with the way to it.
+fn of_cluster(cluster: &Value, called: &str) -> Vec<Value> {
+    let (why, trouble) = (text(cluster, "why"), text(cluster, "trouble"));
+    let mut found = Vec::new();
+    if flag(cluster, "refused") {
+        let what = format!("{called} is not connected, because of what its kubeconfig says");
+        found.push(finding(what, why, "wild cluster add", Vec::new()));
+    } else if is_elsewhere(cluster) {
+        let what =
+            format!("the kubeconfig leads to another cluster than {}, so nothing is written", text(cluster, "name"));
+        found.push(finding(what, why, acceptance(cluster), Vec::new()));
+    } else if is_silent(cluster) {
+        let what = format!("{called} does not answer since {}", text(cluster, "since"));
+        let remedy = "look at the API server; it is asked again every few seconds";
+        found.push(finding(what, why, remedy, Vec::new()));
+    }
+    if !trouble.is_empty() {
+        let what = format!("the kubeconfig of {called} changed and is not used, but what it was before");
+        found.push(finding(what, trouble, "wild cluster add", Vec::new()));
+    }
+    let narrowed = list(cluster, "narrowed").iter();
+    found.extend(narrowed.map(|file| {
+        open_file(file, "whoever read it can sign in to the cluster", "replace what signs in, then: wild cluster add")
+    }));
+    found
+}
+
+/// Returns what is found of a file that others could read until its mode was narrowed.
+fn open_file(file: &Value, because: &str, remedy: &str) -> Value {
+    let what = format!("others could read {} (mode {})", text(file, "path"), text(file, "mode"));
+    finding(what, because, remedy, Vec::new())
+}
+
+/// Returns what was looked at and is in order.
+fn checked(instance: &Value) -> Vec<String> {
+    let is_known = |cluster: &&Value| cluster.get("reachable") == Some(&Value::Bool(true)) && !is_elsewhere(cluster);
+    let clusters = list(instance, "clusters").iter().filter(is_known).filter_map(|cluster| {
+        let known = cluster.pointer("/known/identity")?;
+        Some(format!("{} answers and is the cluster that is known: {}", text(cluster, "name"), identity(Some(known))))
+    });
+    let are_narrow = list(instance, "openFiles").is_empty();
+    let modes = are_narrow.then(|| "Files of the state directory and of secrets are their user's alone".to_owned());
+    clusters.chain(modes).collect()
 }
 
 /// Returns what holds an app; nothing if it is as wanted.
@@ -229,5 +262,31 @@ mod tests {
             ]
         );
         assert!(of_instance(&json!({"cluster": {"reachable": true}, "remote": null, "ready": null})).is_empty());
+    }
+
+    #[test]
+    fn a_cluster_that_is_refused_elsewhere_or_was_open_is_told_with_what_helps_and_a_known_one_as_well() {
+        let file = json!({"path": "/k", "mode": "0644"});
+        let known = json!({"identity": {"server": "https://a", "authority": "", "uid": "u"}, "since": "S", "by": ""});
+        let instance = json!({"openFiles": [{"path": "/s", "mode": "0640"}], "cluster": {"reachable": true, "trouble": "T"},
+            "clusters": [{"first": true, "name": "home", "reachable": true, "trouble": "T", "known": known},
+                {"name": "edge", "reachable": false, "refused": true, "why": "W"},
+                {"name": "lab", "reachable": false, "elsewhere": true, "why": "V", "known": known},
+                {"name": "attic", "reachable": true, "narrowed": [file]}]});
+        let told = |found: &Value| [text(found, "what"), text(found, "try")].join(" -> ");
+        assert_eq!(
+            of_instance(&instance).iter().map(told).collect::<Vec<_>>(),
+            [
+                "the kubeconfig of the cluster changed and is not used, but what it was before -> wild cluster add",
+                "the cluster edge is not connected, because of what its kubeconfig says -> wild cluster add",
+                "the kubeconfig leads to another cluster than lab, so nothing is written -> wild cluster accept lab",
+                "others could read /k (mode 0644) -> replace what signs in, then: wild cluster add",
+                "others could read /s (mode 0640) -> replace what is in it",
+            ]
+        );
+        let home = "home answers and is the cluster that is known: https://a, kube-system u, authority none of its own";
+        assert_eq!(checked(&instance), [home]);
+        let calm = json!({"clusters": [], "openFiles": []});
+        assert_eq!(checked(&calm), ["Files of the state directory and of secrets are their user's alone"]);
     }
 }

@@ -90,6 +90,9 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Init) -> Result<Ex
     if let Some(chosen) = &chosen {
         let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         chosen.may_sign_in(session.environment, name, Rank::First)?;
+        for remark in &chosen.remarks {
+            session.note(remark);
+        }
     }
     refuse_foreign(&folder, &what)?;
     if session.is_dry_run() {

@@ -94,10 +94,10 @@ fn lines(cluster: &Value) -> String {
 }
 
 /// Returns by what a cluster is known again, in words.
-fn identity(identity: Option<&Value>) -> String {
+pub(in crate::cli) fn identity(identity: Option<&Value>) -> String {
     let identity = identity.unwrap_or(&Value::Null);
     let uid = match text(identity, "uid") {
-        "" => "not to be read",
+        "" => "not known",
         uid => uid,
     };
     let authority = match text(identity, "authority") {

@@ -65,8 +65,8 @@ pub(in crate::cli) struct Chosen {
     pub(in crate::cli) context: String,
     /// Address of the cluster.
     pub(in crate::cli) server: String,
-    /// Files that hold what signs in and that others may read.
-    pub(super) open: Vec<String>,
+    /// What a person is told of the files that were read for it.
+    pub(in crate::cli) remarks: Vec<String>,
     config: Value,
     /// Whether it runs a program to sign in, which is not copied.
     runs_program: bool,
@@ -215,8 +215,7 @@ pub(super) fn named<'a>(config: &'a Value, key: &str, name: &str, inner: &str) -
 /// Puts the files that a context names into it.
 fn copy(file: &Path, name: &str, mut context: KubeContext, what: &str) -> Result<Chosen, CommandError> {
     let folder = file.parent().unwrap_or(Path::new("/"));
-    let mut open = Vec::new();
-    note_open(file, &mut open);
+    let mut remarks: Vec<String> = openness(file).into_iter().collect();
     let files: Vec<(&str, PathBuf)> =
         context.files().into_iter().map(|(field, path)| (field, folder.join(path))).collect();
     for (field, path) in files {
@@ -224,8 +223,9 @@ fn copy(file: &Path, name: &str, mut context: KubeContext, what: &str) -> Result
             let because = format!("read {}: {why}", path.display());
             CommandError::new(what, because, "check that the file is there and may be read")
         })?;
+        remarks.push(format!("What stands in {} goes along as {field}.", path.display()));
         if matches!(field, "client-key" | "tokenFile") {
-            note_open(&path, &mut open);
+            remarks.extend(openness(&path));
         }
         let written = match field {
             "tokenFile" => String::from_utf8_lossy(&content).trim().to_owned(),
@@ -234,14 +234,14 @@ fn copy(file: &Path, name: &str, mut context: KubeContext, what: &str) -> Result
         context.inline(field, written);
     }
     let (server, runs_program) = (context.server.clone(), context.runs_program);
-    Ok(Chosen { context: name.to_owned(), server, open, config: context.alone(name), runs_program })
+    Ok(Chosen { context: name.to_owned(), server, remarks, config: context.alone(name), runs_program })
 }
 
-/// Notes a file that others may read.
-fn note_open(file: &Path, open: &mut Vec<String>) {
-    if file.metadata().is_ok_and(|found| found.permissions().mode() & READABLE != 0) {
-        open.push(file.display().to_string());
-    }
+/// Returns what a person is told of a file that signs in, if others may read it.
+fn openness(file: &Path) -> Option<String> {
+    let is_open = file.metadata().is_ok_and(|found| found.permissions().mode() & READABLE != 0);
+    let file = file.display();
+    is_open.then(|| format!("Others may read {file}, and what signs in stands in it: chmod 600 {file}"))
 }
 
 #[cfg(test)]
@@ -277,6 +277,29 @@ users:
         let text = yaml::write(&chosen.config);
         assert!(text.contains("certificate-authority-data: cGVt") && text.contains("token: abc"), "{text}");
         assert!(!text.contains("get-token"), "{text}");
+    }
+
+    #[test]
+    fn whoever_copies_a_context_is_told_which_files_go_along_and_which_others_may_read() {
+        let (directory, environment) = world();
+        let at = |name: &str| directory.path().join(name).display().to_string();
+        std::fs::write(at("config"), CONFIG.replace("token: abc", "tokenFile: sub/../token")).unwrap();
+        std::fs::create_dir(at("sub")).unwrap();
+        std::fs::write(at("token"), "abc\n").unwrap();
+        for (name, mode) in [("config", 0o600), ("ca.pem", 0o644), ("token", 0o640)] {
+            std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let chosen = choose(&environment, Some(Path::new("config")), None).unwrap();
+        let token = at("sub/../token");
+        let expected = [
+            format!("What stands in {} goes along as certificate-authority.", at("ca.pem")),
+            format!("What stands in {token} goes along as tokenFile."),
+            format!("Others may read {token}, and what signs in stands in it: chmod 600 {token}"),
+        ];
+        assert_eq!(chosen.remarks, expected);
+        std::fs::set_permissions(at("config"), std::fs::Permissions::from_mode(0o604)).unwrap();
+        let chosen = choose(&environment, Some(Path::new("config")), None).unwrap();
+        assert!(chosen.remarks[0].contains("Others may read") && chosen.remarks.len() == 4, "{:?}", chosen.remarks);
     }
 
     #[test]

@@ -24,6 +24,7 @@ use super::table::table;
 use crate::model::InstanceId;
 use crate::settings::{self, StateDirectory};
 use crate::yaml;
+pub(super) use accept::identity;
 pub(super) use chosen::{Chosen, choose};
 use chosen::{kept, named, without};
 
@@ -66,8 +67,9 @@ const ACCEPT_HELP: &str = "Examples:
   wild cluster accept edge --yes
 
 A cluster is known again by its namespace kube-system, or by its server and the certificate authority of that where the namespace may not be \
-read. When the kubeconfig leads to another one, nothing is written until it leads back or somebody accepts it. What is in git is applied there \
-from then on; what is on the other cluster stays as it is.
+read. A server at another address is believed only if the same authority vouches for it, or if both are on this machine; any other is not even \
+asked. When the kubeconfig leads to another cluster, nothing is written until it leads back or somebody accepts it. What is in git is applied \
+there from then on; what is on the other cluster stays as it is.
 
 Exit codes:
   0 accepted, or it is the one that is known   2 error: no such cluster, not confirmed   6 it leads elsewhere again by now";
@@ -158,15 +160,15 @@ async fn add(session: &mut Session<'_>, chosen: &Chosen, rank: Rank) -> Result<E
     let is_first = |cluster: &Value| flag(cluster, "first") && text(cluster, "name") == chosen.context;
     let rank_of = if known.is_empty() || known.iter().any(is_first) { Rank::First } else { rank };
     chosen.may_sign_in(session.environment, text(&instance, "name"), rank_of)?;
+    for remark in &chosen.remarks {
+        session.note(remark);
+    }
     if session.is_dry_run() {
         session.note(&format!("Would copy context {} ({}). Nothing was changed.", chosen.context, chosen.server));
         return Ok(ExitCode::Done);
     }
-    for file in &chosen.open {
-        session.note(&format!("Others may read {file}, and what signs in stands in it: chmod 600 {file}"));
-    }
     let first = chosen.write(&state, &id, rank)?;
-    tell_move(session, chosen, known);
+    tell_move(session, (chosen, &first), known);
     let name = text(&instance, "name");
     session.note(&format!("Context {} ({}) is copied for {name}.", chosen.context, chosen.server));
     if first != chosen.context {
@@ -175,14 +177,24 @@ async fn add(session: &mut Session<'_>, chosen: &Chosen, rank: Rank) -> Result<E
     tell_daemon(session, "The running daemon uses it from now on.")
 }
 
-/// Tells that a cluster of this name was at another address until now.
-fn tell_move(session: &mut Session<'_>, chosen: &Chosen, known: &[Value]) {
-    let before = known.iter().find(|cluster| text(cluster, "name") == chosen.context);
-    let server = before.and_then(|cluster| cluster.pointer("/known/identity")).map(|known| text(known, "server"));
-    if let Some(server) = server.filter(|server| *server != chosen.server) {
-        let context = &chosen.context;
+/// Tells that a cluster of this name was at another address until now, or that another one was the first, whose apps are meant from now on.
+fn tell_move(session: &mut Session<'_>, (chosen, first): (&Chosen, &str), known: &[Value]) {
+    let (context, server) = (&chosen.context, &chosen.server);
+    let server_of = |cluster: &Value| cluster.pointer("/known/identity").map(|known| text(known, "server").to_owned());
+    let before = match first == context {
+        true => known.iter().find(|cluster| flag(cluster, "first")),
+        false => known.iter().find(|cluster| text(cluster, "name") == context),
+    };
+    let Some((before, known)) = before.and_then(|before| Some((text(before, "name"), server_of(before)?))) else {
+        return;
+    };
+    if before != context {
         session.note(&format!(
-            "{context} was {server} until now. If that is another cluster, nothing is written until: wild cluster accept {context}"
+            "The first cluster was {before} ({known}) until now. If this is another one, nothing is written until: wild cluster accept {context}"
+        ));
+    } else if known != *server {
+        session.note(&format!(
+            "{context} was {known} until now. If that is another cluster, nothing is written until: wild cluster accept {context}"
         ));
     }
 }

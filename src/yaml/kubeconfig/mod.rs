@@ -449,7 +449,7 @@ impl<'a> File<'a> {
             if FILES.iter().any(|(file, data)| *file == field && is_nothing(fields.get(*data))) {
                 self.file(place, field, text)?;
             } else if FILES.iter().any(|(file, _)| *file == field) {
-                // The data wins, as it does for kubectl.
+                // What stands there itself needs no file.
                 continue;
             }
             if field.ends_with("-data") && STANDARD.decode(text).is_err() {
