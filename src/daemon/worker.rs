@@ -294,10 +294,7 @@ impl Worker {
             let targets = instance.targets();
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = clusters_changed => {
-                    self.narrow().await;
-                    self.follow_clusters().await;
-                }
+                () = clusters_changed => self.follow_clusters().await,
                 Some(trigger) = receiver.recv() => self.take_in(trigger).await,
                 alive = moved => {
                     if !alive { refs = None; }

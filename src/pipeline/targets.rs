@@ -7,13 +7,13 @@ mod identities;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 pub(super) use self::identities::Identities;
 pub use self::identities::KnownCluster;
 use super::Error;
 use crate::base::Timestamp;
-use crate::model::{ClusterIdentity, ClusterName, InstanceId, Inventory, RefusalText};
+use crate::model::{ClusterIdentity, ClusterName, InstanceId, Inventory, Narrowed, RefusalText};
 use crate::plan::{self, Nowhere, Presence, Stand};
 use crate::target::{Access, Cluster, Plugin, Refusal, Target, TargetEvent};
 
@@ -34,6 +34,8 @@ pub(super) struct Clusters {
     control_namespace: String,
     clock: fn() -> Timestamp,
     identities: Identities,
+    /// Files that others could read when it was looked which clusters there are, until somebody takes that over.
+    narrowed: Mutex<Vec<Narrowed>>,
     present: RwLock<Arc<Targets>>,
     /// Held by whoever changes which clusters there are.
     turn: tokio::sync::Mutex<()>,
@@ -73,6 +75,7 @@ impl Clusters {
             control_namespace,
             clock,
             identities,
+            narrowed: Mutex::default(),
             present: RwLock::default(),
             turn: tokio::sync::Mutex::default(),
         };
@@ -101,7 +104,7 @@ impl Clusters {
         }
         let is_absent = self.file().is_some_and(|path| path.symlink_metadata().is_err());
         let is_absent = is_absent && self.reach.absence == Absence::NoCluster;
-        let contexts = if is_absent { None } else { self.reach.access.contexts().map_err(unusable)? };
+        let contexts = if is_absent { None } else { self.contexts().map_err(unusable)? };
         let mut after = Targets::default();
         let mut changed: BTreeSet<ClusterName> = before.all.keys().cloned().collect();
         if let Some((first, others)) = contexts {
@@ -129,6 +132,17 @@ impl Clusters {
         changed.extend(before.refused.keys().filter(|name| !after.refused.contains_key(*name)).cloned());
         *self.present.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(after);
         Ok(changed)
+    }
+
+    /// Reads which clusters there are, and keeps that others could read that.
+    fn contexts(&self) -> Result<Option<(String, Vec<String>)>, Refusal> {
+        let mut narrowed = self.narrowed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.reach.access.contexts(&mut narrowed)
+    }
+
+    /// Returns the files that others could read and that were not asked for yet.
+    pub(super) fn take_narrowed(&self) -> Vec<Narrowed> {
+        std::mem::take(&mut *self.narrowed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Remembers by what a cluster is known again, if it was asked which one it is.

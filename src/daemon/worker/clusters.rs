@@ -36,6 +36,7 @@ impl Worker {
                 tracing::warn!(instance = %instance.name, error, "the kubeconfig does not read; the clusters stay as they are");
             }
         }
+        self.narrow().await;
         // Where those lead that stayed is not known before they are asked.
         for (cluster, target) in instance.targets().all() {
             self.probes.look(cluster.clone(), target.clone());

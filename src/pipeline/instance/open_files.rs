@@ -55,13 +55,17 @@ pub(super) async fn narrow(instance: &Instance) -> Result<(), Error> {
     let mut narrowed = files.state.narrow()?;
     narrowed.extend(files.own.narrow()?);
     narrowed.extend(settings::narrow_with_copies(instance.secrets.path())?);
+    for Narrowed { path, mode } in &narrowed {
+        tracing::warn!(file = path, mode, "others could read this file until now: replace what is in it");
+    }
+    // Whoever found these has said so.
+    narrowed.extend(instance.clusters.take_narrowed());
     if narrowed.is_empty() {
         return Ok(());
     }
     let mut known = files.known.lock().await;
     for narrowed in narrowed {
-        let Narrowed { path, mode } = &narrowed;
-        tracing::warn!(file = path, mode, "others could read this file until now: replace what is in it");
+        let Narrowed { path, mode: _ } = &narrowed;
         let written = settings::written(path).unwrap_or(Timestamp(0));
         known.retain(|file| file.narrowed.path != *path);
         known.push(OpenFile { narrowed, found: instance.now(), written });

@@ -101,9 +101,9 @@ impl Access {
     }
 
     /// Returns the clusters that can be reached by it: the name of the one that it means itself, empty if it has none, and all others; nothing
-    /// where there are none. Also those that are refused are named.
-    pub fn contexts(&self) -> Result<Option<(String, Vec<String>)>, Refusal> {
-        let Some(Source { kubeconfig, context, .. }) = self.source()? else {
+    /// where there are none. Also those that are refused are named. Notes that others could read the file, if they could.
+    pub fn contexts(&self, narrowed: &mut Vec<Narrowed>) -> Result<Option<(String, Vec<String>)>, Refusal> {
+        let Some(Source { kubeconfig, context, .. }) = self.source(narrowed)? else {
             return Ok(Some((String::new(), Vec::new())));
         };
         if kubeconfig.contexts.is_empty() {
@@ -116,31 +116,30 @@ impl Access {
     }
 
     /// Reads the kubeconfig with the context that is chosen in it, empty for its current one; nothing where there is none.
-    fn source(&self) -> Result<Option<Source>, Refusal> {
+    fn source(&self, narrowed: &mut Vec<Narrowed>) -> Result<Option<Source>, Refusal> {
         match self {
             Self::InCluster => Ok(None),
-            Self::Signed(access, _) => access.source(),
+            Self::Signed(access, _) => access.source(narrowed),
             Self::At(access, context) => {
-                Ok(access.source()?.map(|source| Source { context: context.clone(), ..source }))
+                Ok(access.source(narrowed)?.map(|source| Source { context: context.clone(), ..source }))
             }
             Self::File { path, context } => {
                 let name = path.display().to_string();
                 let refused = |why: String| settings(&format!("read the kubeconfig {name}: {why}"));
                 let folder = Folder::of(path).map_err(refused)?;
-                let content =
-                    folder.read(&folder.path().join(path.file_name().unwrap_or_default())).map_err(refused)?;
+                let own = folder.path().join(path.file_name().unwrap_or_default());
+                let content = folder.read(&own, narrowed).map_err(refused)?;
                 let directory = folder.path().display().to_string();
-                let read = Kubeconfig::read(&content.bytes, KubeFiles::In(&directory), KubePrograms::Refused);
+                let read = Kubeconfig::read(&content, KubeFiles::In(&directory), KubePrograms::Refused);
                 let kubeconfig = read.map_err(|fault| faulty(&name, &fault))?;
-                let narrowed = content.narrowed.into_iter().collect();
-                Ok(Some(Source { name, kubeconfig, context: context.clone(), folder: Some(folder), narrowed }))
+                Ok(Some(Source { name, kubeconfig, context: context.clone(), folder: Some(folder) }))
             }
             // Whoever is in this process may name what he likes.
             Self::Text(text) | Self::Hurried(text, _) => {
                 let read = Kubeconfig::read(text.as_bytes(), KubeFiles::Any, KubePrograms::Refused);
                 let kubeconfig = read.map_err(|fault| faulty("", &fault))?;
                 let (name, context) = (String::new(), String::new());
-                Ok(Some(Source { name, kubeconfig, context, folder: None, narrowed: Vec::new() }))
+                Ok(Some(Source { name, kubeconfig, context, folder: None }))
             }
         }
     }
@@ -155,12 +154,11 @@ struct Source {
     context: String,
     /// The directory that its files may lie in; nothing if they may lie anywhere.
     folder: Option<Folder>,
-    narrowed: Vec<Narrowed>,
 }
 
 impl Source {
     /// Reads the files that a context names, and returns the context with their content in it, as the only one of a kubeconfig.
-    fn alone(&mut self, files: &mut Vec<PathBuf>) -> Result<Value, Refusal> {
+    fn alone(&self, files: &mut Vec<PathBuf>, narrowed: &mut Vec<Narrowed>) -> Result<Value, Refusal> {
         let name = if self.context.is_empty() { self.kubeconfig.current.clone() } else { self.context.clone() };
         let file = self.name.clone();
         let Some(found) = self.kubeconfig.context(&name) else {
@@ -174,9 +172,7 @@ impl Source {
             let bytes = match &self.folder {
                 Some(folder) => {
                     files.push(folder.path().join(&path));
-                    let content = folder.read(&path).map_err(refused)?;
-                    self.narrowed.extend(content.narrowed);
-                    content.bytes
+                    folder.read(&path, narrowed).map_err(refused)?
                 }
                 None => {
                     files.push(path.clone());
@@ -202,8 +198,6 @@ pub(super) struct Read {
     config: kube::Config,
     /// The files.
     pub(super) files: Vec<PathBuf>,
-    /// Those of them that others could read.
-    pub(super) narrowed: Vec<Narrowed>,
 }
 
 impl Read {
@@ -264,22 +258,23 @@ fn connector() -> HttpConnector {
     connector
 }
 
-/// Reads the files of a connection and refuses what would run a program, lead elsewhere, or skip the check of the server's certificate.
-pub(super) async fn read(access: &Access) -> Result<Read, Refusal> {
-    let Some(mut source) = access.source()? else {
+/// Reads the files of a connection and refuses what would run a program, lead elsewhere, or skip the check of the server's certificate. Notes
+/// those that others could read, also where it refuses.
+pub(super) async fn read(access: &Access, narrowed: &mut Vec<Narrowed>) -> Result<Read, Refusal> {
+    let Some(source) = access.source(narrowed)? else {
         let config = kube::Config::incluster()
             .map_err(|error| settings(&format!("read the service account: {}", crate::base::chain(&error))))?;
-        return Ok(Read { config, files: ACCOUNT_FILES.map(PathBuf::from).into(), narrowed: Vec::new() });
+        return Ok(Read { config, files: ACCOUNT_FILES.map(PathBuf::from).into() });
     };
     let mut files: Vec<PathBuf> = access.file().into_iter().collect();
-    let alone = source.alone(&mut files)?;
+    let alone = source.alone(&mut files, narrowed)?;
     // Nothing but what was looked at is in it.
     let unusable = || settings(&format!("use the kubeconfig {}: a field of it does not read", source.name));
     let kubeconfig: kube::config::Kubeconfig = serde_json::from_value(alone).map_err(|_| unusable())?;
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
         .map_err(|_| unusable())?;
-    Ok(Read { config, files, narrowed: source.narrowed })
+    Ok(Read { config, files })
 }
 
 fn faulty(name: &str, fault: &KubeFault) -> Refusal {

@@ -78,8 +78,8 @@ impl Connection {
     /// Reads the files of a connection. A program that signs in is run by the first call.
     pub(super) async fn open(access: &Access, clock: fn() -> Timestamp) -> Result<Self, Refusal> {
         let now = clock();
-        let (files, mut read) = look(access).await?;
-        let narrowed = std::mem::take(&mut read.narrowed);
+        let mut narrowed = Vec::new();
+        let (files, read) = look(access, &mut narrowed).await?;
         let never = if access.plugin().is_some() { Timestamp(i64::MIN) } else { Timestamp(i64::MAX) };
         let mut held =
             Held { way: way(read, None)?, narrowed: Vec::new(), trouble: None, looked: now, due: never, until: never };
@@ -232,27 +232,34 @@ impl Connection {
     }
 
     async fn try_make(&self, renewal: &mut Renewal) -> Result<(), Refusal> {
-        let (files, mut read) = look(&self.access).await?;
-        let narrowed = std::mem::take(&mut read.narrowed);
+        let mut narrowed = Vec::new();
+        let looked = look(&self.access, &mut narrowed).await;
+        let (files, read) = match looked {
+            Ok(looked) => looked,
+            Err(refusal) => {
+                locked(&self.held).note(narrowed);
+                return Err(refusal);
+            }
+        };
         let way = way(read, renewal.credential.as_ref())?;
-        renewal.files = files;
         let mut held = locked(&self.held);
         held.way = way;
+        // What was written anew since others could read it is told no more.
+        held.narrowed.retain(|told| {
+            let is_told = |(path, _): &&(PathBuf, Option<Stamp>)| path.display().to_string() == told.path;
+            files.iter().find(is_told) == renewal.files.iter().find(is_told)
+        });
         held.note(narrowed);
+        renewal.files = files;
         drop(held);
         Ok(())
     }
 }
 
 impl Held {
-    /// Tells of files that others could read.
+    /// Remembers files that others could read.
     fn note(&mut self, narrowed: Vec<Narrowed>) {
         for file in narrowed {
-            tracing::warn!(
-                file = file.path,
-                mode = file.mode,
-                "others could read this file until now: replace what is in it"
-            );
             if !self.narrowed.contains(&file) && self.narrowed.len() < MAX_NARROWED {
                 self.narrowed.push(file);
             }
@@ -273,15 +280,15 @@ impl Renewal {
     }
 }
 
-/// Reads the files of an access, each with what it was like before.
-async fn look(access: &Access) -> Result<(Vec<(PathBuf, Option<Stamp>)>, access::Read), Refusal> {
-    let first = access::read(access).await?;
+/// Reads the files of an access, each with what it was like before, and notes those that others could read.
+async fn look(
+    access: &Access,
+    narrowed: &mut Vec<Narrowed>,
+) -> Result<(Vec<(PathBuf, Option<Stamp>)>, access::Read), Refusal> {
+    let first = access::read(access, narrowed).await?;
     // Looked at before they are read for good: what changes in between is found by the next look.
     let files = stamps(&first.files).await;
-    let mut read = access::read(access).await?;
-    // The first reading narrowed what the second one found narrow.
-    read.narrowed.extend(first.narrowed);
-    Ok((files, read))
+    Ok((files, access::read(access, narrowed).await?))
 }
 
 async fn stamps(paths: &[PathBuf]) -> Vec<(PathBuf, Option<Stamp>)> {

@@ -21,14 +21,6 @@ const PRIVATE_MODE: u32 = 0o600;
 /// How often a file is opened that is being replaced meanwhile.
 const TRIES: usize = 8;
 
-/// What a file holds.
-pub(super) struct Content {
-    /// Its bytes.
-    pub(super) bytes: Vec<u8>,
-    /// That others could read it, if they could.
-    pub(super) narrowed: Option<Narrowed>,
-}
-
 /// The directory in which a kubeconfig lies, and out of which none of its files leads.
 pub(super) struct Folder {
     path: PathBuf,
@@ -50,16 +42,21 @@ impl Folder {
         &self.path
     }
 
-    /// Reads a file in it, given by its path in there or by its absolute one.
-    pub(super) fn read(&self, path: &Path) -> Result<Content, String> {
+    /// Reads a file in it, given by its path in there or by its absolute one, and notes that others could read it, if they could.
+    pub(super) fn read(&self, path: &Path, narrowed: &mut Vec<Narrowed>) -> Result<Vec<u8>, String> {
         let inside = match path.is_absolute() {
             true => path.strip_prefix(&self.path).map_err(|_| "it lies in another directory".to_owned())?,
             false => path,
         };
         let file = File::from(self.open(inside)?);
         let whole = self.path.join(inside);
-        let narrowed = narrow(&file)?.map(|mode| Narrowed::new(whole.display().to_string(), mode));
-        Ok(Content { bytes: bytes_of(file)?, narrowed })
+        if let Some(mode) = narrow(&file)? {
+            let found = Narrowed::new(whole.display().to_string(), mode);
+            let Narrowed { path, mode } = &found;
+            tracing::warn!(file = path, mode, "others could read this file until now: replace what is in it");
+            narrowed.push(found);
+        }
+        bytes_of(file)
     }
 
     fn open(&self, inside: &Path) -> Result<OwnedFd, String> {
@@ -98,8 +95,9 @@ impl Folder {
 /// Reads a file of ours that nobody else may read, and tells that others could, if they could.
 pub fn read_private_file(path: &Path) -> Result<(Vec<u8>, Option<Narrowed>), String> {
     let folder = Folder::of(path)?;
-    let content = folder.read(Path::new(path.file_name().unwrap_or_default()))?;
-    Ok((content.bytes, content.narrowed))
+    let mut narrowed = Vec::new();
+    let bytes = folder.read(Path::new(path.file_name().unwrap_or_default()), &mut narrowed)?;
+    Ok((bytes, narrowed.pop()))
 }
 
 /// Reads a kubeconfig, or a file that one names, wherever it is and whoever may read it: a plain file, up to a bound.
@@ -157,14 +155,14 @@ mod tests {
         for wide in [0o644, 0o640, 0o606, 0o666, 0o777] {
             std::fs::write(&path, "kept").unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(wide)).unwrap();
-            let content = Folder::of(&path).unwrap().read(&path).unwrap();
-            assert_eq!(content.bytes, b"kept");
+            let content = read_private_file(&path).unwrap();
+            assert_eq!(content.0, b"kept");
             let told = Narrowed { path: path.display().to_string(), mode: format!("{wide:04o}") };
-            assert_eq!((content.narrowed, mode(&path)), (Some(told), 0o600));
+            assert_eq!((content.1, mode(&path)), (Some(told), 0o600));
         }
-        assert_eq!(Folder::of(&path).unwrap().read(&path).unwrap().narrowed, None);
+        assert_eq!(read_private_file(&path).unwrap().1, None);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
-        assert_eq!(Folder::of(&path).unwrap().read(&path).unwrap().narrowed, None);
+        assert_eq!(read_private_file(&path).unwrap().1, None);
         assert_eq!(mode(&path), 0o400);
     }
 
@@ -183,11 +181,12 @@ mod tests {
         symlink("data/inside", root.join("kubeconfig")).unwrap();
         symlink("data", root.join("current")).unwrap();
         let folder = Folder::of(&file).unwrap();
-        let read = |path: &str| folder.read(Path::new(path)).map(|content| String::from_utf8(content.bytes).unwrap());
+        let read =
+            |path: &str| folder.read(Path::new(path), &mut Vec::new()).map(|bytes| String::from_utf8(bytes).unwrap());
         for path in ["absolute", "relative", "folder/secret", "loop", "../secret", "gone", "data", "/dev/null"] {
             assert!(read(path).is_err(), "{path}");
         }
-        assert!(folder.read(&secret).is_err());
+        assert!(folder.read(&secret, &mut Vec::new()).is_err());
         // As secrets are put into containers.
         for path in ["kubeconfig", "current/inside", "data/inside"] {
             assert_eq!(read(path).as_deref(), Ok("inside"), "{path}");
@@ -204,7 +203,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
-        assert_eq!(Folder::of(&pipe).unwrap().read(&pipe).err().as_deref(), Some("it is no plain file"));
+        assert_eq!(read_private_file(&pipe).err().as_deref(), Some("it is no plain file"));
         assert_eq!(read_plain_file(&pipe).err().as_deref(), Some("it is no plain file"));
         assert_eq!(read_plain_file(Path::new("/dev/zero")).err().as_deref(), Some("it is no plain file"));
         let large = directory.path().join("large");

@@ -199,14 +199,8 @@ impl Keycloak {
     async fn credential(&self, what: &str) -> Result<SecretValue, Refusal> {
         let path = &self.access.credential;
         let wrong = |why: &str| Refusal::new(RefusalKind::Unauthorized, format!("{what}: {}: {why}", path.display()));
-        let (bytes, narrowed) = read_private_file(path).map_err(|why| wrong(&why))?;
-        if let Some(narrowed) = narrowed {
-            tracing::warn!(
-                file = narrowed.path,
-                mode = narrowed.mode,
-                "others could read this file until now: replace what is in it"
-            );
-        }
+        // That others could read it is in the log already.
+        let (bytes, _) = read_private_file(path).map_err(|why| wrong(&why))?;
         if bytes.len() > MAX_CREDENTIAL_BYTES {
             return Err(wrong("it is too large for a credential"));
         }
