@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 /// Longest name, as long as a name of an object may be. Clouds call contexts by their whole path.
 const MAX_CLUSTER_CHARS: usize = 253;
 
+/// How the address of a server begins that is spoken to without encryption, which is done on this machine only.
+const PLAIN: &str = "http://";
 /// Hexadecimal digits of a digest that a sentence shows.
 const SHORT_DIGEST: usize = 16;
 
@@ -77,7 +79,7 @@ pub struct ClusterIdentity {
     pub server: String,
     /// The sha256 of the certificates that vouch for the server; empty where those of the system do, or nobody.
     pub authority: String,
-    /// The uid of its namespace `kube-system`; nothing where we may not read that.
+    /// The uid of its namespace `kube-system`; nothing where we may not read that, or did not ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
 }
@@ -99,12 +101,22 @@ impl ClusterIdentity {
     pub fn compare(&self, found: &Self) -> Likeness {
         let is_there = self.server == found.server && self.authority == found.authority;
         match (&self.uid, &found.uid) {
+            _ if !self.is_believed(&found.server, &found.authority) => Likeness::Elsewhere,
             (Some(known), Some(uid)) if known != uid => Likeness::Elsewhere,
             (Some(_), Some(_)) if self.authority == found.authority => Likeness::Same(found.clone()),
             (Some(_), Some(_)) => Likeness::Rotated(found.clone()),
             _ if !is_there => Likeness::Elsewhere,
             (known, uid) => Likeness::Same(Self { uid: uid.clone().or_else(|| known.clone()), ..found.clone() }),
         }
+    }
+
+    /// Returns whether a server is believed what it says of itself, and so whether it is asked and shown what signs in: the one that is known,
+    /// another one for which the same authority of its own vouches, or one on this machine in the place of another one there. The uid is no
+    /// secret, and the authorities of the system vouch for everybody.
+    pub fn is_believed(&self, server: &str, authority: &str) -> bool {
+        let is_vouched_for = self.authority == authority && !authority.is_empty();
+        let are_here = [self.server.as_str(), server].iter().all(|server| server.starts_with(PLAIN));
+        self.server == server || is_vouched_for || are_here
     }
 }
 
@@ -115,7 +127,7 @@ impl fmt::Display for ClusterIdentity {
             Some(digest) => format!("authority {digest}"),
             None => "no authority of its own".to_owned(),
         };
-        let uid = self.uid.as_deref().unwrap_or("not to be read");
+        let uid = self.uid.as_deref().unwrap_or("not known");
         write!(f, "{} (kube-system {uid}, {authority})", self.server)
     }
 }
@@ -128,8 +140,12 @@ mod tests {
     fn a_cluster_is_known_again_by_its_first_namespace_or_by_server_and_authority() {
         let of = |text: &str| {
             let [server, authority, uid] = text.split(' ').collect::<Vec<_>>().try_into().unwrap();
-            let uid = Some(uid.to_owned()).filter(|uid| uid != "-");
-            ClusterIdentity { server: server.to_owned(), authority: authority.to_owned(), uid }
+            let some = |text: &str| Some(text.to_owned()).filter(|text| text != "-");
+            ClusterIdentity {
+                server: server.to_owned(),
+                authority: some(authority).unwrap_or_default(),
+                uid: some(uid),
+            }
         };
         let check = |known: &str, found: &str, expected: &str| {
             let likeness = match of(known).compare(&of(found)) {
@@ -142,7 +158,14 @@ mod tests {
         check("a ca u", "a ca u", "same u");
         check("a ca u", "b ca u", "same u");
         check("a ca u", "a cb u", "rotated cb");
-        check("a ca u", "b cb u", "rotated cb");
+        // The uid is no secret: a server that says it must be vouched for, or be where it was.
+        check("a ca u", "b cb u", "elsewhere");
+        check("http://127.0.0.1:1 - u", "http://127.0.0.1:2 - u", "same u");
+        check("http://127.0.0.1:1 - u", "https://b - u", "elsewhere");
+        check("https://a - u", "https://b - u", "elsewhere");
+        check("https://a - u", "https://a - u", "same u");
+        check("https://a - u", "https://a ca u", "rotated ca");
+        check("a ca u", "a - u", "rotated ");
         // Restored or made anew.
         check("a ca u", "a ca v", "elsewhere");
         check("a ca u", "b cb v", "elsewhere");

@@ -1,8 +1,9 @@
 //! Whether the server at the end of a connection is that of the cluster that was known: asked before anything else is, whenever the connection
 //! leads to another address or another authority, and after a silence.
 //!
-//! Where it is another one, nothing is sent to it, and it counts as away until the kubeconfig leads back or a person accepts it. Not here: by what a
-//! cluster is known again (`model`), remembering it (`pipeline`).
+//! Where it is another one, nothing is sent to it, and it counts as away until the kubeconfig leads back or a person accepts it. One that would not
+//! be believed is not asked either, because the question shows it what signs in. Not here: by what a cluster is known again (`model`), remembering
+//! it (`pipeline`).
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -67,6 +68,14 @@ impl Identity {
         }
     }
 
+    /// Returns whether a server at the end of a way may be asked which cluster it is of, and shown for that what signs in.
+    fn may_ask(&self, way: &Way) -> bool {
+        match &*locked(&self.state) {
+            State::Unwatched => true,
+            State::Watched(it) => it.known.as_ref().is_none_or(|known| known.is_believed(&way.address, &way.authority)),
+        }
+    }
+
     /// Forgets that the way was found to lead to the same cluster.
     pub(super) fn doubt(&self) {
         if let State::Watched(watched) = &mut *locked(&self.state) {
@@ -117,7 +126,8 @@ impl Inner {
         if let Some((_, refusal)) = turn.as_ref().filter(|(at, _)| *at >= begun) {
             return Err(refusal.clone());
         }
-        let asked = self.first_namespace(&way).await.and_then(|uid| self.identity.take_in(&way, uid));
+        let uid = if self.identity.may_ask(&way) { self.first_namespace(&way).await } else { Ok(None) };
+        let asked = uid.and_then(|uid| self.identity.take_in(&way, uid));
         *turn = asked.as_ref().err().map(|refusal| (Instant::now(), refusal.clone()));
         asked.map(|()| way.client)
     }
@@ -189,9 +199,17 @@ mod tests {
             refusal.message.contains("kube-system v") && refusal.message.contains("known is a (kube-system u"),
             "{refusal}"
         );
+        // Nobody whom we know vouches for that one: it is not asked.
+        assert!(
+            !identity.may_ask(&way("b", "cb"))
+                && identity.may_ask(&way("b", "ca"))
+                && identity.may_ask(&way("a", "cb"))
+        );
+        assert!(identity.take_in(&way("b", "cb"), uid("u")).is_err());
         // It leads back, over a server that others vouch for.
+        identity.take_in(&way("a", "cb"), uid("u")).unwrap();
+        assert!(!is_elsewhere(&identity) && identity.trusts(&way("a", "cb")));
         identity.take_in(&way("b", "cb"), uid("u")).unwrap();
-        assert!(!is_elsewhere(&identity) && identity.trusts(&way("b", "cb")));
         identity.doubt();
         assert!(!identity.trusts(&way("b", "cb")));
         // The authority from before is not that of today.

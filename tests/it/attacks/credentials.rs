@@ -6,6 +6,8 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rewild::http::{Direct, DirectRequest};
 use rewild::model::CommitId;
 use rewild::sandbox::{Sandbox, Settings};
@@ -13,6 +15,8 @@ use rewild::target::Access;
 use serde_json::{Value, json};
 
 use crate::both::{Plain, config};
+use crate::input;
+use crate::machine::{Machine, Ran};
 use crate::proxy::{Fault, Proxy, To};
 use crate::world::World;
 
@@ -300,6 +304,39 @@ async fn a_cluster_whose_first_namespace_may_not_be_read_is_known_by_its_server(
     ground.world.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_for_which_nobody_known_vouches_is_shown_nothing_whatever_it_would_say_of_itself() {
+    let ground = Ground::start().await;
+    let pushed = ground.push("one", "1").await;
+    ground.plain("one").done(&pushed).await;
+    let known = ground.cluster().await["known"]["identity"].clone();
+    assert!(known["uid"].is_string(), "{known}");
+    let stranger = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    stranger.set_nonblocking(true).unwrap();
+    let port = stranger.local_addr().unwrap().port();
+    let vouching = |_| {
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        rcgen::generate_simple_self_signed(names).unwrap().cert.pem()
+    };
+    let [one, other] = [0, 1].map(vouching);
+    let both = format!("{one}{other}");
+    for (host, authority) in [("127.0.0.1", &one), ("localhost", &one), ("127.0.0.1", &other), ("localhost", &both)] {
+        let server = format!("https://{host}:{port}");
+        let mut config: Value = serde_json::from_str(&kubeconfig(&[("home", &server)])).unwrap();
+        config["clusters"][0]["cluster"]["certificate-authority-data"] = json!(STANDARD.encode(authority));
+        config["users"][0]["user"] = json!({"token": "not-for-strangers"});
+        ground.write(&config.to_string());
+        let found = |it: &Value| it["elsewhere"] == json!(true) && it["found"]["server"] == json!(server);
+        let cluster = ground.cluster_until(&format!("{server} is found out"), found).await;
+        assert!(cluster["found"].get("uid").is_none() && cluster["known"]["identity"] == known, "{cluster}");
+    }
+    ground.push("one", "2").await;
+    ground.is_told_elsewhere("one").await;
+    let called = stranger.accept().map(|_| ()).map_err(|error| error.kind());
+    assert_eq!(called, Err(std::io::ErrorKind::WouldBlock), "somebody called the stranger");
+    ground.world.stop().await;
+}
+
 /// A change of the file, and what is said of it. Each would lead to the listener, or run or read something.
 fn refused(home: &str, listener: &str, secret: &Path) -> Vec<(String, &'static str)> {
     let with = |server: &str, cluster: Value, user: Value| {
@@ -392,8 +429,13 @@ async fn a_file_that_others_may_read_is_narrowed_and_told_and_a_link_is_not_foll
         ground.write(&kubeconfig(&[("home", &ground.home())]));
         std::fs::set_permissions(ground.path(), std::fs::Permissions::from_mode(wide)).unwrap();
         let told = format!("{wide:04o}");
-        let said = |it: &Value| it["narrowed"].as_array().unwrap().iter().any(|file| file["mode"] == json!(told));
-        ground.cluster_until(&format!("{told} is told"), said).await;
+        let says = |it: &Value| it["path"].as_str().unwrap().ends_with(FILE) && it["mode"] == json!(told);
+        let said = async || {
+            let (_, instance) = ground.call("GET", "", None).await;
+            let lists = [instance["openFiles"].clone(), ground.cluster().await["narrowed"].clone()];
+            lists.iter().any(|list| list.as_array().unwrap().iter().any(says))
+        };
+        ground.world.until(&format!("{told} is told"), said).await;
         ground.world.until("it is narrowed", async || mode() == 0o600).await;
     }
     // A link of the same content that somebody else may change.
@@ -406,4 +448,51 @@ async fn a_file_that_others_may_read_is_narrowed_and_told_and_a_link_is_not_foll
     let cluster = ground.cluster_until("the link is told", said).await;
     assert_eq!(cluster["found"]["server"], json!(ground.home()), "{cluster}");
     ground.world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_changed_file_may_not_say_is_not_added_either_and_files_that_go_along_are_told() {
+    let (cluster, access) = input::sandbox().await;
+    let home = access.url.clone();
+    let machine = Machine::start(access, "stonedb 15.5").await;
+    machine.done(".", "wild init home.git --bare --domain cloud.example.org --kubeconfig ~/.kube/config").await;
+    let instances = machine.root().join("home/.local/state/wild/instances");
+    let copy = std::fs::read_dir(instances).unwrap().next().unwrap().unwrap().path().join("kubeconfig");
+    let before = std::fs::read_to_string(&copy).unwrap();
+    let secret = machine.root().join("elsewhere/secret");
+    machine.write("elsewhere/secret", "hunter2-of-another-file\n");
+    let mut tried = 0;
+    for (text, why) in refused(&home, &home, &secret) {
+        machine.write("home/other", &text);
+        // A person may read what he names; what of it goes along is told below.
+        if why.contains("outside") || why.contains("link") {
+            continue;
+        }
+        let why = if why.contains("program") { "a program" } else { why };
+        for command in
+            ["wild cluster add --kubeconfig ~/other --as edge", "wild cluster add --first --kubeconfig ~/other"]
+        {
+            let ran = machine.run("home.git", command).await;
+            assert!(ran.code == 2 && ran.notes.contains(why) && ran.notes.contains("try: "), "{text}: {ran:?}");
+        }
+        let ran = machine.run(".", "wild init lab.git --bare --domain lab.example.org --kubeconfig ~/other").await;
+        assert!(ran.code == 2 && ran.notes.contains(why), "{text}: {ran:?}");
+        assert!(!machine.root().join("lab.git").exists(), "{text}");
+        assert_eq!(std::fs::read_to_string(&copy).unwrap(), before, "{text}");
+        tried += 1;
+    }
+    assert!(tried >= 7 && !secret.with_extension("ran").exists(), "{tried}");
+    let mut config: Value = serde_json::from_str(&kubeconfig(&[("edge", &home)])).unwrap();
+    config["users"][0]["user"] = json!({"tokenFile": "../elsewhere/secret"});
+    machine.write("home/other", &config.to_string());
+    let told = |ran: &Ran| ran.notes.contains("elsewhere/secret goes along as tokenFile");
+    let ran = machine.run("home.git", "wild cluster add --kubeconfig ~/other --dry-run").await;
+    assert!(ran.code == 0 && told(&ran) && !ran.notes.contains("hunter2"), "{ran:?}");
+    assert_eq!(std::fs::read_to_string(&copy).unwrap(), before);
+    let ran = machine.run("home.git", "wild cluster add --kubeconfig ~/other").await;
+    assert!(ran.code == 0 && told(&ran) && !ran.notes.contains("hunter2") && !ran.data.contains("hunter2"), "{ran:?}");
+    let kept = std::fs::read_to_string(&copy).unwrap();
+    assert!(kept.contains("hunter2-of-another-file") && !kept.contains("tokenFile"), "it goes along");
+    assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+    cluster.stop().await;
 }
