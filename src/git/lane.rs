@@ -17,17 +17,26 @@ pub(super) const GIT_LOCAL_DEADLINE: Duration = Duration::from_secs(60);
 
 static LANE: Semaphore = Semaphore::const_new(LANE_THREADS);
 
-/// Runs blocking work on the lane and returns its result, or an error when the deadline has passed.
+/// Runs blocking work on the lane and returns its result, or an error when the usual deadline has passed.
 pub(super) async fn run<T, W>(attempt: String, work: W) -> Result<T, Error>
 where
     T: Send + 'static,
     W: FnOnce() -> Result<T, Error> + Send + 'static,
 {
-    let end = Instant::now() + GIT_LOCAL_DEADLINE;
+    run_within(GIT_LOCAL_DEADLINE, attempt, work).await
+}
+
+/// Runs blocking work on the lane and returns its result, or an error when a deadline has passed.
+pub(super) async fn run_within<T, W>(deadline: Duration, attempt: String, work: W) -> Result<T, Error>
+where
+    T: Send + 'static,
+    W: FnOnce() -> Result<T, Error> + Send + 'static,
+{
+    let end = Instant::now() + deadline;
     let place = match timeout_at(end, LANE.acquire()).await {
         Ok(Ok(place)) => place,
         Ok(Err(_)) => return Err(Error::Broken { attempt }),
-        Err(_) => return Err(Error::Deadline { attempt, deadline: GIT_LOCAL_DEADLINE }),
+        Err(_) => return Err(Error::Deadline { attempt, deadline }),
     };
     let call = tokio::task::spawn_blocking(move || {
         let _place = place;
@@ -36,7 +45,7 @@ where
     match timeout_at(end, call).await {
         Ok(Ok(result)) => result,
         Ok(Err(_)) => Err(Error::Broken { attempt }),
-        Err(_) => Err(Error::Deadline { attempt, deadline: GIT_LOCAL_DEADLINE }),
+        Err(_) => Err(Error::Deadline { attempt, deadline }),
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use git2::Oid;
 
@@ -127,10 +128,13 @@ impl RefUpdate {
     }
 }
 
+/// Longest check of a push: a second one would take as long, and whoever pushes can end it.
+const PUSH_DEADLINE: Duration = Duration::from_secs(600);
+
 /// Checks a push and returns every reason against it; none means that it may go on.
 pub async fn check(intake: Intake) -> Result<Vec<Refusal>, Error> {
     let attempt = format!("check a push to {}", intake.repository.display());
-    lane::run(attempt, move || check_push(&intake)).await
+    lane::run_within(PUSH_DEADLINE, attempt, move || check_push(&intake)).await
 }
 
 fn check_push(intake: &Intake) -> Result<Vec<Refusal>, Error> {

@@ -39,8 +39,8 @@ impl View {
     pub(super) fn text<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let mut text = Cow::Borrowed(bytes);
         for spelling in self.0 {
-            memchr::memchr(spelling.sign(), &text)?;
-            text = Cow::Owned(spelling.pieces(&text).flat_map(|piece| piece.bytes).collect());
+            spelling.next(&text)?;
+            text = Cow::Owned(spelling.taken_back(&text));
         }
         Some(text)
     }
@@ -49,7 +49,7 @@ impl View {
     pub(super) fn origin(&self, bytes: &[u8], at: usize) -> usize {
         let (mut texts, mut text) = (Vec::new(), Cow::Borrowed(bytes));
         for spelling in self.0 {
-            let next = spelling.pieces(&text).flat_map(|piece| piece.bytes).collect();
+            let next = spelling.taken_back(&text);
             texts.push((spelling, std::mem::replace(&mut text, Cow::Owned(next))));
         }
         texts.into_iter().rev().fold(at, |at, (spelling, text)| spelling.origin(&text, at))
@@ -71,13 +71,44 @@ fn few(bytes: [u8; 4], count: usize) -> Few {
 }
 
 impl Spelling {
-    /// Returns the byte without which a text does not use the spelling.
-    fn sign(self) -> u8 {
+    /// Returns where a text uses the spelling first.
+    fn next(self, text: &[u8]) -> Option<usize> {
         match self {
-            Self::Escapes => b'\\',
-            Self::Percents => b'%',
-            Self::Wraps => b'\n',
-            Self::Wide => 0,
+            Self::Escapes => memchr::memchr(b'\\', text),
+            Self::Percents => memchr::memchr(b'%', text),
+            Self::Wraps => memchr::memchr2(b'\n', b'\r', text),
+            Self::Wide => memchr::memchr(0, text),
+        }
+    }
+
+    /// Returns the text behind the spelling. What does not use it is copied as a whole.
+    fn taken_back(self, text: &[u8]) -> Vec<u8> {
+        let (mut taken, mut rest) = (Vec::with_capacity(text.len()), text);
+        while let Some((plain, spelled)) = self.next(rest).and_then(|at| rest.split_at_checked(at)) {
+            let (bytes, length) = self.read(spelled);
+            taken.extend_from_slice(plain);
+            taken.extend(bytes);
+            rest = spelled.get(length.max(1)..).unwrap_or_default();
+        }
+        taken.extend_from_slice(rest);
+        taken
+    }
+
+    /// Reads what a text begins with and returns what that stands for, and its length.
+    fn read(self, text: &[u8]) -> (Few, usize) {
+        let first = text.first().copied().unwrap_or_default();
+        match self {
+            Self::Escapes if first == b'\\' => escape(text),
+            Self::Percents if first == b'%' => match hex(text.get(1..3)) {
+                Some(code) => (few([u8::try_from(code).unwrap_or_default(), 0, 0, 0], 1), 3),
+                None => (few([first, 0, 0, 0], 1), 1),
+            },
+            Self::Wraps if matches!(first, b'\n' | b'\r') => {
+                let blank = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+                (few([0; 4], 0), blank)
+            }
+            Self::Wide if first == 0 => (few([0; 4], 0), 1),
+            _ => (few([first, 0, 0, 0], 1), 1),
         }
     }
 
@@ -110,21 +141,9 @@ impl Iterator for Pieces<'_> {
 
     fn next(&mut self) -> Option<Piece> {
         let rest = self.text.get(self.at..)?;
-        let first = *rest.first()?;
+        rest.first()?;
         let start = self.at;
-        let (bytes, length) = match self.spelling {
-            Spelling::Escapes if first == b'\\' => escape(rest),
-            Spelling::Percents if first == b'%' => match hex(rest.get(1..3)) {
-                Some(code) => (few([u8::try_from(code).unwrap_or_default(), 0, 0, 0], 1), 3),
-                None => (few([first, 0, 0, 0], 1), 1),
-            },
-            Spelling::Wraps if matches!(first, b'\n' | b'\r') => {
-                let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-                (few([0; 4], 0), blank)
-            }
-            Spelling::Wide if first == 0 => (few([0; 4], 0), 1),
-            _ => (few([first, 0, 0, 0], 1), 1),
-        };
+        let (bytes, length) = self.spelling.read(rest);
         self.at += length.max(1);
         Some(Piece { start, bytes })
     }
@@ -169,4 +188,29 @@ fn hex(digits: Option<&[u8]>) -> Option<u32> {
     let digits = std::str::from_utf8(digits?).ok()?;
     let are_digits = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     u32::from_str_radix(digits, 16).ok().filter(|_| are_digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_the_same_whether_it_is_taken_back_as_a_whole_or_piece_by_piece() {
+        let texts: [&[u8]; 8] = [
+            b"",
+            b"plain",
+            b"\\",
+            b"a\\nb\\u00e9\\ud83d\\ude00\\\\\\\"\\x41\\q\\u12",
+            b"%41%4%zz%%20",
+            b"one\n   two\r\n\tthree\n\n",
+            b"\0w\0i\0d\0e",
+            b"\\\n  goes on%0A\0",
+        ];
+        for spelling in [Spelling::Escapes, Spelling::Percents, Spelling::Wraps, Spelling::Wide] {
+            for text in texts {
+                let pieces: Vec<u8> = spelling.pieces(text).flat_map(|piece| piece.bytes).collect();
+                assert_eq!(spelling.taken_back(text), pieces, "{spelling:?} of {text:?}");
+            }
+        }
+    }
 }

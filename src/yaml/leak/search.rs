@@ -105,13 +105,15 @@ impl Search {
             return;
         }
         let mut known = BTreeSet::new();
-        for (at, window) in text.windows(HEAD).enumerate() {
-            let Some(head) = window.first_chunk::<HEAD>() else { continue };
-            let head = u64::from_le_bytes(*head);
+        // The last eight bytes, as if they were read at once.
+        let mut head = 0_u64;
+        for (last, byte) in text.iter().enumerate() {
+            head = (head >> 8) | (u64::from(*byte) << 56);
             let (word, bit) = place(head, self.shift);
-            if self.table.get(word).is_none_or(|word| word & bit == 0) {
+            if self.table.get(word).is_none_or(|word| word & bit == 0) || last + 1 < HEAD {
                 continue;
             }
+            let at = last + 1 - HEAD;
             let first = self.heads.partition_point(|(other, _)| *other < head);
             let same = self.heads.iter().skip(first).take_while(|(other, _)| *other == head);
             for form in same.filter_map(|(_, number)| self.forms.get(*number)) {
