@@ -176,10 +176,9 @@ impl Instance {
         let cancels = Cancels::read(&store, &id).await?;
         let consents = Consents::read(&store, &id).await?;
         let approvals = Approvals::read(&store, &id).await?;
-        store.take_over_running(&id, clock()).await?;
-        let left_open = store.operations_in(&id, OperationState::Waiting).await?;
-        let open_before = left_open.into_iter().map(|operation| operation.id).collect();
+        let open_before = left_open(&store, &id, clock()).await?;
         tidy(&store, &id, &settings, clock()).await?;
+        let hash_key = own.hash_key()?;
         let open_files = OpenFiles::read((state.clone(), own), &store, &id).await?;
         let instance = Self {
             name,
@@ -191,7 +190,7 @@ impl Instance {
             store,
             clusters,
             secrets,
-            hash_key: own.hash_key()?,
+            hash_key,
             bus,
             committer,
             clock,
@@ -298,6 +297,13 @@ impl Instance {
         super::fault::point("accepted");
         Ok(operation)
     }
+}
+
+/// Takes over what an earlier process left running, and returns the requests that it left open.
+async fn left_open(store: &Store, id: &InstanceId, now: Timestamp) -> Result<BTreeSet<OperationId>, Error> {
+    store.take_over_running(id, now).await?;
+    let open = store.operations_in(id, OperationState::Waiting).await?;
+    Ok(open.into_iter().map(|operation| operation.id).collect())
 }
 
 async fn tidy(store: &Store, id: &InstanceId, settings: &Settings, now: Timestamp) -> Result<(), Error> {
