@@ -311,7 +311,7 @@ const STORY: [(&str, i32); 9] = [
     ("wild cluster add", 0),
     ("wild directory add sample $ROOT/directory.git", 0),
     ("wild app add stonedb && wild app deploy stonedb", 0),
-    ("wild app add quillblog", 0),
+    ("wild app add quillblog --grant stonedb.password", 0),
     ("wild app deploy quillblog", 0),
     ("wild secret set apps.quillblog.adminPassword < $ROOT/typed", 0),
     (
