@@ -22,7 +22,7 @@ const HELP: &str = "Examples:
 
 Told of each app that is not as git wants it: why, what would free it, and when it is looked at next by the clock. With APP also \
 everything of it that is held back, and what happened last. Told as well: whether each cluster is the one that is known, what of a kubeconfig \
-is not used, and which files others could read.
+is not used, which files others could read, whether git runs our hooks, what apps are granted, and which secrets stand in clear in git.
 
 Exit codes:
   0 nothing is stuck   1 something is   2 error, or no such app";
@@ -43,7 +43,9 @@ pub(super) struct Doctor {
 pub(super) async fn run(session: &mut Session<'_>, arguments: Doctor) -> Result<ExitCode, CommandError> {
     let Doctor { app } = arguments;
     let instance = session.get("").await?;
+    let checks = session.get("/checks").await?;
     let mut found = of_instance(&instance);
+    found.extend(list(&checks, "checks").iter().flat_map(|check| list(check, "findings")).map(in_git));
     match app {
         None => found.extend(list(&session.get("/apps").await?, "apps").iter().filter_map(of_app)),
         Some(app) => {
@@ -53,12 +55,12 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Doctor) -> Result<
             }
         }
     }
-    let (stuck, checked) = (!found.is_empty(), checked(&instance));
+    let (stuck, checked) = (!found.is_empty(), checked(&instance, &checks));
     if !stuck && session.is_for_people() {
         session.note("Nothing is stuck.");
-        for line in &checked {
-            session.note(&format!("  {line}."));
-        }
+    }
+    if session.is_for_people() {
+        checked.iter().for_each(|check| session.note(&format!("  {}.", text(check, "told"))));
     }
     let (value, now) = (json!({"findings": found, "checked": checked}), session.now());
     session.print(Document { kind: "FindingList", value, items: None }, |value| {
@@ -145,16 +147,26 @@ fn open_file(file: &Value, because: &str, remedy: &str) -> Value {
     finding(what, because, remedy, Vec::new())
 }
 
-/// Returns what was looked at and is in order.
-fn checked(instance: &Value) -> Vec<String> {
+/// Returns what a check of the repository found, as other findings are.
+fn in_git(found: &Value) -> Value {
+    finding(text(found, "what"), text(found, "because"), text(found, "try"), Vec::new())
+}
+
+/// Returns what was looked at and is in order, each with what was looked at and what is told of it.
+fn checked(instance: &Value, checks: &Value) -> Vec<Value> {
     let is_known = |cluster: &&Value| cluster.get("reachable") == Some(&Value::Bool(true)) && !is_elsewhere(cluster);
     let clusters = list(instance, "clusters").iter().filter(is_known).filter_map(|cluster| {
         let known = cluster.pointer("/known/identity")?;
-        Some(format!("{} answers and is the cluster that is known: {}", text(cluster, "name"), identity(Some(known))))
+        let told =
+            format!("{} answers and is the cluster that is known: {}", text(cluster, "name"), identity(Some(known)));
+        Some(json!({"check": "clusterIdentity", "told": told}))
     });
     let are_narrow = list(instance, "openFiles").is_empty();
-    let modes = are_narrow.then(|| "Files of the state directory and of secrets are their user's alone".to_owned());
-    clusters.chain(modes).collect()
+    let told = "Files of the state directory and of secrets are their user's alone";
+    let modes = are_narrow.then(|| json!({"check": "fileModes", "told": told}));
+    let in_git = list(checks, "checks").iter().filter(|check| !text(check, "told").is_empty());
+    let in_git = in_git.map(|check| json!({"check": text(check, "check"), "told": text(check, "told")}));
+    clusters.chain(modes).chain(in_git).collect()
 }
 
 /// Returns what holds an app; nothing if it is as wanted.
@@ -285,8 +297,14 @@ mod tests {
             ]
         );
         let home = "home answers and is the cluster that is known: https://a, kube-system u, authority none of its own";
-        assert_eq!(checked(&instance), [home]);
+        let told = |instance: &Value, checks: &Value| {
+            checked(instance, checks).iter().map(|check| text(check, "told").to_owned()).collect::<Vec<_>>()
+        };
+        let wrong = json!({"checks": [{"check": "hooks", "told": null, "findings": []}]});
+        assert_eq!(told(&instance, &wrong), [home]);
         let calm = json!({"clusters": [], "openFiles": []});
-        assert_eq!(checked(&calm), ["Files of the state directory and of secrets are their user's alone"]);
+        let sound = json!({"checks": [{"check": "hooks", "told": "Git runs them", "findings": []}]});
+        let narrow = "Files of the state directory and of secrets are their user's alone";
+        assert_eq!(told(&calm, &sound), [narrow, "Git runs them"]);
     }
 }

@@ -88,6 +88,12 @@ pub(super) async fn asked_clusters(State(daemon): Host, Path(name): Path<String>
     Ok(answer(&json!({"clusters": clusters(shown).await?})))
 }
 
+/// `GET /instances/{instance}/checks`: what is looked at beside apps, with what is wrong.
+pub(super) async fn checks(State(daemon): Host, Path(name): Path<String>) -> Answered {
+    let handle = instance(&daemon, &name)?;
+    Ok(answer(&json!({"checks": value(&pipeline::checks(handle.instance()).await?)?})))
+}
+
 /// Returns whether the first cluster answers; nothing if none is known.
 async fn first_cluster(instance: &Instance) -> Result<Value, Problem> {
     Ok(clusters(instance)

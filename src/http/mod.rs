@@ -79,6 +79,7 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/updates/{app}/remembered", get(apps::remembered))
         .route("/updates/{app}/abort", post(changes::abort))
         .route("/clusters", get(instances::asked_clusters))
+        .route("/checks", get(instances::checks))
         .route("/clusters/{cluster}/accept", post(instances::accept_cluster))
         .route("/clusters/{cluster}/known", axum::routing::delete(instances::forget_cluster))
         .route("/plan", get(plans::all))

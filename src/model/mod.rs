@@ -5,6 +5,7 @@
 mod app_state;
 pub mod apply_set;
 mod archive;
+mod check;
 mod cluster;
 mod config;
 mod diagnostic;
@@ -34,6 +35,7 @@ mod who;
 
 pub use app_state::{AppState, DriftState, ObjectState, Standing};
 pub use archive::{Archived, HeldVolume, HoldStage, RECLAIM_POLICY};
+pub use check::{Check, CheckFinding, CheckKind};
 pub use cluster::{ClusterIdentity, ClusterName, ClusterNameError, Likeness};
 pub use config::Config;
 pub use diagnostic::{Diagnostic, Severity};

@@ -156,6 +156,11 @@ fn listed(grants: &Grants) -> BTreeSet<String> {
     lists.iter().flat_map(|(list, items)| items.iter().map(move |item| in_words(list, item))).collect()
 }
 
+/// Returns how many grants an app has.
+pub(super) fn count(grants: &Grants) -> usize {
+    listed(grants).len()
+}
+
 fn in_words(list: &str, item: &str) -> String {
     format!("{list}: {item}")
 }

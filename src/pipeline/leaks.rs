@@ -49,6 +49,11 @@ impl HeadLeaks {
         self.all.first()
     }
 
+    /// Returns all of them.
+    pub(super) fn all(&self) -> &[Leaked] {
+        &self.all
+    }
+
     /// Returns whether all apps are held back.
     pub(super) fn holds_all(&self) -> bool {
         self.all.len() >= MANY || self.all.iter().any(|leaked| self.app_of(leaked).is_none())

@@ -11,14 +11,14 @@ use super::super::error::{Error, io};
 use super::super::repository::{Repository, sync};
 
 /// The line by which we know a script of ours.
-const MARK: &str = "# Written by `wild hook install`; a hook that was here before is called first.";
+pub(super) const MARK: &str = "# Written by `wild hook install`; a hook that was here before is called first.";
 /// What is added to the name of a hook that was there before.
 const KEPT: &str = "before-wild";
 /// Hooks that we write, and what follows the call of the program: a failing check stops the push, a failing message
 /// does not, because the daemon finds the new commit at its next look anyway.
-const HOOKS: [(&str, &str); 2] = [("pre-receive", ""), ("post-receive", " || true")];
+pub(super) const HOOKS: [(&str, &str); 2] = [("pre-receive", ""), ("post-receive", " || true")];
 /// Hooks that keep secrets out of commits where people make them.
-const CLONE_HOOKS: [&str; 2] = ["pre-commit", "commit-msg"];
+pub(super) const CLONE_HOOKS: [&str; 2] = ["pre-commit", "commit-msg"];
 
 /// What an installation did.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

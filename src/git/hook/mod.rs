@@ -2,8 +2,10 @@
 //!
 //! Not here: the command that a script calls (`cli`), who may push (`http`).
 
+mod inspect;
 mod install;
 mod receive;
 
+pub use inspect::{HookFault, Inspected, inspect};
 pub use install::{Installed, install, install_in_clone, remove_from_clone};
 pub use receive::{Intake, RefUpdate, Refusal, Rewind, check};

@@ -9,6 +9,7 @@ mod grants;
 mod leaks;
 mod local;
 mod locks;
+mod looked;
 mod masks;
 mod metadata;
 mod modes;
