@@ -5,9 +5,10 @@
 use clap::Subcommand;
 use serde_json::{Value, json};
 
+use super::client::encode;
 use super::error::{CommandError, ExitCode};
 use super::format::Document;
-use super::json::{list, short, text};
+use super::json::{count, list, short, text};
 use super::report::Next;
 use super::session::Session;
 use super::table::table;
@@ -29,9 +30,14 @@ Exit codes:
 
 const FETCH_HELP: &str = "Examples:
   wild directory fetch
+  wild directory fetch sample
+  wild directory fetch sample --accept-rewind
+
+A directory that went back, rewrote its history or lost its packages stays where it was until --accept-rewind. Accepted is the commit \
+that wild directory list shows; where it was is kept under refs/wild/rewound.
 
 Exit codes:
-  0 fetched   2 one of them cannot be fetched";
+  0 fetched   2 one of them cannot be fetched, or is not followed";
 
 const OUTDATED_HELP: &str = "Examples:
   wild directory outdated
@@ -59,9 +65,16 @@ pub(super) enum DirectoryVerb {
         #[arg(long, default_value = "main", value_name = "BRANCH")]
         branch: String,
     },
-    /// Looks for news in all directories.
+    /// Looks for news in all directories, or in one.
     #[command(after_long_help = FETCH_HELP)]
-    Fetch,
+    Fetch {
+        /// The directory; all of them without.
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+        /// Follows it although it went back, rewrote its history or lost its packages.
+        #[arg(long, requires = "name")]
+        accept_rewind: bool,
+    },
     /// Lists the apps that a newer package version waits for.
     #[command(after_long_help = OUTDATED_HELP)]
     Outdated,
@@ -72,7 +85,8 @@ pub(super) async fn run(session: &mut Session<'_>, verb: DirectoryVerb) -> Resul
     match verb {
         DirectoryVerb::List => show(session).await,
         DirectoryVerb::Add { name, url, branch } => add(session, &name, &url, &branch).await,
-        DirectoryVerb::Fetch => fetch(session).await,
+        DirectoryVerb::Fetch { name: Some(name), accept_rewind: true } => Box::pin(accept(session, &name)).await,
+        DirectoryVerb::Fetch { name, accept_rewind: _ } => Box::pin(fetch(session, name.as_deref())).await,
         DirectoryVerb::Outdated => outdated(session).await,
     }
 }
@@ -98,9 +112,38 @@ fn print(session: &mut Session<'_>, answer: Value) {
                 let commit = short(text(directory, "commit")).to_owned();
                 vec![field("name"), field("url"), field("branch"), commit, packages, field("error")]
             });
-            table(&["directory", "url", "branch", "commit", "packages", "error"], rows, width)
+            let shown = table(&["directory", "url", "branch", "commit", "packages", "error"], rows, width);
+            list(answer, "directories").iter().flat_map(findings).fold(shown, |shown, line| format!("{shown}{line}\n"))
         },
     );
+}
+
+/// Returns one line for each thing that is wrong with a directory: what keeps it from being followed and what helps, and every package that is
+/// broken, where and why.
+pub(super) fn findings(directory: &Value) -> Vec<String> {
+    let name = text(directory, "name");
+    let trouble = directory.get("trouble").filter(|trouble| !trouble.is_null());
+    let trouble = trouble.map(|it| format!("{name}: {}; {}", text(it, "message"), text(it, "hint")));
+    let broken = list(directory, "packages").iter().filter_map(|package| {
+        let broken = broken(package)?;
+        Some(format!("{name}: the package {} is broken: {broken}", text(package, "name")))
+    });
+    let refused = list(directory, "refused").iter().map(|found| format!("{name}: {}", finding(found)));
+    trouble.into_iter().chain(broken).chain(refused).collect()
+}
+
+/// Returns where and why a package is broken; nothing if it is whole.
+pub(super) fn broken(package: &Value) -> Option<String> {
+    package.get("broken").filter(|broken| !broken.is_null()).map(finding)
+}
+
+fn finding(found: &Value) -> String {
+    let file = match (text(found, "file"), count(found, "line")) {
+        ("", _) => String::new(),
+        (file, 0) => format!("{file}: "),
+        (file, line) => format!("{file}:{line}: "),
+    };
+    format!("{file}{}: {}", text(found, "id"), text(found, "message"))
 }
 
 async fn add(session: &mut Session<'_>, name: &str, url: &str, branch: &str) -> Result<ExitCode, CommandError> {
@@ -130,15 +173,44 @@ async fn add(session: &mut Session<'_>, name: &str, url: &str, branch: &str) -> 
     }
 }
 
-async fn fetch(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
-    let answer = session.call("POST", "/directories/fetch", Some(&json!({}))).await?;
-    let failed = list(&answer, "directories").iter().find(|directory| !text(directory, "error").is_empty());
+async fn fetch(session: &mut Session<'_>, name: Option<&str>) -> Result<ExitCode, CommandError> {
+    let answer = session.call("POST", "/directories/fetch", Some(&json!({"name": name}))).await?;
+    let is_asked = |directory: &&Value| name.is_none_or(|name| text(directory, "name") == name);
+    let failed = list(&answer, "directories").iter().filter(is_asked).find(|it| !text(it, "error").is_empty());
     let error = failed.map(|directory| {
         let what = format!("fetch the directory {}", text(directory, "name"));
-        CommandError::new(what, text(directory, "error"), "wild directory fetch, once it answers")
+        let hint = directory.get("trouble").map(|trouble| text(trouble, "hint")).unwrap_or_default();
+        CommandError::new(what, text(directory, "error"), hint)
     });
     print(session, answer);
     error.map_or(Ok(ExitCode::Done), Err)
+}
+
+/// Follows a directory to the commit at which it was seen when it went back or lost its packages.
+async fn accept(session: &mut Session<'_>, name: &str) -> Result<ExitCode, CommandError> {
+    let what = format!("accept where the directory {name} is");
+    let answer = session.get("/directories").await?;
+    let Some(known) = list(&answer, "directories").iter().find(|directory| text(directory, "name") == name) else {
+        return Err(CommandError::new(what, "no directory of that name is followed", "wild directory list"));
+    };
+    let trouble = known.get("trouble").cloned().unwrap_or_default();
+    if !matches!(text(&trouble, "kind"), "rewound" | "emptied") {
+        // Nobody accepts what nobody was shown.
+        let because = match text(&trouble, "message") {
+            "" => "it went neither back nor lost its packages when it was fetched last",
+            message => message,
+        };
+        return Err(CommandError::new(what, because, format!("wild directory fetch {name}")));
+    }
+    let body = json!({"from": text(&trouble, "from"), "to": text(&trouble, "to")});
+    let below = format!("/directories/{}/accept", encode(name));
+    let asked = session.ask(Change { method: "POST", below, body, patience: Patience::Wait }).await?;
+    let made = matches!(asked, Asked::Ended(_));
+    let code = session.report(asked, &Next { done: "", undecided: "" });
+    if !made || code != ExitCode::Done {
+        return Ok(code);
+    }
+    fetch(session, Some(name)).await
 }
 
 /// Returns the apps that a fetched directory has another package version for, with that version. Asked of the directories themselves:
@@ -161,7 +233,31 @@ pub(super) async fn outdated_apps(session: &mut Session<'_>) -> Result<Value, Co
             offered.is_some()
         });
     }
+    if let Some(fields) = answer.as_object_mut() {
+        let troubled = |directory: &&Value| !findings(directory).is_empty();
+        let found: Vec<Value> = list(&directories, "directories").iter().filter(troubled).map(wrong_of).collect();
+        fields.insert("directories".to_owned(), Value::from(found));
+    }
     Ok(answer)
+}
+
+/// Returns of a directory what is wrong with it.
+fn wrong_of(directory: &Value) -> Value {
+    let broken = list(directory, "packages").iter().filter(|package| broken(package).is_some());
+    json!({
+        "name": text(directory, "name"),
+        "commit": directory.get("commit"),
+        "trouble": directory.get("trouble"),
+        "packages": broken.collect::<Vec<_>>(),
+        "refused": list(directory, "refused"),
+    })
+}
+
+/// Says what is wrong with directories: what they offer may be older than what is there.
+pub(super) fn warn(session: &mut Session<'_>, answer: &Value) {
+    if session.is_for_people() {
+        list(answer, "directories").iter().flat_map(findings).for_each(|line| session.note(&line));
+    }
 }
 
 /// Returns the version of a package in the first directory that has it whole.
@@ -172,9 +268,11 @@ fn offered<'a>(directories: &'a Value, package: &str) -> Option<&'a str> {
 
 async fn outdated(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
     let answer = outdated_apps(session).await?;
+    warn(session, &answer);
     let some = !list(&answer, "apps").is_empty();
     if !some && session.is_for_people() {
-        session.note("Every app has the newest version.");
+        let known = if list(&answer, "directories").is_empty() { "" } else { " that is known" };
+        session.note(&format!("Every app has the newest version{known}."));
         return Ok(ExitCode::Done);
     }
     let width = session.environment.width();
@@ -189,6 +287,25 @@ async fn outdated(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_directory_is_told_line_by_line() {
+        let link = json!({"id": "P010", "file": "blog/x", "line": 0, "message": "no links"});
+        let named = json!({"id": "P003", "file": "My Blog", "line": 0, "message": "no name"});
+        let twice = json!({"id": "L001", "file": "shop/manifest.yaml", "line": 2, "message": "twice"});
+        let directory = json!({"name": "sample", "refused": [named],
+            "trouble": {"kind": "rewound", "message": "upstream rewound a..b: it went back", "hint": "wild x"},
+            "packages": [{"name": "blog", "broken": link}, {"name": "mail", "broken": null}, {"name": "shop", "broken": twice}]});
+        let expected = [
+            "sample: upstream rewound a..b: it went back; wild x",
+            "sample: the package blog is broken: blog/x: P010: no links",
+            "sample: the package shop is broken: shop/manifest.yaml:2: L001: twice",
+            "sample: My Blog: P003: no name",
+        ];
+        assert_eq!(findings(&directory), expected);
+        assert_eq!(wrong_of(&directory)["packages"].as_array().unwrap().len(), 2);
+        assert!(findings(&json!({"name": "sample", "trouble": null, "packages": [{"broken": null}]})).is_empty());
+    }
 
     #[test]
     fn the_first_directory_that_has_a_package_whole_offers_it() {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::app::is_calm;
 use super::cluster::{acceptance, identity, is_elsewhere, is_silent};
+use super::directory::broken;
 use super::error::{CommandError, ExitCode};
 use super::format::Document;
 use super::json::{flag, list, object, text};
@@ -108,6 +109,7 @@ fn of_instance(instance: &Value) -> Vec<Value> {
     if !trouble.is_empty() {
         found.push(finding("the remote is not followed", trouble, "wild status", Vec::new()));
     }
+    found.extend(list(instance, "directories").iter().flat_map(of_directory));
     if !text(instance, "ready").is_empty() {
         found.push(finding("the branch is not read", text(instance, "ready"), "git log -1", Vec::new()));
     }
@@ -167,6 +169,27 @@ fn checked(instance: &Value, checks: &Value) -> Vec<Value> {
     let in_git = list(checks, "checks").iter().filter(|check| !text(check, "told").is_empty());
     let in_git = in_git.map(|check| json!({"check": text(check, "check"), "told": text(check, "told")}));
     clusters.chain(modes).chain(in_git).collect()
+}
+
+/// Returns what is wrong with a package directory: what keeps it from being followed, and each package of it that is broken.
+fn of_directory(directory: &Value) -> Vec<Value> {
+    let name = text(directory, "name");
+    let trouble = directory.get("trouble").filter(|trouble| !trouble.is_null()).map(|trouble| {
+        let commits = [("followed", "from"), ("offered", "to")].map(|(word, key)| (word, text(trouble, key)));
+        let commits = commits.into_iter().filter(|(_, commit)| !commit.is_empty());
+        let details = commits.map(|(word, commit)| format!("{word}: {commit}")).collect();
+        let what = format!("the directory {name} is not followed");
+        finding(what, text(trouble, "message"), text(trouble, "hint"), details)
+    });
+    let broken = list(directory, "packages").iter().filter_map(|package| {
+        let what = format!("the package {} of {name} is broken", text(package, "name"));
+        Some(finding(what, &broken(package)?, "wild directory fetch, once it was corrected there", Vec::new()))
+    });
+    let refused = list(directory, "refused").iter().map(|found| {
+        let what = format!("{} of {name} can be no package", text(found, "file"));
+        finding(what, text(found, "message"), text(found, "hint"), Vec::new())
+    });
+    trouble.into_iter().chain(broken).chain(refused).collect()
 }
 
 /// Returns what holds an app; nothing if it is as wanted.
@@ -306,5 +329,17 @@ mod tests {
         let sound = json!({"checks": [{"check": "hooks", "told": "Git runs them", "findings": []}]});
         let narrow = "Files of the state directory and of secrets are their user's alone";
         assert_eq!(told(&calm, &sound), [narrow, "Git runs them"]);
+    }
+
+    #[test]
+    fn a_directory_is_told_with_both_commits_and_each_broken_package_with_its_place() {
+        let link = json!({"id": "P010", "file": "blog/x", "line": 0, "message": "no links"});
+        let trouble = json!({"message": "it went back", "hint": "wild x", "from": "aa", "to": "bb"});
+        let directory = json!({"name": "sample", "trouble": trouble, "packages": [{"name": "blog", "broken": link}]});
+        let told: String = of_directory(&directory).iter().map(|found| shown(found, Timestamp(0))).collect();
+        let expected = "the directory sample is not followed\n  because: it went back\n    followed: aa\n    offered: bb\n  \
+                        try: wild x\nthe package blog of sample is broken\n  because: blog/x: P010: no links\n  \
+                        try: wild directory fetch, once it was corrected there\n";
+        assert_eq!(told, expected);
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::app::{is_calm, status_table};
 use super::cluster::{answers, is_silent};
+use super::directory::findings;
 use super::error::{CommandError, ExitCode};
 use super::format::Document;
 use super::json::{list, short, text};
@@ -40,7 +41,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Status) -> Result<
     let apps = session.get("/apps").await?;
     let operations = session.get(&format!("/operations?limit={LAST_OPERATIONS}")).await?;
     let reachable = list(&instance, "clusters").iter().all(|cluster| !is_silent(cluster));
-    let followed = remote_trouble(&instance).is_empty();
+    let followed = remote_trouble(&instance).is_empty() && list(&instance, "directories").iter().all(is_followed);
     let good = list(&instance, "statuses").iter().all(|status| !matches!(text(status, "state"), "failure" | "error"));
     let calm = reachable && followed && good && list(&apps, "apps").iter().all(is_calm);
     let value = json!({
@@ -74,6 +75,11 @@ fn remote_trouble(instance: &Value) -> &str {
     instance.get("remote").map(|remote| text(remote, "trouble")).unwrap_or_default()
 }
 
+/// Returns whether a directory is followed. A package of it that is broken needs nobody unless an app is made from it, which the app says.
+fn is_followed(directory: &Value) -> bool {
+    directory.get("trouble").is_none_or(Value::is_null)
+}
+
 fn head(instance: &Value) -> String {
     let cluster = match instance.get("cluster").filter(|cluster| !cluster.is_null()) {
         None => "none yet: wild cluster add".to_owned(),
@@ -91,6 +97,9 @@ fn head(instance: &Value) -> String {
     }
     if !remote_trouble(instance).is_empty() {
         lines.push_str(&format!("  the remote is not followed: {}\n", remote_trouble(instance)));
+    }
+    for line in list(instance, "directories").iter().flat_map(findings) {
+        lines.push_str(&format!("  {line}\n"));
     }
     for status in list(instance, "statuses") {
         lines.push_str(&format!(
@@ -115,6 +124,10 @@ mod tests {
             head(&instance),
             "home   main 0123456   cluster none yet: wild cluster add\n  pending   wild/deploy (home)  seen\n"
         );
+        let trouble = json!({"kind": "rewound", "message": "it went back", "hint": "wild x"});
+        let rewound = json!({"name": "sample", "trouble": trouble, "packages": []});
+        assert!(head(&json!({"directories": [rewound]})).contains("  sample: it went back; wild x\n"));
+        assert!(!is_followed(&rewound) && is_followed(&json!({"trouble": null})));
         assert!(head(&json!({"cluster": {"reachable": null}})).contains("cluster not asked yet\n"));
         assert!(head(&json!({"cluster": {"reachable": true}})).contains("cluster reachable\n"));
         let cluster = json!({"reachable": false, "since": "T", "why": "refused"});

@@ -98,6 +98,21 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
     Ok(proposal)
 }
 
+/// Loads a package of an upstream as it was read there, and turns what is wrong with it into a refusal.
+pub(super) fn load_read(
+    name: &PackageName,
+    (files, broken): (&FileTree, Option<&Diagnostic>),
+    what: &str,
+) -> Result<Package, Refusal> {
+    match broken {
+        Some(broken) => {
+            let corrected = "wild directory fetch, once it was corrected there";
+            Err(Refusal::found(what, corrected, vec![broken.clone()]))
+        }
+        None => load(name, files, what),
+    }
+}
+
 /// Loads a package and turns its findings into a refusal.
 pub(super) fn load(name: &PackageName, files: &FileTree, what: &str) -> Result<Package, Refusal> {
     let corrected = "wild directory fetch, once it was corrected there";
@@ -129,7 +144,8 @@ fn candidate<'a>(app: &AppName, sources: &'a Sources, wanted: &Wanted<'_>) -> Re
         };
         return Err(Refusal::user(format!("add {app}"), because, remedy));
     };
-    let newest = load(&upstream.name, &upstream.files, &format!("add {app}"));
+    let read = (&upstream.files, upstream.broken.as_ref());
+    let newest = load_read(&upstream.name, read, &format!("add {app}"));
     match wanted.version {
         Some(version) if newest.as_ref().is_ok_and(|newest| newest.manifest.version != version) || newest.is_err() => {
             older(app, upstream, version)

@@ -4,7 +4,7 @@
 //! No file of the app changes; the record and the view of the package are added. Not here: the distance (`merge`), which
 //! versions there are (`pipeline`).
 
-use super::add::load;
+use super::add::{load, load_read};
 use super::decisions::Decisions;
 use super::edit::{app_files, changes, put, scope, subject};
 use super::generate::{Generated, NO_RENDERER, uncompiled};
@@ -93,10 +93,10 @@ fn versions<'a>(app: &AppName, sources: &'a Sources) -> Result<Vec<Version<'a>>,
     let mut found = Vec::new();
     let mut unread = None;
     for upstream in &sources.packages {
-        let newest = [(&upstream.commit, &upstream.files)];
-        let older = upstream.versions.iter().map(|version| (&version.commit, &version.files));
-        for (commit, files) in newest.into_iter().chain(older) {
-            match load(&upstream.name, files, &format!("adopt {app}")) {
+        let newest = [(&upstream.commit, (&upstream.files, upstream.broken.as_ref()))];
+        let older = upstream.versions.iter().map(|it| (&it.commit, (&it.files, it.broken.as_ref())));
+        for (commit, read) in newest.into_iter().chain(older) {
+            match load_read(&upstream.name, read, &format!("adopt {app}")) {
                 Ok(package) => {
                     let candidate = Candidate { directory: &upstream.directory, commit, package };
                     found.push(Version { candidate, is_view: false });

@@ -83,8 +83,10 @@ pub struct UpstreamPackage {
     pub commit: CommitId,
     /// Name of the package.
     pub name: PackageName,
-    /// Its newest files, by path inside the package.
+    /// Its newest files, by path inside the package; none if they cannot be read.
     pub files: FileTree,
+    /// Why they cannot be read, if so.
+    pub broken: Option<Diagnostic>,
     /// Older versions, read where a request names one.
     pub versions: Vec<PackageVersion>,
 }
@@ -96,8 +98,10 @@ pub struct PackageVersion {
     pub version: String,
     /// The newest commit of the upstream that says so.
     pub commit: CommitId,
-    /// Its files, by path inside the package.
+    /// Its files, by path inside the package; none if they cannot be read.
     pub files: FileTree,
+    /// Why they cannot be read, if so.
+    pub broken: Option<Diagnostic>,
 }
 
 /// The branch of an update that waits.

@@ -141,10 +141,15 @@ impl World {
             let text = old.files.text("manifest.yaml").unwrap();
             let version = text.split('"').nth(1).unwrap().to_owned();
             versions = old.versions.clone();
-            versions.push(PackageVersion { version, commit: old.commit.clone(), files: old.files.clone() });
+            versions.push(PackageVersion {
+                version,
+                commit: old.commit.clone(),
+                files: old.files.clone(),
+                broken: None,
+            });
         }
         let commit = commit(0xabc0 + versions.len());
-        self.packages.push(UpstreamPackage { directory, commit, name, files, versions });
+        self.packages.push(UpstreamPackage { directory, commit, name, files, broken: None, versions });
     }
 
     pub(super) fn head(&self) -> &FileTree {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::add::load;
+use super::add::load_read;
 use super::consent::{self, Asking};
 use super::customised::customised;
 use super::decisions::Decisions;
@@ -130,7 +130,8 @@ fn candidate<'a>(
 }
 
 fn newest<'a>(app: &AppName, upstream: &'a UpstreamPackage) -> Result<Candidate<'a>, Refusal> {
-    let package = load(&upstream.name, &upstream.files, &format!("update {app}"))?;
+    let read = (&upstream.files, upstream.broken.as_ref());
+    let package = load_read(&upstream.name, read, &format!("update {app}"))?;
     Ok(Candidate { directory: &upstream.directory, commit: &upstream.commit, package })
 }
 
@@ -138,7 +139,8 @@ fn newest<'a>(app: &AppName, upstream: &'a UpstreamPackage) -> Result<Candidate<
 pub(super) fn older<'a>(app: &AppName, upstream: &'a UpstreamPackage, version: &str) -> Result<Candidate<'a>, Refusal> {
     match upstream.versions.iter().find(|known| known.version == version) {
         Some(known) => {
-            let package = load(&upstream.name, &known.files, &format!("read {app} {version}"))?;
+            let read = (&known.files, known.broken.as_ref());
+            let package = load_read(&upstream.name, read, &format!("read {app} {version}"))?;
             Ok(Candidate { directory: &upstream.directory, commit: &known.commit, package })
         }
         None => {

@@ -213,9 +213,9 @@ impl Handle {
         self.shared.fetch.notify_one();
     }
 
-    /// Fetches all upstreams and returns when that is done; one that failed carries its error in what is shown of it.
-    pub async fn fetch_directories(&self) -> Result<(), Error> {
-        self.shared.fetch_directories().await
+    /// Fetches all upstreams, or the one of a name, and returns when that is done; one that is not followed carries why in what is shown of it.
+    pub async fn fetch_directories(&self, only: Option<&str>) -> Result<(), Error> {
+        self.shared.fetch_directories(only).await
     }
 
     /// Returns whether the worker's loop turns; why not otherwise.

@@ -105,9 +105,9 @@ impl Shared {
         let _ = self.sender.try_send(trigger);
     }
 
-    /// Fetches all upstreams into the daemon's own quarantine.
-    pub(super) async fn fetch_directories(&self) -> Result<(), Error> {
-        pipeline::fetch_directories(&self.instance, &self.scratch, &self.allow).await.map(|_| ())
+    /// Fetches all upstreams, or the one of a name, into the daemon's own quarantine.
+    pub(super) async fn fetch_directories(&self, only: Option<&str>) -> Result<(), Error> {
+        pipeline::fetch_directories(&self.instance, only, (&self.scratch, &self.allow)).await.map(|_| ())
     }
 
     /// Returns whether the loop turns.
@@ -455,14 +455,14 @@ impl Worker {
             self.sync().await;
         }
         let Shared { instance, scratch, allow, .. } = self.shared.as_ref();
-        match pipeline::fetch_directories(instance, scratch, allow).await {
+        match pipeline::fetch_directories(instance, None, (scratch, allow)).await {
             Err(error) => {
                 tracing::warn!(instance = %instance.name, error = chain(&error), "upstreams were not fetched")
             }
             Ok(results) => {
-                for (name, result) in results {
-                    if let Err(error) = result {
-                        tracing::warn!(instance = %instance.name, directory = name, error = chain(&error), "an upstream was not fetched");
+                for (name, trouble) in results {
+                    if let Some(trouble) = trouble {
+                        tracing::warn!(instance = %instance.name, directory = name, error = trouble.message, "an upstream is not followed");
                     }
                 }
             }

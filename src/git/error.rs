@@ -111,6 +111,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the place in a tree that breaks a rule, if that is what went wrong.
+    pub fn hostile(&self) -> Option<&HostileTree> {
+        match self {
+            Self::Hostile { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
     /// Returns who has to act: the one whose repository, URL or tree it is, or the system, which tries again.
     pub fn class(&self) -> ErrorClass {
         match self {

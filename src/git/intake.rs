@@ -2,6 +2,7 @@
 //!
 //! Not here: rules for branches (`hook::receive`), the way objects come in (`network`).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use git2::{Odb, Oid};
@@ -10,8 +11,10 @@ use crate::base::limits::MAX_FILE_BYTES;
 use crate::model::CommitId;
 
 use super::check_tree::{Depth, HostileTree, Refusal, TreeCheck, check_tree_object, hostile};
-use super::checks::{ObjectKind, Rule, judge_size};
+use super::checks::pack::HUGE_STEP;
+use super::checks::{Id, ObjectKind, Rule, judge_size};
 use super::error::{Error, git};
+use super::network::Scope;
 use super::objects::{Known, Objects};
 use super::packs::judge_packs;
 use super::read::refused;
@@ -31,12 +34,14 @@ fn open(objects: &Path) -> Result<Odb<'static>, Error> {
     Ok(odb)
 }
 
-/// Checks all objects that lie in a directory, and returns the first that breaks a rule.
-pub(super) fn check_objects(directory: &Path) -> Result<Option<HostileTree>, Error> {
+/// Checks all objects that lie in a directory, and returns the first that breaks a rule. Where parts are judged on their own, a file or a
+/// directory that breaks one is passed over: whoever reads it finds it again, and nobody unpacks it before.
+pub(super) fn check_objects(directory: &Path, scope: Scope) -> Result<Option<HostileTree>, Error> {
     let attempt = || format!("check the objects in {}", directory.display());
     let place = |path: String, (rule, reason): Rule| Ok(Some(HostileTree { path, rule, reason }));
-    if let Some((id, rule)) = judge_packs(&directory.join("pack"))? {
-        return place(format!("object {}", CommitId::from_bytes(id)), rule);
+    let huge = judge_packs(&directory.join("pack"))?;
+    if let (Scope::Whole, Some(id)) = (scope, huge.first()) {
+        return place(format!("object {}", CommitId::from_bytes(*id)), HUGE_STEP);
     }
 
     let odb = open(directory)?;
@@ -54,7 +59,7 @@ pub(super) fn check_objects(directory: &Path) -> Result<Option<HostileTree>, Err
 
     let known = Known::default();
     let objects = Objects::looked_through(odb, &known);
-    let mut sums = Sums::default();
+    let mut sums = Sums { scope, huge, all: 0, messages: 0 };
     for id in ids {
         match sums.add(&objects, id) {
             Ok(()) => {}
@@ -67,8 +72,10 @@ pub(super) fn check_objects(directory: &Path) -> Result<Option<HostileTree>, Err
 }
 
 /// What the objects hold together, in bytes.
-#[derive(Default)]
 struct Sums {
+    scope: Scope,
+    /// What is unpacked from something huge.
+    huge: BTreeSet<Id>,
     all: u64,
     messages: u64,
 }
@@ -77,13 +84,18 @@ impl Sums {
     /// Checks one object beside those before it. Nothing is read before its size is known and allowed.
     fn add(&mut self, objects: &Objects<'_>, id: Oid) -> Result<(), Refusal> {
         let (bytes, kind) = objects.header(id)?;
+        let is_huge = Id::try_from(id.as_bytes()).is_ok_and(|id| self.huge.contains(&id));
+        let judged = if is_huge { Err(HUGE_STEP) } else { judge_size(kind, bytes) };
+        if self.scope == Scope::Parts && matches!(kind, ObjectKind::Blob | ObjectKind::Tree) && judged.is_err() {
+            return Ok(());
+        }
         let named = || match kind {
             ObjectKind::Commit => format!("commit {id}"),
             ObjectKind::Tree => format!("tree {id}"),
             ObjectKind::Blob => format!("blob {id}"),
             ObjectKind::Tag => format!("tag {id}"),
         };
-        judge_size(kind, bytes).map_err(|rule| hostile(&named(), rule))?;
+        judged.map_err(|rule| hostile(&named(), rule))?;
         self.all = self.all.saturating_add(bytes);
         if self.all > MAX_INFLATED_BYTES {
             return Err(hostile("", ("pack/inflated", "its objects hold more than 2 GiB")));
@@ -96,9 +108,9 @@ impl Sums {
         }
         match kind {
             ObjectKind::Commit => objects.commit(id).map(drop),
-            ObjectKind::Tree => check_tree_object(objects, id),
+            ObjectKind::Tree if self.scope == Scope::Whole => check_tree_object(objects, id),
             ObjectKind::Tag => objects.tagged(id).map(drop),
-            ObjectKind::Blob => Ok(()),
+            ObjectKind::Tree | ObjectKind::Blob => Ok(()),
         }
     }
 }

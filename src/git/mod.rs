@@ -31,6 +31,7 @@ mod network;
 mod notes;
 mod objects;
 mod options;
+mod outline;
 mod packs;
 mod read;
 mod refs;
@@ -55,11 +56,12 @@ pub use instance_tree::InstanceTree;
 pub use launch::become_child;
 pub use left_over::Writers;
 pub use network::{
-    Credential, CredentialKind, FetchRef, Fetched, FetchedRef, Moved, PushRef, Pushed, PushedRef, Remote,
+    Credential, CredentialKind, FetchRef, Fetched, FetchedRef, Moved, PushRef, Pushed, PushedRef, Remote, Scope,
     clear_scratch, fetch, fetch_scanned, ls_remote, push, push_deletion,
 };
 pub use notes::NOTES_REF;
 pub use options::set_options;
+pub use outline::Outline;
 pub use refs::RefChange;
 pub use remote_url::{Allowed, RemoteUrl, UrlError};
 pub use repository::{Layout, Repository};

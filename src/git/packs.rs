@@ -59,14 +59,13 @@ impl Packs {
     }
 }
 
-/// Returns the rule that a pack in a directory breaks by what its objects are unpacked from.
-pub(super) fn judge_packs(directory: &Path) -> Result<Option<(Id, Rule)>, Error> {
+/// Returns the objects in the packs of a directory that are unpacked from something huge.
+pub(super) fn judge_packs(directory: &Path) -> Result<BTreeSet<Id>, Error> {
+    let mut huge = BTreeSet::new();
     for index in indexes(directory)? {
-        if let Some(id) = look_through(&index)?.pop_first() {
-            return Ok(Some((id, HUGE_STEP)));
-        }
+        huge.append(&mut look_through(&index)?);
     }
-    Ok(None)
+    Ok(huge)
 }
 
 /// Returns the indexes in a directory; none if it is not there.

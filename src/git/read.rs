@@ -195,7 +195,7 @@ pub(super) fn refused(refusal: Refusal, commit: &str) -> Error {
     }
 }
 
-fn with_objects<T>(
+pub(super) fn with_objects<T>(
     repository: &git2::Repository,
     known: &Known,
     commit: &CommitId,
@@ -230,6 +230,17 @@ impl Objects<'_> {
             };
         }
         Ok(Some(at))
+    }
+
+    /// Looks a directory up; what stands in its place and is none is refused.
+    pub(super) fn directory(&self, root: Oid, path: &str) -> Result<Option<Oid>, Refusal> {
+        match self.find(root, path)? {
+            Some(Found { kind: Kind::Directory, id }) => Ok(Some(id)),
+            Some(Found { kind: kind @ (Kind::Symlink | Kind::Gitlink | Kind::Unknown), .. }) => {
+                Err(hostile(path, kind.unfit()))
+            }
+            Some(Found { kind: Kind::Regular | Kind::Executable, .. }) | None => Ok(None),
+        }
     }
 
     fn names(&self, tree: Oid, path: &str) -> Result<Arc<Names>, Refusal> {

@@ -129,6 +129,11 @@ async fn preview(handle: &Handle, request: &Request) -> Answered {
                 .map_err(|refusal| Problem::from(&refusal))?;
             (proposal, None, Vec::new())
         }
+        (Request::AcceptRewind { name, from, to }, _) => {
+            let told = format!("{name} would be followed from {} to {}", from.short(), to.short());
+            let nothing = compile::Proposal::nothing(&app_name("instance")?);
+            (compile::Proposal { summary: vec![told], ..nothing }, None, Vec::new())
+        }
         (_, Some(app)) => {
             let preview = pipeline::preview(shown, app, Some(request)).await?;
             (preview.proposal, preview.plan, preview.cascades)
@@ -479,4 +484,18 @@ fn main_branch() -> String {
 pub(super) async fn add_directory(change: Change) -> Answered {
     let NewDirectory { name, url, branch } = change.body()?;
     change.ask(Request::AddDirectory { name, url, branch }).await
+}
+
+/// Body of `POST /directories/{name}/accept`.
+#[derive(Deserialize)]
+struct Accepted {
+    from: CommitId,
+    to: CommitId,
+}
+
+/// `POST /directories/{name}/accept`: follows an upstream that went back, or lost its packages, to where it was seen.
+pub(super) async fn accept_rewind(change: Change) -> Answered {
+    let Accepted { from, to } = change.body()?;
+    let name = change.word("name").to_owned();
+    change.ask(Request::AcceptRewind { name, from, to }).await
 }

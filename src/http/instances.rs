@@ -65,12 +65,18 @@ pub(super) async fn show(State(daemon): Host, Path(name): Path<String>) -> Answe
         fields.insert("clusters".to_owned(), Value::from(clusters(shown).await?));
         fields.insert("statuses".to_owned(), value(&statuses)?);
         fields.insert("remote".to_owned(), remote(shown).await?);
+        fields.insert("directories".to_owned(), directories(shown).await?);
         fields.insert("strayClusters".to_owned(), value(&daemon.stray_clusters())?);
         fields.insert("ready".to_owned(), json!(handle.is_ready().err()));
         fields.insert("openFiles".to_owned(), value(&shown.open_files().await)?);
         fields.insert("stateDir".to_owned(), json!(daemon.settings().state_dir.display().to_string()));
     }
     Ok(answer(&document))
+}
+
+/// Returns what is wrong with its upstreams and their packages. Settings that do not read are told where they are read.
+async fn directories(instance: &Instance) -> Result<Value, Problem> {
+    value(&pipeline::directory_findings(instance).await.unwrap_or_default())
 }
 
 /// Returns the repository that the instance is kept equal to, and why it is not at present; nothing if there is none.

@@ -100,6 +100,7 @@ pub fn router(daemon: Daemon) -> Router {
         .route("/operations/{id}/undo", post(undo::undo))
         .route("/directories", get(directories::list).post(changes::add_directory))
         .route("/directories/fetch", post(directories::fetch))
+        .route("/directories/{name}/accept", post(changes::accept_rewind))
         .route("/statuses/{commit}", get(instances::statuses));
     let api = Router::new()
         .route("/status", get(instances::daemon_status))

@@ -56,6 +56,9 @@ async fn opposite(instance: &Instance, operation: &Operation) -> Result<Request,
         Request::IgnoreDrift { .. } | Request::Grant { .. } | Request::AddDirectory { .. } => {
             return refuse("it is an entry of .wild/config.yaml", "take the entry out of .wild/config.yaml".to_owned());
         }
+        Request::AcceptRewind { .. } => {
+            return refuse("the upstream is where it is", "git for-each-ref refs/wild/rewound".to_owned());
+        }
         Request::Learn { .. } | Request::Forget { .. } | Request::Abort { .. } => {
             return refuse("it changed no file of the app", format!("wild app history {app}"));
         }

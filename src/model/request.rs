@@ -189,6 +189,15 @@ pub enum Request {
         /// Branch.
         branch: String,
     },
+    /// Follow an upstream that went back, or that lost its packages, to where it is.
+    AcceptRewind {
+        /// Its name.
+        name: String,
+        /// Where it was.
+        from: CommitId,
+        /// Where it was seen.
+        to: CommitId,
+    },
 }
 
 /// Where a change is committed.
@@ -233,7 +242,7 @@ impl Request {
             | Self::Suspend { app, .. }
             | Self::Resume { app }
             | Self::Move { app, .. } => Some(app),
-            Self::AddDirectory { .. } => None,
+            Self::AddDirectory { .. } | Self::AcceptRewind { .. } => None,
         }
     }
 
@@ -261,6 +270,7 @@ impl Request {
             Self::Resume { .. } => "resume",
             Self::Move { .. } => "move",
             Self::AddDirectory { .. } => "directory",
+            Self::AcceptRewind { .. } => "accept-rewind",
         }
     }
 }

@@ -20,6 +20,9 @@ const APPS: &str = "apps";
 /// Directories of services.
 const SERVICES: [&str; 2] = ["services", "setup/cluster-services"];
 
+/// Names of the files that make a directory a package.
+pub const MANIFESTS: [&str; 2] = [MANIFEST, SERVICE_MANIFEST];
+
 /// The packages of a tree.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Listing {
@@ -44,20 +47,14 @@ pub fn list(tree: &FileTree, path: &str) -> Listing {
     for (name, directories) in candidates(tree, path) {
         let Ok(package) = PackageName::parse(&name) else {
             for directory in directories {
-                let message = format!("the directory {name:?} cannot name a package");
-                let hint = "use lower-case letters, digits and hyphens, at most 53";
-                let finding = Diagnostic::error("P003", &directory, 0, message).with_hint(hint);
+                let finding = unfit_name(&directory, &name);
                 listing.refused.insert(directory, finding);
             }
             continue;
         };
         let listed = match directories.as_slice() {
             [directory] => read(tree, &package, directory),
-            _ => {
-                let message = format!("the package {package} is there twice: {}", directories.join(" and "));
-                let file = directories.first().map_or("", String::as_str);
-                Err(vec![Diagnostic::error("P004", file, 0, message).with_hint("remove one of them")])
-            }
+            _ => Err(vec![doubled(&package, &directories)]),
         };
         listing.packages.insert(package, listed);
     }
@@ -69,11 +66,35 @@ pub fn find(tree: &FileTree, path: &str, name: &PackageName) -> Option<Result<Pa
     let candidates = candidates(tree, path);
     match candidates.get(name.as_str())?.as_slice() {
         [directory] => Some(load_at(tree, name, directory)),
-        directories => {
-            let message = format!("the package {name} is there twice: {}", directories.join(" and "));
-            Some(Err(vec![Diagnostic::error("P004", name.as_str(), 0, message).with_hint("remove one of them")]))
-        }
+        directories => Some(Err(vec![doubled(name, directories)])),
     }
+}
+
+/// Returns what is wrong with a directory that holds a manifest and whose name can be none of a package.
+pub fn unfit_name(directory: &str, name: &str) -> Diagnostic {
+    let message = format!("the directory {name:?} cannot name a package");
+    let hint = "use lower-case letters, digits and hyphens, at most 53";
+    Diagnostic::error("P003", directory, 0, message).with_hint(hint)
+}
+
+/// Returns what is wrong with a package that lies in several directories.
+pub fn doubled(name: &PackageName, directories: &[String]) -> Diagnostic {
+    let message = format!("the package {name} is there twice: {}", directories.join(" and "));
+    let file = directories.first().map_or("", String::as_str);
+    Diagnostic::error("P004", file, 0, message).with_hint("remove one of them")
+}
+
+/// Returns the directories in which packages are searched; the empty one is the root.
+pub fn containers(path: &str) -> Vec<String> {
+    match path.trim_matches('/') {
+        "" => ["", APPS].into_iter().chain(SERVICES).map(str::to_owned).collect(),
+        path => vec![path.to_owned()],
+    }
+}
+
+/// Returns whether every directory in a container is a package: at the root and among services anything may lie.
+pub fn is_for_packages(container: &str) -> bool {
+    !container.is_empty() && !SERVICES.contains(&container)
 }
 
 /// Returns the directories that a package may lie in, in the order in which they are searched.
@@ -94,7 +115,8 @@ fn read(tree: &FileTree, name: &PackageName, directory: &str) -> Result<Listed, 
     Ok(Listed { directory, manifest: package.manifest })
 }
 
-fn load_at(tree: &FileTree, name: &PackageName, directory: &str) -> Result<Package, Vec<Diagnostic>> {
+/// Loads the package in a directory of an upstream; findings name files as the upstream has them.
+pub fn load_at(tree: &FileTree, name: &PackageName, directory: &str) -> Result<Package, Vec<Diagnostic>> {
     let place = |finding: Diagnostic| {
         let file = if finding.file.is_empty() { directory.to_owned() } else { format!("{directory}/{}", finding.file) };
         Diagnostic { file, ..finding }
@@ -102,8 +124,8 @@ fn load_at(tree: &FileTree, name: &PackageName, directory: &str) -> Result<Packa
     load(name, &tree.below(directory)).map_err(|findings| findings.into_iter().map(place).collect())
 }
 
-/// Returns the directories that hold a package, by name.
-pub(super) fn candidates(tree: &FileTree, path: &str) -> BTreeMap<String, Vec<String>> {
+/// Returns the directories that hold a package, by name. Files of a tree are only looked at by their paths.
+pub fn candidates(tree: &FileTree, path: &str) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let searched: Vec<&str> = match path.trim_matches('/') {
         "" => vec!["", APPS],

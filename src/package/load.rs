@@ -21,7 +21,7 @@ const SERVICE_TEMPLATES: &str = "kustomize.template";
 /// Characters of a digest in the version of a service that says none.
 const TREE_ID_CHARS: usize = 12;
 /// Bytes of all files of a package together; a clone of a directory with hundreds of packages should stay small.
-const MAX_PACKAGE_BYTES: usize = 32 * 1024 * 1024;
+pub const MAX_PACKAGE_BYTES: usize = 32 * 1024 * 1024;
 /// Names of files that are written for people and never rendered.
 const FOR_PEOPLE: [&str; 5] = ["README*", "*.md", "LICENSE*", "NOTICE*", "CHANGELOG*"];
 /// Top directories that belong to us in the compiled app.

@@ -37,11 +37,14 @@ pub use consent::{Consent, Consents, SecretGrant, is_granted};
 pub use convert::{Converted, convert};
 pub use definitions::package_defining;
 pub use dialect::detect as detect_dialect;
-pub use directory::{Listed, Listing, directories, find, list};
+pub use directory::{
+    Listed, Listing, MANIFESTS, candidates, containers, directories, doubled, find, is_for_packages, list, load_at,
+    unfit_name,
+};
 pub use glob::matches;
 pub use ignore::Ignore;
 pub use leaks::{leaks, values as leak_values};
-pub use load::{MANIFEST, Package, SERVICE_MANIFEST, is_for_people, load, manifest_of};
+pub use load::{MANIFEST, MAX_PACKAGE_BYTES, Package, SERVICE_MANIFEST, is_for_people, load, manifest_of};
 pub use manifest::{
     Charset, Need, PackageDialect, PackageManifest, RenderRules, RequiredSecret, Requirement, SecretSpec, ServiceKey,
     Supply, UpgradeStep,

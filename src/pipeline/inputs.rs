@@ -5,6 +5,7 @@
 use super::overview::Overview;
 use super::read::{generated_ref, update_ref, upstream_ref};
 use super::{Error, Instance};
+use crate::base::chain;
 use crate::base::hash::Encoder;
 use crate::compile::{self, RENDERER};
 use crate::merge::RESOLUTIONS_REF;
@@ -44,7 +45,12 @@ impl Inputs {
                     continue;
                 };
                 for place in package::directories(&directory.path, &record.package) {
-                    ids.push(instance.repository.tree_id(&commit, &place).await?);
+                    // What cannot even be looked up is found where the package is read.
+                    let id = match instance.repository.tree_id(&commit, &place).await {
+                        Err(error) if error.hostile().is_some() => Some(chain(&error)),
+                        found => found?,
+                    };
+                    ids.push(id);
                 }
             }
         }

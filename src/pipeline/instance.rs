@@ -18,6 +18,7 @@ use super::claims::Wishes;
 use super::consents::Consents;
 use super::leaks::Leaks;
 use super::neighbours;
+use super::offers;
 use super::overview::{self, Overview};
 use super::realms::Realms;
 use super::settled::Memory;
@@ -99,6 +100,8 @@ pub struct Instance {
     pub(super) counts: Mutex<super::Counts>,
     /// Who brings kinds that the cluster did not know.
     pub(super) shippers: Mutex<Shippers>,
+    /// What upstreams offered when they were looked at last.
+    pub(super) offers: Mutex<offers::Memory>,
     /// What is to be compared value by value.
     pub(super) audits: Turns,
     /// Told when objects went.
@@ -210,6 +213,7 @@ impl Instance {
             cancels,
             counts: Mutex::default(),
             shippers: Mutex::default(),
+            offers: Mutex::default(),
             audits: Turns::default(),
             went: Notify::new(),
             broken_off: Mutex::default(),

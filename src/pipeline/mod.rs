@@ -4,6 +4,7 @@
 //! waits in here: what cannot be done now is a value with the reason and what ends it. This folder is the only place that calls both pure
 //! steps and those with effects. Not here: when a pass begins (`daemon`).
 
+mod accept;
 mod adoptions;
 mod ancestry;
 mod approvals;
@@ -24,6 +25,7 @@ mod inputs;
 mod instance;
 mod leaks;
 mod neighbours;
+mod offers;
 mod overview;
 mod preview;
 mod read;
@@ -69,6 +71,7 @@ pub use commit::Committed;
 pub use counts::Counts;
 use grants::Judged;
 pub use instance::{Instance, OpenFile, Opening};
+pub use offers::PackageState;
 pub use overview::{Overview, overview};
 pub use preview::{Preview, preview};
 use read::{Merge, Sight};
@@ -82,7 +85,7 @@ pub use statuses::{seen, take_changed, update as update_statuses};
 pub use sweep::{sweep, went};
 pub use targets::{KnownCluster, Targets};
 pub use undo::{Pruned, pruned};
-pub use upstream::{DirectoryState, directories, fetch_directories};
+pub use upstream::{DirectoryState, directories, directory_findings, fetch_directories};
 
 /// Why a pass could not go on. All else is data.
 #[derive(Debug, thiserror::Error)]
@@ -171,7 +174,8 @@ pub async fn pass(
     close_left_over(instance, app).await?;
     let (request, _underway) = cancel::begin(instance, request).await?;
     let asked = request.clone();
-    let ended = end(instance, asked.clone(), walk(instance, app, why, request).await).await;
+    let walked = Box::pin(walk(instance, app, why, request)).await;
+    let ended = end(instance, asked.clone(), walked).await;
     if ended.is_err() {
         lock(&instance.broken_off).insert(app.clone());
     }
@@ -302,8 +306,15 @@ pub async fn pass_instance(
     let (Some(operation), _underway) = cancel::begin(instance, Some(operation)).await? else {
         return Ok(Passed::default());
     };
-    let ended =
-        end(instance, Some(operation.clone()), add_directory(instance, operation.clone(), scratch, allow).await).await;
+    let asked = Some(operation.clone());
+    let ended = match &operation.request {
+        Some(Request::AcceptRewind { name, from, to }) => {
+            let accepted = accept::Accepted { name, from, to };
+            Box::pin(accept::accept(instance, operation.clone(), &accepted, (scratch, allow))).await
+        }
+        _ => add_directory(instance, operation.clone(), scratch, allow).await,
+    };
+    let ended = end(instance, asked, ended).await;
     cancel::broke_off(instance, Some(&operation), &ended).await?;
     ended
 }
@@ -438,7 +449,8 @@ async fn settle(
             | Request::Forget { .. }
             | Request::Suspend { .. }
             | Request::AdoptDrift { branch: Branch::Review, .. }
-            | Request::AddDirectory { .. },
+            | Request::AddDirectory { .. }
+            | Request::AcceptRewind { .. },
         ) => true,
         _ => false,
     };

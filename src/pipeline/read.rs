@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::ancestry::{self, generations};
 use super::commit::FORK;
 use super::inputs::Inputs;
+use super::offers::files_at;
 use super::overview::{self, Overview, overview, overview_of};
 use super::{Error, Instance};
 use crate::compile::{self, Authors, Bent, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
@@ -273,7 +274,7 @@ async fn update(instance: &Instance, app: &AppName, head: &CommitId) -> Result<O
     Ok(Some(UpdateBranch { name, tip, files, fork, authors }))
 }
 
-/// Reads a package from every upstream that has it, and the older versions that a request asks for.
+/// Reads a package from every upstream that has it, and the older versions that a request asks for. One that breaks a rule says so itself.
 async fn packages(
     instance: &Instance,
     settings: &Settings,
@@ -283,9 +284,13 @@ async fn packages(
     let mut found = Vec::new();
     for directory in &settings.directories {
         let Some(commit) = instance.repository.read_ref(&upstream_ref(instance, directory)).await? else { continue };
+        let mut here = Vec::new();
         for place in package::directories(&directory.path, package) {
-            let files = instance.repository.read_tree(&commit, &[&place]).await?.below(&place);
-            if files.is_empty() {
+            let (files, broken) = match files_at(&instance.repository, &commit, &place).await? {
+                Ok(files) => (files.below(&place), None),
+                Err(finding) => (FileTree::new(), Some(finding)),
+            };
+            if files.is_empty() && broken.is_none() {
                 continue;
             }
             let versions = match older {
@@ -293,20 +298,31 @@ async fn packages(
                 Older::Since(installed) if has_steps(&files) => since(instance, &commit, &place, installed).await?,
                 Older::Since(_) | Older::None => Vec::new(),
             };
-            let commit = commit.clone();
-            found.push(UpstreamPackage {
-                directory: directory.clone(),
-                commit,
-                name: package.clone(),
-                files,
-                versions,
-            });
+            let (directory, commit, name) = (directory.clone(), commit.clone(), package.clone());
+            here.push((place, UpstreamPackage { directory, commit, name, files, broken, versions }));
         }
+        found.extend(one_of(package, here));
     }
     Ok(found)
 }
 
-/// Returns a package as it was at every commit that changed it, newest first; the newest of all is left out.
+/// Returns the one package that an upstream has of a name; of two nobody can say which was meant. A directory without manifest, and a link in
+/// place of a directory, are none beside one that is.
+fn one_of(name: &PackageName, here: Vec<(String, UpstreamPackage)>) -> Option<UpstreamPackage> {
+    let is_certain = |place: &str, found: &UpstreamPackage| match &found.broken {
+        Some(finding) => finding.file != place,
+        None => package::MANIFESTS.iter().any(|manifest| found.files.contains(manifest)),
+    };
+    let certain: Vec<usize> = (0..).zip(&here).filter(|(_, (at, it))| is_certain(at, it)).map(|(at, _)| at).collect();
+    let places: Vec<String> = certain.iter().filter_map(|at| here.get(*at)).map(|(place, _)| place.clone()).collect();
+    let (_, first) = here.into_iter().nth(certain.first().copied().unwrap_or_default())?;
+    if places.len() < 2 {
+        return Some(first);
+    }
+    Some(UpstreamPackage { files: FileTree::new(), broken: Some(package::doubled(name, &places)), ..first })
+}
+
+/// Returns a package as it was at every commit that changed it, newest first; the newest of all is left out, and so is what breaks a rule.
 async fn versions(
     instance: &Instance,
     head: &CommitId,
@@ -317,9 +333,10 @@ async fn versions(
     for place in package::directories(path, package) {
         for commit in instance.repository.first_parent_log(head, MAX_VERSION_WALK, &[&place]).await?.into_iter().skip(1)
         {
-            let files = instance.repository.read_tree(&commit.id, &[&place]).await?.below(&place);
-            if let Some(version) = version_at(instance, &commit.id, &place).await? {
-                found.push(PackageVersion { version, commit: commit.id, files });
+            let Some(version) = version_at(instance, &commit.id, &place).await? else { continue };
+            if let Ok(files) = files_at(&instance.repository, &commit.id, &place).await? {
+                let files = files.below(&place);
+                found.push(PackageVersion { version, commit: commit.id, files, broken: None });
             }
         }
     }
@@ -331,8 +348,11 @@ async fn named(instance: &Instance, head: &CommitId, place: &str, version: &str)
     for commit in instance.repository.first_parent_log(head, MAX_VERSION_WALK, &[place]).await? {
         let said = version_at(instance, &commit.id, place).await?;
         if said.as_deref() == Some(version) {
-            let files = instance.repository.read_tree(&commit.id, &[place]).await?.below(place);
-            return Ok(vec![PackageVersion { version: version.to_owned(), commit: commit.id, files }]);
+            let (files, broken) = match files_at(&instance.repository, &commit.id, place).await? {
+                Ok(files) => (files.below(place), None),
+                Err(finding) => (FileTree::new(), Some(finding)),
+            };
+            return Ok(vec![PackageVersion { version: version.to_owned(), commit: commit.id, files, broken }]);
         }
     }
     Ok(Vec::new())
@@ -359,7 +379,7 @@ async fn since(
         }
         if found.iter().all(|known| known.version != version) {
             let files = instance.repository.read_tree(&commit.id, &[&manifest]).await?.below(place);
-            found.push(PackageVersion { version, commit: commit.id, files });
+            found.push(PackageVersion { version, commit: commit.id, files, broken: None });
         }
     }
     Ok(found)
@@ -535,10 +555,14 @@ pub async fn settings(instance: &Instance) -> Result<Arc<Settings>, Error> {
     overview(instance).await?.settings()
 }
 
-/// Returns the version that a package has in a commit; nothing if it is not there or does not read.
+/// Returns the version that a package has in a commit; nothing if it is not there, does not read or breaks a rule.
 pub(super) async fn version_at(instance: &Instance, commit: &CommitId, place: &str) -> Result<Option<String>, Error> {
     let manifests = [package::MANIFEST, package::SERVICE_MANIFEST].map(|name| format!("{place}/{name}"));
-    let files = instance.repository.read_tree(commit, &manifests.each_ref().map(String::as_str)).await?.below(place);
+    let files = match instance.repository.read_tree(commit, &manifests.each_ref().map(String::as_str)).await {
+        Ok(files) => files.below(place),
+        Err(error) if error.hostile().is_some() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
     // The name only fills in defaults that nobody looks at here.
     let Ok(name) = PackageName::parse("package") else { return Ok(None) };
     let manifest = package::manifest_of(&files);
@@ -546,8 +570,8 @@ pub(super) async fn version_at(instance: &Instance, commit: &CommitId, place: &s
     match read.map(|read| read.manifest) {
         // A service that says no version has that of its files, which are read for it.
         Some(read) if read.dialect == PackageDialect::Service => {
-            let files = instance.repository.read_tree(commit, &[place]).await?.below(place);
-            Ok(package::load(&name, &files).ok().map(|package| package.manifest.version))
+            let Ok(files) = files_at(&instance.repository, commit, place).await? else { return Ok(None) };
+            Ok(package::load(&name, &files.below(place)).ok().map(|package| package.manifest.version))
         }
         read => Ok(read.map(|read| read.version)),
     }

@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use super::offers::files_at;
 use super::read::upstream_ref;
 use super::{Instance, lock};
+use crate::git::{self, Repository};
 use crate::model::{CommitId, PackageName, Settings};
 use crate::package;
 use crate::plan::{Freshness, Snapshot};
@@ -28,8 +30,7 @@ pub(super) async fn fill(instance: &Instance, settings: &Settings, snapshot: &mu
             let found = match known {
                 Some(found) => found,
                 None => {
-                    let Ok(tree) = instance.repository.read_tree(&key.0, &[]).await else { continue };
-                    let found = package::package_defining(&tree, &directory.path, &group, &kind);
+                    let Ok(found) = search(&instance.repository, &key, &directory.path).await else { continue };
                     let mut memory = lock(&instance.shippers);
                     if memory.len() >= MEMORY_LIMIT {
                         memory.clear();
@@ -44,4 +45,20 @@ pub(super) async fn fill(instance: &Instance, settings: &Settings, snapshot: &mu
             }
         }
     }
+}
+
+/// Looks through the packages of an upstream one by one. One that breaks a rule brings nothing.
+async fn search(
+    repository: &Repository,
+    (commit, group, kind): &(CommitId, String, String),
+    path: &str,
+) -> Result<Option<PackageName>, git::Error> {
+    let outline = repository.outline(commit, &package::containers(path), &package::MANIFESTS).await?;
+    for place in package::candidates(&outline.files, path).into_values().flatten() {
+        let Ok(files) = files_at(repository, commit, &place).await? else { continue };
+        if let Some(found) = package::package_defining(&files, path, group, kind) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }

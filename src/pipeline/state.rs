@@ -187,7 +187,10 @@ async fn available(
         };
         for place in package::directories(&directory.path, package) {
             let offered = read::version_at(instance, &commit, &place).await?;
-            if let Some(offered) = offered.filter(|offered| offered != version) {
+            let Some(offered) = offered.filter(|offered| offered != version) else { continue };
+            // What breaks a rule beside its manifest is not on offer.
+            let measured = instance.repository.measure(&commit, std::slice::from_ref(&place)).await?;
+            if measured.values().all(Result::is_ok) {
                 return Ok(Some(offered));
             }
         }

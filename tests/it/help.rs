@@ -289,6 +289,8 @@ const EXAMPLES: &[Example] = &[
         0,
         "cache stands on",
     ),
+    example("wild directory fetch sample", 0, "sample"),
+    after("again", "wild directory fetch sample --accept-rewind", 0, "refs/wild/rewound/sample/"),
     author("", "wild package lint ./quillblog", 1, "L012"),
     author("", "wild package lint ./quillblog -o sarif", 1, "\"version\": \"2.1.0\""),
     author("", "wild package lint ./quillblog ./stonedb -o json", 1, "\"kind\": \"FindingList\""),
@@ -332,6 +334,9 @@ const SCALE: &str = "#!/bin/sh -e\ncd $ROOT/desk/home\n\
     curl -sf -o /dev/null -X PATCH -H 'Content-Type: application/merge-patch+json' -d '{\"spec\":{\"replicas\":'$1'}}' \
     \"$CLUSTER/apis/apps/v1/namespaces/quillblog/deployments/quillblog?fieldManager=kubectl-edit\"\n\
     until [ \"$(wild drift list -o name | wc -l)\" -gt 0 ]; do :; done\n";
+/// The maker rewrites the last commit, and the daemon has seen it.
+const AGAIN: &str = "#!/bin/sh -e\ncd $ROOT/up && git pull -q && git commit -q --amend -m again && git push -qf && cd $ROOT/desk/home\n\
+    ! wild directory fetch\n";
 /// A person decides on the update's branch, with git alone.
 const BY_HAND: &str = "#!/bin/sh -e\ncd $ROOT/work && git fetch -q && git checkout -q -B decide origin/wild/update/quillblog\n\
     sed -i \"0,/memory: .*/s//memory: 315Mi/\" apps/quillblog/deployment.yaml && git rm -q .wild/conflicts/quillblog.yaml\n\
@@ -343,11 +348,17 @@ async fn every_example_of_help_runs_as_printed() {
     access.kubeconfig = access.kubeconfig.replace("sandbox", "home");
     let cluster = access.url.clone();
     let mut machine = Machine::start(access, "quickcache 7.2").await;
-    for (name, text) in [("person", PERSON), ("maker", MAKER), ("drift", DRIFT), ("scale", SCALE), ("by-hand", BY_HAND)]
-    {
+    for (name, text) in [
+        ("person", PERSON),
+        ("maker", MAKER),
+        ("drift", DRIFT),
+        ("scale", SCALE),
+        ("by-hand", BY_HAND),
+        ("again", AGAIN),
+    ] {
         machine.write(&format!("bin/{name}"), &text.replace("$CLUSTER", &cluster));
     }
-    machine.done("bin", "chmod +x person maker drift scale by-hand && mkdir ../desk").await;
+    machine.done("bin", "chmod +x person maker drift scale by-hand again && mkdir ../desk").await;
     let root = machine.root().display().to_string();
     let settings = format!(
         "instances: [{{name: home, path: {root}/desk/home}}]\nlisten: 127.0.0.1:0\nmetricsListen: ''\n\

@@ -5,7 +5,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::super::directory::outdated_apps;
+use super::super::directory::{broken, outdated_apps, warn};
 use super::super::error::{CommandError, ExitCode};
 use super::super::format::Document;
 use super::super::json::{list, text};
@@ -43,6 +43,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: List) -> Result<Ex
 
 async fn apps(session: &mut Session<'_>, outdated: bool) -> Result<ExitCode, CommandError> {
     let answer = if outdated { outdated_apps(session).await? } else { session.get("/apps").await? };
+    warn(session, &answer);
     if list(&answer, "apps").is_empty() && session.is_for_people() {
         session.note(if outdated {
             "No app is outdated."
@@ -87,6 +88,7 @@ async fn packages(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
         }
     }
     packages.sort_by(|a, b| text(a, "name").cmp(text(b, "name")));
+    warn_of_directories(session, &answer);
     if packages.is_empty() && session.is_for_people() {
         session.note("No package is known yet. Follow a directory: wild directory add NAME URL");
         return Ok(ExitCode::Done);
@@ -104,11 +106,22 @@ async fn packages(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::Done)
 }
 
+/// Says what is wrong with directories themselves: their broken packages are rows of the list.
+fn warn_of_directories(session: &mut Session<'_>, answer: &Value) {
+    let without_packages = |directory: &Value| {
+        let mut directory = directory.clone();
+        directory.as_object_mut().and_then(|fields| fields.remove("packages"));
+        directory
+    };
+    let directories: Vec<Value> = list(answer, "directories").iter().map(without_packages).collect();
+    warn(session, &json!({"directories": directories}));
+}
+
 fn row(package: &Value) -> Vec<String> {
     let apps: Vec<&str> = list(package, "apps").iter().filter_map(Value::as_str).collect();
     // A broken package is listed with its reason, never hidden.
-    let description = match package.get("broken").filter(|broken| !broken.is_null()) {
-        Some(broken) => format!("broken: {}", text(broken, "message")),
+    let description = match broken(package) {
+        Some(broken) => format!("broken: {broken}"),
         None => text(package, "description").to_owned(),
     };
     let text = |key: &str| text(package, key).to_owned();

@@ -5,9 +5,10 @@
 use clap::Args;
 use serde_json::Value;
 
+use super::super::directory::broken;
 use super::super::error::{CommandError, ExitCode};
 use super::super::format::Document;
-use super::super::json::{count, list, object, plain, text};
+use super::super::json::{list, object, plain, text};
 use super::super::session::Session;
 use super::super::table::{ago, table};
 use crate::model::AppName;
@@ -77,15 +78,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Show) -> Result<Ex
     let Some(package) = packages.into_iter().find(|package| text(package, "name") == app.as_str()).cloned() else {
         return Err(missing);
     };
-    let broken = package.get("broken").filter(|broken| !broken.is_null()).map(|broken| {
-        format!(
-            "{app}/{}:{}: {}: {}",
-            text(broken, "file"),
-            count(broken, "line"),
-            text(broken, "id"),
-            text(broken, "message")
-        )
-    });
+    let broken = broken(&package);
     session.print(Document { kind: "Package", value: package, items: None }, |package| {
         fields(package, &["name", "version", "description"])
     });

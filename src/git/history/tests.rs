@@ -61,6 +61,24 @@ async fn a_log_follows_all_parents_or_the_first() {
 }
 
 #[tokio::test]
+async fn a_commit_that_breaks_a_rule_hides_no_other_from_a_log() {
+    let (instance, first, ..) = merged().await;
+    let raw = super::super::repository::open(instance.repository.git_dir()).unwrap();
+    let objects = raw.odb().unwrap();
+    let made = |tree: Oid, parent: &CommitId| {
+        let text = format!("tree {tree}\nparent {parent}\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n");
+        super::super::refs::commit_id(objects.write(git2::ObjectType::Commit, text.as_bytes()).unwrap())
+    };
+    let entry = [b"100644 config.yaml\0".as_slice(), raw.blob(b"x").unwrap().as_bytes()].concat();
+    let twice = objects.write(git2::ObjectType::Tree, &entry.repeat(2)).unwrap();
+    let odd = made(twice, &first);
+    let last = made(raw.find_commit(oid(&first).unwrap()).unwrap().tree_id(), &odd);
+    let log = instance.repository.first_parent_log(&last, 10, &["config.yaml"]).await.unwrap();
+    assert_eq!(log.into_iter().map(|commit| commit.id).collect::<Vec<_>>(), [last, odd.clone(), first]);
+    assert!(instance.repository.first_parent_log(&odd, 10, &["config.yaml"]).await.is_err(), "at the tip it is told");
+}
+
+#[tokio::test]
 async fn trailers_are_read_from_the_end_of_a_message() {
     let (instance, _, generated, merge) = merged().await;
     let commit = instance.repository.read_commit(&generated).await.unwrap();

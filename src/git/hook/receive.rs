@@ -25,6 +25,7 @@ use super::super::history::{diff_paths, is_ancestor};
 use super::super::instances::instances;
 use super::super::intake::{CommitCheck, check_objects};
 use super::super::lane;
+use super::super::network::Scope;
 use super::super::notes::NOTES_REF;
 use super::super::objects::{Known, Objects};
 use super::super::read::{list_files, read_tree, refused};
@@ -142,7 +143,7 @@ fn check_push(intake: &Intake) -> Result<Vec<Refusal>, Error> {
     if let Some(quarantine) = &intake.quarantine {
         let place = quarantine.display().to_string();
         repository.odb().and_then(|odb| odb.add_disk_alternate(&place)).map_err(git(format!("open {place}")))?;
-        if let Some(place) = check_objects(quarantine)? {
+        if let Some(place) = check_objects(quarantine, Scope::Whole)? {
             return Ok(vec![hostile(place)]);
         }
     }

@@ -26,6 +26,51 @@ pub struct FetchRef {
     pub to: String,
 }
 
+/// Whom it concerns that something fetched breaks a rule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// All of it: nothing is taken of a repository that holds it.
+    Whole,
+    /// Whoever reads the part that holds it, where it is found again. So is an upstream fetched, which is read package by package. No ref
+    /// moves: the caller judges what came before it does that.
+    Parts,
+}
+
+/// Findings of git about names, modes and kinds of files in trees, and about how people are written in commits. None of them harms a store of
+/// objects, and the names are judged by our own check where a tree is read.
+const NOT_OF_THE_STORE: [&str; 30] = [
+    "badDate",
+    "badDateOverflow",
+    "badEmail",
+    "badName",
+    "badTimezone",
+    "duplicateEntries",
+    "emptyName",
+    "fullPathname",
+    "gitattributesBlob",
+    "gitattributesLarge",
+    "gitattributesLineLength",
+    "gitattributesMissing",
+    "gitmodulesBlob",
+    "gitmodulesLarge",
+    "gitmodulesMissing",
+    "gitmodulesName",
+    "gitmodulesPath",
+    "gitmodulesSymlink",
+    "gitmodulesUpdate",
+    "gitmodulesUrl",
+    "hasDot",
+    "hasDotdot",
+    "hasDotgit",
+    "missingEmail",
+    "missingNameBeforeEmail",
+    "missingSpaceBeforeDate",
+    "missingSpaceBeforeEmail",
+    "treeNotSorted",
+    "zeroPaddedDate",
+    "zeroPaddedFilemode",
+];
+
 /// What a fetch brought.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fetched {
@@ -46,7 +91,7 @@ pub struct FetchedRef {
     pub moved: Moved,
 }
 
-/// What happened to a ref of ours.
+/// What happened to a ref of ours, or would where the caller moves it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moved {
     /// Both were at the same commit.
@@ -59,9 +104,15 @@ pub enum Moved {
     Rewound,
 }
 
-/// Fetches refs of a remote. Our refs only ever move forward; hostile trees are an error and leave nothing behind.
-pub async fn fetch(repository: &Repository, remote: &Remote, refs: &[FetchRef]) -> Result<Fetched, Error> {
-    fetch_checked(repository, remote, refs, None).await
+/// Fetches refs of a remote. Our refs only ever move forward; what breaks a rule is an error and leaves nothing behind, unless only the part
+/// that holds it is concerned.
+pub async fn fetch(
+    repository: &Repository,
+    remote: &Remote,
+    refs: &[FetchRef],
+    scope: Scope,
+) -> Result<Fetched, Error> {
+    fetch_checked(repository, remote, refs, (scope, None)).await
 }
 
 /// Fetches refs of a remote whose files become ours: secrets in clear are an error as well, and leave nothing behind.
@@ -71,14 +122,14 @@ pub async fn fetch_scanned(
     refs: &[FetchRef],
     scanner: Arc<Scanner>,
 ) -> Result<Fetched, Error> {
-    fetch_checked(repository, remote, refs, Some(scanner)).await
+    fetch_checked(repository, remote, refs, (Scope::Whole, Some(scanner))).await
 }
 
 async fn fetch_checked(
     repository: &Repository,
     remote: &Remote,
     refs: &[FetchRef],
-    scanner: Option<Arc<Scanner>>,
+    (scope, scanner): (Scope, Option<Arc<Scanner>>),
 ) -> Result<Fetched, Error> {
     let attempt = format!("fetch {}", remote.url);
     for wanted in refs {
@@ -86,27 +137,33 @@ async fn fetch_checked(
         check_name(&wanted.to)?;
     }
     let scratch = Scratch::create(remote, Some(repository)).await?;
-    let exit = scratch.run(remote, attempt.clone(), arguments(remote, refs), TRANSFER).await?;
+    let arguments = arguments(remote, refs, scope);
+    let exit = scratch.run(remote, attempt.clone(), arguments, TRANSFER).await?;
     if !exit.success {
         return Err(Error::Remote { attempt, reason: exit.complaint() });
     }
     let (quarantine, wanted) = (scratch.repository().git_dir().to_owned(), refs.to_vec());
     repository
         .write(attempt.clone(), move |ours, known| {
-            let tips = check(ours, &quarantine, wanted.len())?;
+            let tips = check(ours, &quarantine, wanted.len(), scope)?;
             if let Some(scanner) = scanner {
                 check_secrets((ours, &quarantine), known, &tips, &scanner, attempt)?;
             }
             link_packs(&quarantine.join("objects/pack"), &ours.commondir().join("objects/pack"))?;
             // Opened again, because libgit2 looks for new packs only when it misses an object.
-            move_refs(&open(ours.path())?, known, &wanted, &tips)
+            move_refs(&open(ours.path())?, known, (&wanted, &tips), scope)
         })
         .await
 }
 
-fn arguments(remote: &Remote, refs: &[FetchRef]) -> Vec<String> {
+fn arguments(remote: &Remote, refs: &[FetchRef], scope: Scope) -> Vec<String> {
     let fixed = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--"];
-    let mut args: Vec<String> = fixed.iter().map(|arg| (*arg).to_owned()).collect();
+    let passed_over: &[&str] = match scope {
+        Scope::Whole => &[],
+        Scope::Parts => &NOT_OF_THE_STORE,
+    };
+    let settings = passed_over.iter().flat_map(|finding| ["-c".to_owned(), format!("fetch.fsck.{finding}=ignore")]);
+    let mut args: Vec<String> = settings.chain(fixed.iter().map(|arg| (*arg).to_owned())).collect();
     args.push(remote.url.as_str().to_owned());
     for (number, wanted) in refs.iter().enumerate() {
         args.push(format!("+{}:{}", wanted.from, fetched_name(number)));
@@ -119,10 +176,10 @@ fn fetched_name(number: usize) -> String {
 }
 
 /// Checks what lies in the quarantine and returns the fetched commits.
-fn check(ours: &git2::Repository, quarantine: &Path, count: usize) -> Result<Vec<CommitId>, Error> {
+fn check(ours: &git2::Repository, quarantine: &Path, count: usize, scope: Scope) -> Result<Vec<CommitId>, Error> {
     Scratch::forget_lender(quarantine)?;
     let hostile = |commit: String| |source| Err(Error::Hostile { commit, source });
-    if let Some(place) = check_objects(&quarantine.join("objects"))? {
+    if let Some(place) = check_objects(&quarantine.join("objects"), scope)? {
         return hostile("of the remote".to_owned())(place);
     }
     let fetched = open(quarantine)?;
@@ -137,7 +194,9 @@ fn check(ours: &git2::Repository, quarantine: &Path, count: usize) -> Result<Vec
         let Some(tip) = read_ref(&fetched, &known, &name)? else {
             return Err(Error::Unusable { attempt: format!("read {name}"), reason: "it was not fetched".to_owned() });
         };
-        if let Some(place) = trees.check(tip)? {
+        if scope == Scope::Whole
+            && let Some(place) = trees.check(tip)?
+        {
             return hostile(tip.to_string())(place);
         }
         tips.push(commit_id(tip));
@@ -198,7 +257,13 @@ fn link_packs(from: &Path, to: &Path) -> Result<(), Error> {
     sync(to)
 }
 
-fn move_refs(ours: &git2::Repository, known: &Known, wanted: &[FetchRef], tips: &[CommitId]) -> Result<Fetched, Error> {
+/// Moves our refs forward, unless the caller does that, and returns where each was and is.
+fn move_refs(
+    ours: &git2::Repository,
+    known: &Known,
+    (wanted, tips): (&[FetchRef], &[CommitId]),
+    scope: Scope,
+) -> Result<Fetched, Error> {
     let (mut refs, mut changes) = (Vec::new(), Vec::new());
     for (wanted, new) in wanted.iter().zip(tips) {
         let old = read_ref(ours, known, &wanted.to)?;
@@ -214,6 +279,8 @@ fn move_refs(ours: &git2::Repository, known: &Known, wanted: &[FetchRef], tips: 
         }
         refs.push(FetchedRef { name: wanted.to.clone(), old, new: new.clone(), moved });
     }
-    update_refs(ours, &changes, "wild: fetch")?;
+    if scope == Scope::Whole {
+        update_refs(ours, &changes, "wild: fetch")?;
+    }
     Ok(Fetched { refs })
 }

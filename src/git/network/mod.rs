@@ -21,7 +21,7 @@ use super::child::{MAX_FETCH_MEMORY, MAX_LIST_MEMORY};
 use super::error::Error;
 use super::remote_url::RemoteUrl;
 
-pub use fetch::{FetchRef, Fetched, FetchedRef, Moved, fetch, fetch_scanned};
+pub use fetch::{FetchRef, Fetched, FetchedRef, Moved, Scope, fetch, fetch_scanned};
 pub use push::{PushRef, Pushed, PushedRef, push, push_deletion};
 pub use scratch::clear_scratch;
 

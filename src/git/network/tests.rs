@@ -31,7 +31,7 @@ fn main_to_upstream() -> [FetchRef; 1] {
 }
 
 async fn fetched(ours: &Instance, remote: &Remote) -> FetchedRef {
-    fetch(&ours.repository, remote, &main_to_upstream()).await.unwrap().refs.remove(0)
+    fetch(&ours.repository, remote, &main_to_upstream(), Scope::Whole).await.unwrap().refs.remove(0)
 }
 
 fn nothing_left(remote: &Remote) {
@@ -74,7 +74,7 @@ async fn hostile_trees_of_a_remote_are_refused_and_leave_nothing() {
     let (ours, theirs) = (Instance::bare().await, Instance::bare().await);
     let remote = remote(theirs.repository.path(), &ours);
     theirs.commit(&[("a", "1"), ("A", "2")], "same name twice on some file systems").await;
-    let error = fetch(&ours.repository, &remote, &main_to_upstream()).await.unwrap_err();
+    let error = fetch(&ours.repository, &remote, &main_to_upstream(), Scope::Whole).await.unwrap_err();
     assert!(matches!(&error, Error::Hostile { source, .. } if source.rule == "tree/duplicate"), "{error}");
     assert!(ours.repository.list_refs("").await.unwrap().is_empty());
     assert_eq!(std::fs::read_dir(ours.repository.git_dir().join("objects/pack")).unwrap().count(), 0);
@@ -100,7 +100,7 @@ async fn a_link_in_an_upstream_breaks_only_the_package_that_holds_it() {
 async fn a_missing_branch_is_an_error_with_gits_reason() {
     let (ours, theirs) = (Instance::bare().await, Instance::bare().await);
     let remote = remote(theirs.repository.path(), &ours);
-    let error = fetch(&ours.repository, &remote, &main_to_upstream()).await.unwrap_err();
+    let error = fetch(&ours.repository, &remote, &main_to_upstream(), Scope::Whole).await.unwrap_err();
     assert!(crate::base::chain(&error).contains("couldn't find remote ref"), "{error}");
 }
 

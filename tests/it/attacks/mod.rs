@@ -5,6 +5,7 @@
 
 mod consent;
 mod credentials;
+mod directories;
 mod grants;
 mod leaks;
 mod local;
@@ -17,3 +18,4 @@ mod names;
 mod namespaces;
 mod objects;
 mod replies;
+mod rewinds;

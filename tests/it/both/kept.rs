@@ -83,7 +83,7 @@ pub(super) async fn nothing_goes_because_an_upstream_went_back<C: Ground>(world:
         let mut git = std::process::Command::new("git");
         git.arg("--git-dir").arg(world.upstream.git_dir()).args(["update-ref", "refs/heads/main", to]);
         assert!(git.status().unwrap().success());
-        world.handle.fetch_directories().await.unwrap();
+        world.handle.fetch_directories(None).await.unwrap();
     };
     let head = world.upstream.head("main").await.unwrap().unwrap();
     let log = world.upstream.log(&head, 1_000, None).await.unwrap();

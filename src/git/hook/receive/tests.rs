@@ -42,7 +42,9 @@ impl Push {
             scratch: clone.repository.git_dir().join("../quarantine"),
         };
         let wanted = [FetchRef { from: MAIN.to_owned(), to: MAIN.to_owned() }];
-        super::super::super::fetch(&clone.repository, &remote, &wanted).await.unwrap();
+        super::super::super::fetch(&clone.repository, &remote, &wanted, super::super::super::Scope::Whole)
+            .await
+            .unwrap();
         Self { instance, clone, head }
     }
 
