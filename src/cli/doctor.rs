@@ -110,6 +110,7 @@ fn of_instance(instance: &Value) -> Vec<Value> {
         found.push(finding("the remote is not followed", trouble, "wild status", Vec::new()));
     }
     found.extend(list(instance, "directories").iter().flat_map(of_directory));
+    found.extend(of_repository(instance));
     if !text(instance, "ready").is_empty() {
         found.push(finding("the branch is not read", text(instance, "ready"), "git log -1", Vec::new()));
     }
@@ -169,6 +170,16 @@ fn checked(instance: &Value, checks: &Value) -> Vec<Value> {
     let in_git = list(checks, "checks").iter().filter(|check| !text(check, "told").is_empty());
     let in_git = in_git.map(|check| json!({"check": text(check, "check"), "told": text(check, "told")}));
     clusters.chain(modes).chain(in_git).collect()
+}
+
+/// Returns what is wrong with the repository: branches of our name that somebody else made.
+fn of_repository(instance: &Value) -> Vec<Value> {
+    let branches = list(instance, "foreignBranches").iter().filter_map(Value::as_str).map(|branch| {
+        let what = format!("somebody else made {branch}");
+        let because = "it stands on no commit of ours, so nothing of it is read";
+        finding(what, because, format!("git push origin :{branch}"), Vec::new())
+    });
+    branches.collect()
 }
 
 /// Returns what is wrong with a package directory: what keeps it from being followed, and each package of it that is broken.
@@ -329,6 +340,18 @@ mod tests {
         let sound = json!({"checks": [{"check": "hooks", "told": "Git runs them", "findings": []}]});
         let narrow = "Files of the state directory and of secrets are their user's alone";
         assert_eq!(told(&calm, &sound), [narrow, "Git runs them"]);
+    }
+
+    #[test]
+    fn branches_of_somebody_else_are_told() {
+        let branch = "refs/heads/wild/update/blog";
+        let instance = json!({"foreignBranches": [branch]});
+        let told: String = of_repository(&instance).iter().map(|found| shown(found, Timestamp(0))).collect();
+        let expected = "somebody else made refs/heads/wild/update/blog\n  \
+                        because: it stands on no commit of ours, so nothing of it is read\n  \
+                        try: git push origin :refs/heads/wild/update/blog\n";
+        assert_eq!(told, expected);
+        assert!(of_repository(&json!({"foreignBranches": []})).is_empty());
     }
 
     #[test]

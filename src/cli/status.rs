@@ -41,9 +41,10 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Status) -> Result<
     let apps = session.get("/apps").await?;
     let operations = session.get(&format!("/operations?limit={LAST_OPERATIONS}")).await?;
     let reachable = list(&instance, "clusters").iter().all(|cluster| !is_silent(cluster));
+    let free = list(&instance, "foreignBranches").is_empty();
     let followed = remote_trouble(&instance).is_empty() && list(&instance, "directories").iter().all(is_followed);
     let good = list(&instance, "statuses").iter().all(|status| !matches!(text(status, "state"), "failure" | "error"));
-    let calm = reachable && followed && good && list(&apps, "apps").iter().all(is_calm);
+    let calm = reachable && free && followed && good && list(&apps, "apps").iter().all(is_calm);
     let value = json!({
         "instance": instance,
         "apps": list(&apps, "apps"),
@@ -98,6 +99,9 @@ fn head(instance: &Value) -> String {
     if !remote_trouble(instance).is_empty() {
         lines.push_str(&format!("  the remote is not followed: {}\n", remote_trouble(instance)));
     }
+    for branch in list(instance, "foreignBranches").iter().filter_map(Value::as_str) {
+        lines.push_str(&format!("  {branch} is not ours, and nothing of it is read\n"));
+    }
     for line in list(instance, "directories").iter().flat_map(findings) {
         lines.push_str(&format!("  {line}\n"));
     }
@@ -127,6 +131,8 @@ mod tests {
         let trouble = json!({"kind": "rewound", "message": "it went back", "hint": "wild x"});
         let rewound = json!({"name": "sample", "trouble": trouble, "packages": []});
         assert!(head(&json!({"directories": [rewound]})).contains("  sample: it went back; wild x\n"));
+        let foreign = json!({"foreignBranches": ["refs/heads/wild/x"]});
+        assert!(head(&foreign).contains("  refs/heads/wild/x is not ours, and nothing of it is read\n"));
         assert!(!is_followed(&rewound) && is_followed(&json!({"trouble": null})));
         assert!(head(&json!({"cluster": {"reachable": null}})).contains("cluster not asked yet\n"));
         assert!(head(&json!({"cluster": {"reachable": true}})).contains("cluster reachable\n"));

@@ -37,7 +37,7 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Settings of every child. Redirects are refused, nothing that a repository or server names is run or fetched, and
 /// what arrives is checked and synced.
-const SETTINGS: [(&str, &str); 31] = [
+const SETTINGS: [(&str, &str); 32] = [
     ("advice.pushUpdateRejected", "false"),
     ("core.attributesFile", "/dev/null"),
     ("core.bigFileThreshold", "1m"),
@@ -46,6 +46,7 @@ const SETTINGS: [(&str, &str); 31] = [
     ("core.fsync", "all"),
     ("core.fsyncMethod", "fsync"),
     ("core.hooksPath", "/dev/null"),
+    ("core.useReplaceRefs", "false"),
     ("credential.helper", ""),
     ("credential.interactive", "false"),
     ("credential.useHttpPath", "true"),
@@ -154,6 +155,7 @@ fn command(call: &Call<'_>) -> Command {
         .env("PATH", std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()))
         .env("HOME", call.home)
         .envs([("LC_ALL", "C"), ("TZ", "UTC"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_NO_LAZY_FETCH", "1")])
+        .env("GIT_NO_REPLACE_OBJECTS", "1")
         .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_ASKPASS", "/bin/false")]);
     let fixed = SETTINGS.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     let mut count = 0_usize;

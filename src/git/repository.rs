@@ -17,9 +17,10 @@ use super::{lane, options};
 
 /// Settings written into repositories that we create, so that pushes through a user's own sshd obey them as well:
 /// git's defaults sync nothing and check nothing.
-const NEW_REPOSITORY: [(&str, &str); 11] = [
+const NEW_REPOSITORY: [(&str, &str); 12] = [
     ("core.fsync", "all"),
     ("core.fsyncMethod", "fsync"),
+    ("core.useReplaceRefs", "false"),
     ("receive.fsckObjects", "true"),
     ("receive.maxInputSize", "104857600"),
     ("receive.autogc", "false"),

@@ -66,6 +66,7 @@ pub(super) async fn show(State(daemon): Host, Path(name): Path<String>) -> Answe
         fields.insert("statuses".to_owned(), value(&statuses)?);
         fields.insert("remote".to_owned(), remote(shown).await?);
         fields.insert("directories".to_owned(), directories(shown).await?);
+        fields.insert("foreignBranches".to_owned(), json!(pipeline::foreign_branches(shown).await.unwrap_or_default()));
         fields.insert("strayClusters".to_owned(), value(&daemon.stray_clusters())?);
         fields.insert("ready".to_owned(), json!(handle.is_ready().err()));
         fields.insert("openFiles".to_owned(), value(&shown.open_files().await)?);

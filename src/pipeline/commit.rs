@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::proposed::{self, Proposed};
 use super::read::{generated_ref, update_ref};
 use super::remote::{self, Published};
 use super::skip::skips;
@@ -156,7 +157,7 @@ pub(super) async fn commit(
         wait(instance, app, Waiting { read, edit, generation, old }, operation).await?;
         remote::publish_branches(instance, &committed.head).await;
     } else if let (Fate::Drop, Some(old)) = (proposal.update_branch, old) {
-        instance.repository.delete_ref(&update_ref(instance, app), &old).await?;
+        proposed::drop_branch(instance, &update_ref(instance, app), &old).await?;
         remote::publish_branches(instance, &committed.head).await;
     }
     Ok(committed)
@@ -380,8 +381,23 @@ async fn wait(
         message: message(instance, &edit, operation, (base, generation.as_ref())),
         time: instance.now(),
     };
-    instance.tree.commit(commit).await?;
-    Ok(())
+    match proposed::propose(instance, commit).await? {
+        Proposed::Made => Ok(()),
+        Proposed::Foreign => Err(foreign(&instance.tree.subdirectory().update_branch(app), &format!("update {app}"))),
+    }
+}
+
+/// Returns the refusal where a branch stands in the way that somebody else made.
+pub(super) fn foreign(branch: &str, what: &str) -> Error {
+    Error::Refused(RefusalText {
+        code: 6,
+        what: what.to_owned(),
+        because: format!(
+            "somebody else made the branch {branch}: it stands on no commit of ours, so nothing of it is read"
+        ),
+        remedy: format!("git push origin :{branch}"),
+        diagnostics: Vec::new(),
+    })
 }
 
 /// Returns who asked: the actor of the operation, or we ourselves.

@@ -20,6 +20,7 @@ use super::leaks::Leaks;
 use super::neighbours;
 use super::offers;
 use super::overview::{self, Overview};
+use super::proposed;
 use super::realms::Realms;
 use super::settled::Memory;
 use super::shippers::Shippers;
@@ -153,6 +154,14 @@ async fn connect(
 impl Instance {
     /// Opens an instance: reads its identity from the head of the deployed branch, takes its lock, connects its clusters lazily.
     pub async fn open(opening: Opening, state: &StateDirectory, store: Store) -> Result<Self, Error> {
+        let instance = Box::pin(Self::assemble(opening, state, store)).await?;
+        if let Some(head) = instance.repository.head(&instance.branch).await? {
+            proposed::write_down(&instance, &head).await?;
+        }
+        instance.narrow().await.map(|()| instance)
+    }
+
+    async fn assemble(opening: Opening, state: &StateDirectory, store: Store) -> Result<Self, Error> {
         let repository = neighbours::repository(&opening).await?;
         let settings = settings(&opening, &repository).await?;
         let id = settings.instance_id.clone();
@@ -165,10 +174,8 @@ impl Instance {
         let lock = InstanceLock::take(&own.lock(), clock())?;
         let is_alone = !is_shared && tree.subdirectory().is_top();
         repository.clear_left_over(if is_alone { Writers::None } else { Writers::Others }).await?;
-        let secrets = match repository.work_tree() {
-            Some(root) => SecretsFile::new(root.join(tree.subdirectory().as_str()).join("secrets.yaml")),
-            None => SecretsFile::new(own.secrets()),
-        };
+        let beside = repository.work_tree().map(|root| root.join(tree.subdirectory().as_str()).join("secrets.yaml"));
+        let secrets = SecretsFile::new(beside.unwrap_or_else(|| own.secrets()));
         let absence = if access.is_none() { Absence::NoCluster } else { Absence::Trouble };
         let access = access.unwrap_or_else(|| Access::File { path: own.kubeconfig(), context: String::new() });
         let clusters = connect(Reach { access, absence, plugins }, &store, (&id, &settings), clock).await?;
@@ -183,7 +190,7 @@ impl Instance {
         tidy(&store, &id, &settings, clock()).await?;
         let hash_key = own.hash_key()?;
         let open_files = OpenFiles::read((state.clone(), own), &store, &id).await?;
-        let instance = Self {
+        Ok(Self {
             name,
             id,
             branch,
@@ -219,8 +226,7 @@ impl Instance {
             broken_off: Mutex::default(),
             open_files,
             lock: Mutex::new(Some(lock)),
-        };
-        instance.narrow().await.map(|()| instance)
+        })
     }
 
     /// Narrows what others may do with its files.

@@ -11,7 +11,7 @@ use super::commit::FORK;
 use super::inputs::Inputs;
 use super::offers::files_at;
 use super::overview::{self, Overview, overview, overview_of};
-use super::{Error, Instance};
+use super::{Error, Instance, proposed};
 use crate::compile::{self, Authors, Bent, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
 use crate::merge::{self, Conflict, ConflictsFile, RESOLUTIONS_REF, Remembered};
 use crate::model::{
@@ -244,10 +244,10 @@ fn older_versions<'a>(request: Option<&'a Request>, installed: Option<&'a str>) 
     }
 }
 
-/// Reads the update that waits, if one does.
+/// Reads the update that waits, if one does. A branch of its name that somebody else made is none.
 async fn update(instance: &Instance, app: &AppName, head: &CommitId) -> Result<Option<UpdateBranch>, Error> {
     let repository = &instance.repository;
-    let Some(tip) = repository.read_ref(&update_ref(instance, app)).await? else { return Ok(None) };
+    let Some(tip) = proposed::tip(instance, &update_ref(instance, app)).await? else { return Ok(None) };
     let (record, own) = (compile::record_path(app), format!("apps/{app}"));
     let conflicts = merge::conflicts_path(app);
     let paths = ["config.yaml", SETTINGS_PATH, record.as_str(), own.as_str(), conflicts.as_str()];
@@ -522,7 +522,7 @@ pub async fn conflicts(instance: &Instance, app: &AppName) -> Result<Vec<Conflic
 
 /// Returns what is open and what is decided of an app's waiting update; nothing if none waits or the list does not read.
 pub async fn conflicts_file(instance: &Instance, app: &AppName) -> Result<Option<ConflictsFile>, Error> {
-    let Some(tip) = instance.repository.read_ref(&update_ref(instance, app)).await? else { return Ok(None) };
+    let Some(tip) = proposed::tip(instance, &update_ref(instance, app)).await? else { return Ok(None) };
     let path = merge::conflicts_path(app);
     let files = instance.tree.read_tree(&tip, &[&path]).await?;
     Ok(files.text(&path).and_then(|text| ConflictsFile::read(&path, text).ok()))

@@ -4,7 +4,7 @@
 //! files that are behind the branch (`files.rs`).
 
 use super::read::{Read, conflicts, generated_ref, update_ref};
-use super::{Committed, Error, Instance, undo};
+use super::{Committed, Error, Instance, proposed, undo};
 use crate::compile::{Authors, Proposal};
 use crate::git::Commit;
 use crate::model::{AppName, CommitId, Operation, Request};
@@ -75,7 +75,7 @@ async fn finish(
         _ => false,
     };
     if replaced && instance.repository.read_commit(&update.tip).await?.time <= made.time {
-        instance.repository.delete_ref(&update_ref(instance, app), &update.tip).await?;
+        proposed::drop_branch(instance, &update_ref(instance, app), &update.tip).await?;
     }
     Ok(())
 }

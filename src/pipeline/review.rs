@@ -5,6 +5,7 @@
 
 use super::Instance;
 use super::commit::{self, author, message};
+use super::proposed::{self, Proposed};
 use super::read::Read;
 use crate::base::chain;
 use crate::compile::{self, TreeEdit};
@@ -32,7 +33,7 @@ pub(super) async fn propose(
     operation: Option<&Operation>,
 ) -> Result<(), commit::Error> {
     let reference = reference(instance, app);
-    let old = instance.repository.read_ref(&reference).await?;
+    let old = proposed::tip(instance, &reference).await?;
     if let Some(old) = &old
         && !is_ours(instance, old, &read.head).await?
     {
@@ -62,8 +63,13 @@ pub(super) async fn propose(
         message: message(instance, edit, operation, (None, None)),
         time: instance.now(),
     };
-    instance.tree.commit(commit).await?;
-    Ok(())
+    match proposed::propose(instance, commit).await? {
+        Proposed::Made => Ok(()),
+        Proposed::Foreign => {
+            let branch = instance.tree.subdirectory().drift_branch(app);
+            Err(commit::foreign(&branch, &format!("adopt drift of {app} for review")))
+        }
+    }
 }
 
 /// Returns whether a commit made of the head's files what an edit makes of them.
@@ -111,8 +117,11 @@ async fn try_end(instance: &Instance, head: &CommitId) -> Result<(), git::Error>
     for (name, tip) in instance.repository.list_refs(&all).await? {
         // Instances in directories below have theirs there.
         let is_own = name.strip_prefix(&all).is_some_and(|app| !app.contains('/'));
-        if is_own && instance.repository.is_ancestor(&tip, head).await? {
-            instance.repository.delete_ref(&name, &tip).await?;
+        if is_own
+            && instance.repository.is_ancestor(&tip, head).await?
+            && proposed::tip(instance, &name).await?.is_some()
+        {
+            proposed::drop_branch(instance, &name, &tip).await?;
         }
     }
     Ok(())

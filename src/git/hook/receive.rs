@@ -223,8 +223,16 @@ fn check_ref(
     if let Err(Error::RefName { reason, .. }) = check_name(&update.name) {
         return refuse("ref/name", reason, "give the ref another name");
     }
-    if update.name.starts_with("refs/wild/") || update.name == NOTES_REF {
-        return refuse("ref/reserved", "only wild writes this ref", "push branches of your own instead");
+    match kind_of(&update.name) {
+        RefKind::Ours => {
+            return refuse("ref/reserved", "only wild writes this ref", "push branches of your own instead");
+        }
+        RefKind::Foreign(what) => {
+            let message = format!("{what}; branches and tags are taken and nothing else");
+            return refuse("ref/foreign", &message, "git push origin HEAD:refs/heads/NAME");
+        }
+        RefKind::Waiting if !is_deployed(intake, update) => return check_waiting(repository, known, update),
+        RefKind::Branch | RefKind::Tag | RefKind::Waiting => {}
     }
     if !is_deployed(intake, update) || intake.rewind == Rewind::Allowed {
         return Ok(None);
@@ -238,6 +246,62 @@ fn check_ref(
         (Some(old), Some(new)) if !is_ancestor(repository, known, oid(old)?, oid(new)?)? => refuse(
             "branch/rewind",
             "the deployed branch only moves forward, and this push would drop commits",
+            "git pull --rebase, then push again without force",
+        ),
+        (_, _) => Ok(None),
+    }
+}
+
+/// Whose a ref is, by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum RefKind {
+    /// A branch of people.
+    Branch,
+    /// A branch on which something of ours waits for people.
+    Waiting,
+    /// A tag.
+    Tag,
+    /// Only we write it.
+    Ours,
+    /// Neither: what it would be good for elsewhere.
+    Foreign(&'static str),
+}
+
+/// Whose refs are, by what their names begin with; the first that fits holds.
+const KINDS: [(&str, RefKind); 12] = [
+    ("refs/heads/wild/", RefKind::Waiting),
+    ("refs/heads/", RefKind::Branch),
+    ("refs/tags/", RefKind::Tag),
+    ("refs/wild/", RefKind::Ours),
+    (NOTES_REF, RefKind::Ours),
+    ("refs/replace/", RefKind::Foreign("it would show other objects in place of those that are there")),
+    ("refs/notes/", RefKind::Foreign("it is a note that nobody here reads")),
+    ("refs/remotes/", RefKind::Foreign("it is where another repository was seen by one who cloned it")),
+    ("refs/meta/", RefKind::Foreign("it is the configuration of a forge")),
+    ("refs/pull/", RefKind::Foreign("it is a pull request of a forge")),
+    ("refs/merge-requests/", RefKind::Foreign("it is a merge request of a forge")),
+    ("refs/stash", RefKind::Foreign("it is what one person put aside")),
+];
+
+fn kind_of(name: &str) -> RefKind {
+    let found = KINDS.iter().find(|(start, _)| {
+        name.strip_prefix(start).is_some_and(|rest| start.ends_with('/') || rest.is_empty() || rest.starts_with('/'))
+    });
+    found.map_or(RefKind::Foreign("it is neither a branch nor a tag"), |(_, kind)| *kind)
+}
+
+/// Checks what happens to a branch on which something waits: people add to it or take it away, and what we made stays below.
+fn check_waiting(repository: &git2::Repository, known: &Known, update: &RefUpdate) -> Result<Option<Refusal>, Error> {
+    let refuse = |rule, message, hint| Ok(Some(refusal(rule, &update.name, 0, message, hint)));
+    match (&update.old, &update.new) {
+        (None, Some(_)) => refuse(
+            "ref/reserved",
+            "only wild makes branches of this name",
+            "push it under another name: git push origin HEAD:refs/heads/NAME",
+        ),
+        (Some(old), Some(new)) if !is_ancestor(repository, known, oid(old)?, oid(new)?)? => refuse(
+            "branch/rewind",
+            "what waits on this branch stays below what is added to it",
             "git pull --rebase, then push again without force",
         ),
         (_, _) => Ok(None),

@@ -10,6 +10,7 @@ use git2::ObjectType;
 use super::super::Error;
 use super::super::fixture::{Instance, run_git};
 use super::super::intake::check_objects;
+use super::super::network::Scope;
 use super::*;
 use crate::model::CommitId;
 
@@ -138,7 +139,7 @@ fn zeros(bytes: usize) -> Oid {
 async fn check(pack: Pack, file: usize, expected: Option<&str>) {
     let instance = Instance::bare().await;
     pack.put(&instance);
-    let intake = check_objects(&instance.repository.git_dir().join("objects")).unwrap();
+    let intake = check_objects(&instance.repository.git_dir().join("objects"), Scope::Whole).unwrap();
     let raw = super::super::repository::open(instance.repository.git_dir()).unwrap();
     let tree = [&b"100644 a\0"[..], zeros(file).as_bytes()].concat();
     let tree = raw.odb().unwrap().write(ObjectType::Tree, &tree).unwrap();
@@ -205,5 +206,5 @@ async fn a_pack_that_git_made_of_many_versions_is_read_and_looked_through_once()
     for commit in &commits {
         assert_eq!(instance.repository.read_tree(commit, &[]).await.unwrap().len(), 1);
     }
-    assert_eq!(check_objects(&instance.repository.git_dir().join("objects")).unwrap(), None);
+    assert_eq!(check_objects(&instance.repository.git_dir().join("objects"), Scope::Whole).unwrap(), None);
 }

@@ -17,5 +17,6 @@ mod modes;
 mod names;
 mod namespaces;
 mod objects;
+mod refs;
 mod replies;
 mod rewinds;

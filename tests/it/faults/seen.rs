@@ -81,7 +81,7 @@ fn refs<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
         let files = match name {
             "refs/notes/wild" => "notes".to_owned(),
             "refs/wild/resolutions" => decisions(&run, name),
-            waits if waits.starts_with("refs/heads/wild/") => {
+            waits if waits.starts_with("refs/heads/wild/") || waits.starts_with("refs/wild/made/") => {
                 let files = run(&["ls-tree", "-r", name]);
                 let kept = files.lines().filter(|line| !line.contains("\t.wild/conflicts/"));
                 let list = run(&["show", &format!("{name}:.wild/conflicts/stonedb.yaml")]);

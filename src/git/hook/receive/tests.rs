@@ -98,7 +98,8 @@ async fn conflicts_never_reach_the_deployed_branch() {
     one(".wild/conflicts/ghost.yaml", "version: 1\n", &["conflict/file .wild/conflicts/ghost.yaml:0"]).await;
     let push = Push::new().await;
     let new = push.clone.commit(&[(".wild/conflicts/ghost.yaml", "version: 1\n")], "update").await;
-    assert!(push.update("refs/heads/wild/update/ghost", None, Some(&new)).await.is_empty(), "update branches may");
+    let branch = "refs/heads/wild/update/ghost";
+    assert!(push.update(branch, Some(&push.head), Some(&new)).await.is_empty(), "update branches may");
 }
 
 #[tokio::test]
@@ -196,7 +197,57 @@ async fn refs_of_ours_and_names_that_do_harm_are_refused() {
     for name in ["refs/heads/-x", "refs/heads/../x"] {
         assert_eq!(shown(&push.update(name, None, Some(&push.head)).await), [format!("ref/name {name}:0")]);
     }
-    assert!(push.update("refs/notes/commits", None, Some(&push.head)).await.is_empty());
+}
+
+#[tokio::test]
+async fn branches_and_tags_are_taken_and_everything_else_is_refused_by_name() {
+    let push = Push::new().await;
+    for name in
+        ["refs/heads/topic", "refs/heads/wildlife", "refs/tags/v1", "refs/tags/wild/x", "refs/heads/refs/wild/x"]
+    {
+        assert!(push.update(name, None, Some(&push.head)).await.is_empty(), "{name}");
+    }
+    let head = push.head.to_string();
+    for name in [
+        &format!("refs/replace/{head}"),
+        "refs/remotes/origin/main",
+        "refs/meta/config",
+        "refs/pull/1/head",
+        "refs/merge-requests/1/head",
+        "refs/notes/commits",
+        "refs/notes/wildcard",
+        "refs/stash",
+        "refs/changes/01/1/1",
+        "refs/for/main",
+        "refs/bisect/bad",
+        "refs/original/refs/heads/main",
+        "refs/wildest/x",
+        "refs/x",
+    ] {
+        for (old, new) in [(None, Some(&push.head)), (Some(&push.head), None)] {
+            let refusals = push.update(name, old, new).await;
+            assert_eq!(shown(&refusals), [format!("ref/foreign {name}:0")]);
+        }
+    }
+    for name in ["HEAD", "main", "config"] {
+        assert_eq!(shown(&push.update(name, None, Some(&push.head)).await), [format!("ref/name {name}:0")]);
+    }
+}
+
+#[tokio::test]
+async fn a_branch_on_which_something_waits_is_added_to_or_taken_away_and_made_by_us_alone() {
+    let push = Push::new().await;
+    let onward = push.clone.commit(&[("notes", "1")], "onward").await;
+    let mut aside = change(None, &[("notes", "2")], "aside");
+    aside.reference = "refs/heads/aside".to_owned();
+    let aside = push.clone.repository.commit(aside).await.unwrap();
+    for name in ["refs/heads/wild/update/ghost", "refs/heads/wild/drift/c/home/ghost", "refs/heads/wild/other"] {
+        let pushed = async |old: Option<&CommitId>, new: Option<&CommitId>| shown(&push.update(name, old, new).await);
+        assert!(pushed(Some(&push.head), Some(&onward)).await.is_empty());
+        assert!(pushed(Some(&push.head), None).await.is_empty());
+        assert_eq!(pushed(None, Some(&onward)).await, [format!("ref/reserved {name}:0")]);
+        assert_eq!(pushed(Some(&push.head), Some(&aside)).await, [format!("branch/rewind {name}:0")]);
+    }
 }
 
 #[tokio::test]
