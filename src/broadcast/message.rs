@@ -53,7 +53,12 @@ pub fn failed(app: &AppName, why: &str) -> String {
     format!("{app} failed: {why}.")
 }
 
-/// Returns the sentence for a commit that another took over from.
+/// Returns the sentence for a commit that another took over from when some of it may have been written.
+pub fn superseded_later(by: &str) -> String {
+    format!("Superseded by {by} after it had begun to be applied.")
+}
+
+/// Returns the sentence for a commit that another took over from before anything of it was written.
 pub fn superseded(by: &str) -> String {
     format!("Superseded by {by} before it was applied.")
 }

@@ -25,6 +25,7 @@ use super::realms::Realms;
 use super::settled::Memory;
 use super::shippers::Shippers;
 use super::statuses::Verdicts;
+use super::superseded::Writes;
 use super::targets::{Absence, Clusters, Identities, KnownCluster, Reach, Targets};
 use crate::base::Timestamp;
 use crate::broadcast::Bus;
@@ -79,6 +80,8 @@ pub struct Instance {
     pub(super) leaks: Leaks,
     /// The newest overview that was read.
     pub(super) overview: tokio::sync::Mutex<Option<Arc<Overview>>>,
+    /// Which commits may have been written.
+    pub(super) writes: Writes,
     /// What turns states of apps into statuses, one at a time.
     pub(super) verdicts: Verdicts,
     /// By app, the commit of which the target refused an object last. A restart forgets it, which costs one more try.
@@ -209,6 +212,7 @@ impl Instance {
             deletions: tokio::sync::Mutex::default(),
             leaks: Leaks::default(),
             overview: tokio::sync::Mutex::default(),
+            writes: Writes::default(),
             verdicts: Verdicts::default(),
             refused: Mutex::default(),
             fights: Mutex::default(),

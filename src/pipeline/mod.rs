@@ -41,6 +41,7 @@ mod shippers;
 mod skip;
 mod state;
 mod statuses;
+mod superseded;
 mod sweep;
 mod targets;
 mod undo;
@@ -529,15 +530,15 @@ async fn deploy(
     note_underway(instance, &snapshot);
     let audited = audit::note(instance, &snapshot, &due).await?;
     fault::point("plan");
-    let mut plan = budget::plan(instance, &mut snapshot).await?;
-    if skips("plan") {
-        plan.actions.clear();
-    }
+    let mut plan = skip::emptied(budget::plan(instance, &mut snapshot).await?);
     record::settle(&instance.store, &instance.id, &snapshot, &plan).await?;
     apply::note_jobs(&mut plan, target.as_ref(), snapshot.now).await;
     let mut drift = observe::explain(&snapshot, &plan.drift, &ground.secrets, target.as_ref()).await;
     realms.records().for_each(|record| snapshot.inventory.insert(record.clone()));
     let (mut applied, mut opened, mut told) = (Applied::default(), None, None);
+    if !plan.actions.is_empty() && !statuses::begin(instance, &snapshot.commit).await? {
+        return Ok(Passed { lost: true, made: committed.made.clone(), ..Passed::default() });
+    }
     if !plan.actions.is_empty() || operation.is_some() {
         let operation = operation.unwrap_or_else(|| instance.operation("reconcile", Some(app), None));
         let operation = Operation { commit: committed.made.clone(), ..operation };

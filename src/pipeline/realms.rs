@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use super::cancel::Opened;
 use super::read::Sight;
 use super::skip::skips;
-use super::{Error, Instance, lock, state};
+use super::{Error, Instance, lock, state, statuses};
 use crate::apply::{self, Applied};
 use crate::model::{
     AppName, CommitId, DriftState, Effect, Inventory, ObjectState, Operation, REALM_GROUP, SecretPayloads, Secrets,
@@ -85,7 +85,8 @@ pub(super) async fn carry_out<'a>(
     }
     let mut done = Applied::default();
     let mut opened = opened;
-    if let Some(keycloak) = instance.realms.keycloak.as_ref().filter(|_| !own.actions.is_empty() && !skips("apply")) {
+    let writes = !own.actions.is_empty() && !skips("apply") && statuses::begin(instance, &snapshot.commit).await?;
+    if let Some(keycloak) = instance.realms.keycloak.as_ref().filter(|_| writes) {
         let Opened { recording, underway } = match opened.take() {
             Some(opened) => opened,
             None => open(instance, snapshot, plan, &own, made.clone()).await?,

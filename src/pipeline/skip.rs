@@ -5,6 +5,16 @@
 //!
 //! Not here: the test (`tests/it/steps.rs`).
 
+use crate::plan::Plan;
+
+/// Returns the plan, or one that does nothing if that step is switched off.
+pub(super) fn emptied(mut plan: Plan) -> Plan {
+    if skips("plan") {
+        plan.actions.clear();
+    }
+    plan
+}
+
 /// Returns whether this step does nothing.
 #[cfg(debug_assertions)]
 pub(super) fn skips(step: &str) -> bool {

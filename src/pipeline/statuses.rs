@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::overview::{self, Overview};
+use super::superseded::{self, Came};
 use super::{Error, Instance, approvals, leaks, read, review, state};
 use crate::base::chain;
 use crate::broadcast::message;
@@ -116,8 +117,8 @@ async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overv
     if continues {
         next.extend(shared.into_iter().take(SHARED_CAPACITY));
     } else {
-        for old in shared {
-            close(instance, &old, head).await?;
+        for (old, came) in superseded::close(instance, &shared).await? {
+            close(instance, (&old, came), head).await?;
         }
     }
     let text = serde_json::to_string(&next).unwrap_or_default();
@@ -209,13 +210,22 @@ async fn shared(instance: &Instance) -> Result<Vec<CommitId>, Error> {
     Ok(serde_json::from_str(&text).unwrap_or_default())
 }
 
-/// Closes a commit that another took over from before it was applied.
-async fn close(instance: &Instance, old: &CommitId, by: &CommitId) -> Result<(), Error> {
+/// Notes that requests of a commit are about to be sent; returns whether they may be: not where another took over before anything of it was.
+pub(super) async fn begin(instance: &Instance, commit: &CommitId) -> Result<bool, Error> {
+    superseded::begin(instance, commit, &shared(instance).await?).await
+}
+
+/// Closes a commit that another took over from before all of it was applied and healthy.
+async fn close(instance: &Instance, (old, came): (&CommitId, Came), by: &CommitId) -> Result<(), Error> {
     let context = message::deploy_context(instance.name.as_str());
     let known = instance.store.statuses(&instance.id, old).await?;
     let open = known.iter().any(|status| status.context == context && status.state == StatusState::Pending.word());
     if open {
-        let said = Said { state: StatusState::Warning, description: message::superseded(by.short()) };
+        let description = match came {
+            Came::Nowhere => message::superseded(by.short()),
+            Came::Begun => message::superseded_later(by.short()),
+        };
+        let said = Said { state: StatusState::Warning, description };
         set(instance, old, &context, said).await;
     }
     Ok(())

@@ -20,3 +20,4 @@ mod objects;
 mod refs;
 mod replies;
 mod rewinds;
+mod superseded;
