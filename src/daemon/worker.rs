@@ -332,7 +332,12 @@ impl Worker {
             None if trigger.reason == Reason::Push => self.look(Reason::Push).await,
             Some(app) => self.trigger(app, trigger.reason),
             None if trigger.reason == Reason::Request => self.asked = true,
-            None => self.wake_all(trigger.reason),
+            None => {
+                if trigger.reason == Reason::Released {
+                    self.release_clusters();
+                }
+                self.wake_all(trigger.reason);
+            }
         }
     }
 

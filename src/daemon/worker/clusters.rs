@@ -48,6 +48,12 @@ impl Worker {
         self.probes.again(cluster, self.now(), jitter());
     }
 
+    /// Wakes the apps of all clusters, one of which somebody accepted. A pass that began before and fails afterwards was told of the old one.
+    pub(super) fn release_clusters(&mut self) {
+        let targets = self.shared.instance.targets();
+        targets.all().for_each(|(cluster, _)| self.released(cluster));
+    }
+
     /// Wakes the apps of a cluster that answers again.
     pub(super) fn released(&mut self, cluster: &ClusterName) {
         self.probes.end(cluster);

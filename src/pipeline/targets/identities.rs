@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 
 use super::Error;
 use crate::base::Timestamp;
-use crate::model::{ClusterIdentity, ClusterName, InstanceId};
+use crate::model::{ClusterIdentity, ClusterName, InstanceId, Likeness};
 use crate::store::Store;
 
 /// Name of the cursor that holds them.
@@ -53,7 +53,7 @@ impl Identities {
         self.known.lock().await.get(cluster).cloned()
     }
 
-    /// Remembers a cluster as its target knows it, unless that is remembered already.
+    /// Remembers a cluster as its target knows it, unless that is remembered already, or somebody accepted another one meanwhile.
     pub(super) async fn note(
         &self,
         cluster: &ClusterName,
@@ -63,6 +63,7 @@ impl Identities {
         let mut known = self.known.lock().await;
         let entry = match known.get(cluster) {
             Some(there) if there.identity == *identity => return Ok(()),
+            Some(there) if there.identity.compare(identity) == Likeness::Elsewhere => return Ok(()),
             // Its server moved or others vouch for it: it is the same cluster, known since then.
             Some(there) => KnownCluster { identity: identity.clone(), ..there.clone() },
             None => KnownCluster { identity: identity.clone(), since: now, by: String::new(), before: None },
@@ -131,6 +132,9 @@ mod tests {
         let since = |known: Option<KnownCluster>| known.map(|known| (known.identity, known.since.0, known.by));
         assert_eq!(since(again.get(&home).await), Some((moved.clone(), 1, String::new())));
         again.accept(&home, &identity("w"), ("alice", Timestamp(4))).await.unwrap();
+        // A pass that began before still knows the old one.
+        again.note(&home, &moved, Timestamp(5)).await.unwrap();
+        assert_eq!(again.get(&home).await.unwrap().identity, identity("w"));
         again.forget(&edge).await.unwrap();
         let last = Identities::read(&store, &id).await.unwrap();
         assert_eq!(last.get(&home).await.unwrap().before, Some(moved));
