@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 
 use super::Error;
 use crate::base::Timestamp;
-use crate::model::{ClusterIdentity, ClusterName, InstanceId, Likeness};
+use crate::model::{ClusterIdentity, ClusterName, InstanceId};
 use crate::store::Store;
 
 /// Name of the cursor that holds them.
@@ -63,7 +63,7 @@ impl Identities {
         let mut known = self.known.lock().await;
         let entry = match known.get(cluster) {
             Some(there) if there.identity == *identity => return Ok(()),
-            Some(there) if there.identity.compare(identity) == Likeness::Elsewhere => return Ok(()),
+            Some(there) if is_another(&there.identity, identity) => return Ok(()),
             // Its server moved or others vouch for it: it is the same cluster, known since then.
             Some(there) => KnownCluster { identity: identity.clone(), ..there.clone() },
             None => KnownCluster { identity: identity.clone(), since: now, by: String::new(), before: None },
@@ -108,6 +108,14 @@ impl Identities {
         self.store.put_cursor(&self.instance, KNOWN, &text).await?;
         *known = next;
         Ok(())
+    }
+}
+
+/// Returns whether one that a target took for its own is not what is remembered any more, however far that moved.
+fn is_another(remembered: &ClusterIdentity, own: &ClusterIdentity) -> bool {
+    match (&remembered.uid, &own.uid) {
+        (Some(one), Some(other)) => one != other,
+        _ => (&remembered.server, &remembered.authority) != (&own.server, &own.authority),
     }
 }
 
