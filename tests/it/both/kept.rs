@@ -88,7 +88,7 @@ pub(super) async fn nothing_goes_because_an_upstream_went_back<C: Ground>(world:
     let head = world.upstream.head("main").await.unwrap().unwrap();
     let log = world.upstream.log(&head, 1_000, None).await.unwrap();
     rewind(log.last().unwrap().id.as_str()).await;
-    says(world, "wild directory list", &["the upstream went back or rewrote its history"]).await;
+    says(world, "wild directory list", &["it went back or rewrote its history"]).await;
     world.look_again(name).await;
     let preview = pipeline::preview(world.handle.instance(), &app(name), None).await.unwrap();
     assert!(preview.plan.is_some_and(|plan| plan.actions.is_empty()));
