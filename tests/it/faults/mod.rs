@@ -9,6 +9,7 @@ mod clock;
 pub(crate) mod home;
 mod kills;
 pub(crate) mod life;
+mod moved;
 pub(crate) mod seen;
 mod shared;
 mod shim;

@@ -74,35 +74,42 @@ async fn ends_well<C: Cluster>(home: &mut Home<C>, place: &Place) {
 }
 
 /// A sandbox behind a gate that closes at the n-th write and lets nothing through until it is opened.
-struct Gated {
+pub(super) struct Gated {
     sandbox: Sandbox,
     address: String,
     open: Arc<watch::Sender<bool>>,
+    left: Arc<AtomicUsize>,
 }
 
 impl Gated {
-    async fn start(writes: usize) -> Self {
+    pub(super) async fn start(writes: usize) -> Self {
         let sandbox = sandbox().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let target = sandbox.url().trim_start_matches("http://").to_owned();
         let open = Arc::new(watch::Sender::new(true));
-        let (gate, left) = (open.clone(), Arc::new(AtomicUsize::new(writes)));
+        let left = Arc::new(AtomicUsize::new(writes));
+        let (gate, counted) = (open.clone(), left.clone());
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(&target).await.unwrap();
-                tokio::spawn(pass(client, server, gate.clone(), left.clone()));
+                tokio::spawn(pass(client, server, gate.clone(), counted.clone()));
             }
         });
-        Self { sandbox, address, open }
+        Self { sandbox, address, open, left }
+    }
+
+    /// Closes the gate at the n-th write from now on.
+    pub(super) fn close_at(&self, writes: usize) {
+        self.left.store(writes, Ordering::SeqCst);
     }
 
     /// Waits until the write has come at which the gate closes.
-    async fn closed(&self) {
+    pub(super) async fn closed(&self) {
         self.open.subscribe().wait_for(|open| !open).await.unwrap();
     }
 
-    fn release(&self) {
+    pub(super) fn release(&self) {
         self.open.send_replace(true);
     }
 }
