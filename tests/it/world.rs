@@ -11,8 +11,10 @@ use rewild::daemon::{Daemon, Handle, Start, Work};
 use rewild::git::{self, Layout, Repository};
 use rewild::model::{AppName, AppState, CommitId, InstanceName, Operation, OperationState, Reason, Request, Trigger};
 use rewild::package;
+use rewild::pipeline;
 use rewild::sandbox::{self, Sandbox};
 use rewild::settings::{DaemonSettings, InstanceEntry, KeycloakEntry, StateDirectory};
+use rewild::store::Store;
 use rewild::target::{Access, Patience};
 use serde_json::json;
 
@@ -150,22 +152,22 @@ impl<C: Ground> World<C> {
 
     /// Stops the daemon and starts another on the same state.
     pub(crate) async fn restart(&mut self) {
-        self.restart_by(Access::Text(self.cluster.kubeconfig())).await;
+        self.restart_unknown(Access::Text(self.cluster.kubeconfig())).await;
     }
 
     /// Stops the daemon and starts another that reaches the cluster by another address.
     pub(crate) async fn restart_through(&mut self, address: &str) {
-        self.restart_by(Access::Text(kubeconfig_of(address))).await;
+        self.restart_unknown(Access::Text(kubeconfig_of(address))).await;
     }
 
     /// Stops the daemon and starts another that waits less long.
     pub(crate) async fn restart_with(&mut self, patience: Patience) {
-        self.restart_by(Access::Hurried(self.cluster.kubeconfig(), patience)).await;
+        self.restart_unknown(Access::Hurried(self.cluster.kubeconfig(), patience)).await;
     }
 
     /// The same, with a daemon that reaches the cluster by another address.
     pub(crate) async fn restart_hurried(&mut self, address: &str, patience: Patience) {
-        self.restart_by(Access::Hurried(kubeconfig_of(address), patience)).await;
+        self.restart_unknown(Access::Hurried(kubeconfig_of(address), patience)).await;
     }
 
     /// Stops the daemon and starts another whose clock hardly moves.
@@ -183,6 +185,18 @@ impl<C: Ground> World<C> {
     /// Stops the daemon and starts another whose settings say this of its clusters, and that reaches them like this.
     pub(crate) async fn restart_signed(&mut self, clusters: &str, access: Access) {
         self.settings.clusters = DaemonSettings::parse("daemon.yaml", clusters).unwrap().clusters;
+        self.restart_by(access).await;
+    }
+
+    /// The same, where a cluster with an authority of its own is not remembered: the plain address of a proxy would count as another one.
+    async fn restart_unknown(&mut self, access: Access) {
+        if self.cluster.url().starts_with("https:") {
+            let id = self.handle.instance().id.clone();
+            self.daemon.stop().await;
+            let store = Store::open(&self.root.join("state/wild.db")).await.unwrap();
+            store.put_cursor(&id, "clusters", "{}").await.unwrap();
+            store.close().await;
+        }
         self.restart_by(access).await;
     }
 
@@ -363,9 +377,13 @@ impl<C: Ground> World<C> {
         change(&self.repository, "main", (&format!("edit {path}"), path), replaced).await
     }
 
-    /// Adds lines to the settings of the instance, which the daemon writes too, and pushes.
+    /// Adds lines to the settings of the instance, which the daemon writes too, pushes, and has that looked at before anything else comes.
     pub(crate) async fn set(&self, lines: &str) -> CommitId {
-        change(&self.repository, "main", ("settings", ".wild/config.yaml"), |text| format!("{text}{lines}")).await
+        let settings = ("settings", ".wild/config.yaml");
+        let commit = change(&self.repository, "main", settings, |text| format!("{text}{lines}")).await;
+        // A daemon that is stopped looks at the next start.
+        let _ = pipeline::seen(self.handle.instance()).await;
+        commit
     }
 
     /// Returns the head of the deployed branch.

@@ -24,7 +24,6 @@ use serde_json::Value;
 
 use crate::ground::Plane;
 use crate::parts::{ControlPlane, Shape};
-use crate::world::Ground;
 use chaos::Halting;
 use home::{CALLED_BACK, Cluster, LIFE, make_upstream};
 use life::{Fault, Lives, compare, undisturbed};
@@ -38,7 +37,7 @@ const LIFE_OF_ONE: [usize; 4] = [0, 1, 8, 10];
 
 impl Cluster for Plane {
     fn kubeconfig(&self) -> String {
-        Ground::kubeconfig(self)
+        self.0.whole_kubeconfig()
     }
 
     async fn read(&self, path: &str) -> Option<Value> {
