@@ -6,10 +6,8 @@
 pub mod base;
 #[path = "../../src/compile/mod.rs"]
 pub mod compile;
-pub mod git {
-    #[path = "../../../src/git/checks/mod.rs"]
-    pub mod checks;
-}
+#[path = "git.rs"]
+pub mod git;
 #[path = "../../src/health/mod.rs"]
 pub mod health;
 #[path = "../../src/kustomize/mod.rs"]
