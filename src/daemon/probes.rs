@@ -41,6 +41,26 @@ impl Probes {
         !is_known
     }
 
+    /// Takes in the end of a look, and whether the cluster is silent by now; returns whether it answers.
+    ///
+    /// A cluster that answered a look may have fallen silent before anybody hears of the answer. The look says nothing of that silence, and
+    /// the next one is due.
+    pub(super) fn looked(
+        &mut self,
+        cluster: &ClusterName,
+        (answers, is_silent): (bool, bool),
+        now: Duration,
+        share: f64,
+    ) -> bool {
+        let is_back = answers && !is_silent;
+        if is_back {
+            self.end(cluster);
+        } else {
+            self.again(cluster, now, share);
+        }
+        is_back
+    }
+
     /// Notes that a cluster answers.
     pub(super) fn end(&mut self, cluster: &ClusterName) {
         self.silent.remove(cluster);
@@ -71,7 +91,7 @@ impl Probes {
         });
     }
 
-    /// Waits until a look has ended and returns the cluster if it answers. Without looks it waits for ever.
+    /// Waits until a look has ended and returns the cluster, and whether it answered. Without looks it waits for ever.
     pub(super) async fn ended(&mut self) -> Option<(ClusterName, bool)> {
         match self.looks.join_next().await {
             Some(ended) => ended.ok(),
@@ -80,7 +100,7 @@ impl Probes {
     }
 
     /// Arranges the next look at a cluster that still does not answer.
-    pub(super) fn again(&mut self, cluster: &ClusterName, now: Duration, share: f64) {
+    fn again(&mut self, cluster: &ClusterName, now: Duration, share: f64) {
         if let Some(silence) = self.silent.get_mut(cluster) {
             silence.next = Some(now + wait(silence.tries, share));
             silence.tries += 1;
@@ -107,7 +127,7 @@ mod tests {
             assert_eq!(probes.next(), Some(at(now)));
             assert_eq!(probes.due(at(now)), std::slice::from_ref(&home));
             assert!(probes.due(at(now + 100)).is_empty(), "one look at a time");
-            probes.again(&home, at(now), 0.5);
+            assert!(!probes.looked(&home, (false, true), at(now), 0.5));
             assert_eq!(probes.next(), Some(at(next)));
         }
         assert!(probes.begin(&edge, at(12), 0.5));
@@ -115,6 +135,108 @@ mod tests {
         probes.end(&home);
         probes.end(&edge);
         assert_eq!(probes.next(), None);
+    }
+
+    /// What happens between a cluster and the worker that looks at it, in any order.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    enum Step {
+        FallsSilent,
+        /// A call is answered that is no look.
+        Answers,
+        /// The worker hears that the first or the second was the case since it listened last.
+        Heard,
+        /// A look that nobody waited for, as with every change of the kubeconfig.
+        Look,
+        /// The time of the next look has come.
+        Due,
+        /// The oldest look under way is answered, or is not.
+        Answered(bool),
+        /// The worker takes in the oldest look that has ended.
+        Ended,
+    }
+
+    const STEPS: [Step; 8] = [
+        Step::FallsSilent,
+        Step::Answers,
+        Step::Heard,
+        Step::Look,
+        Step::Due,
+        Step::Answered(true),
+        Step::Answered(false),
+        Step::Ended,
+    ];
+
+    /// A cluster and its worker.
+    #[derive(Default)]
+    struct Model {
+        probes: Probes,
+        now: Duration,
+        is_silent: bool,
+        is_news: bool,
+        under_way: usize,
+        ended: Vec<bool>,
+    }
+
+    impl Model {
+        fn turn(&mut self, is_silent: bool) {
+            self.is_news |= self.is_silent != is_silent;
+            self.is_silent = is_silent;
+        }
+
+        fn step(&mut self, step: Step) {
+            let home = ClusterName::default();
+            match step {
+                Step::FallsSilent => self.turn(true),
+                Step::Answers => self.turn(false),
+                Step::Heard => match (std::mem::take(&mut self.is_news), self.is_silent) {
+                    (true, true) => {
+                        self.probes.begin(&home, self.now, 0.5);
+                    }
+                    (true, false) => self.probes.end(&home),
+                    (false, _) => {}
+                },
+                Step::Look => self.under_way += 1,
+                Step::Due => {
+                    self.now += Duration::from_secs(6);
+                    self.under_way += self.probes.due(self.now).len();
+                }
+                Step::Answered(_) if self.under_way == 0 => {}
+                Step::Answered(answers) => {
+                    self.under_way -= 1;
+                    self.turn(!answers);
+                    self.ended.push(answers);
+                }
+                Step::Ended if self.ended.is_empty() => {}
+                Step::Ended => {
+                    let answers = self.ended.remove(0);
+                    self.probes.looked(&home, (answers, self.is_silent), self.now, 0.5);
+                }
+            }
+        }
+
+        /// Lets the worker take in all that there is.
+        fn settle(&mut self) {
+            self.step(Step::Heard);
+            while !self.ended.is_empty() {
+                self.step(Step::Ended);
+            }
+        }
+    }
+
+    #[test]
+    fn a_silent_cluster_is_looked_at_again_in_whatever_order_its_worker_hears_of_it() {
+        const LENGTH: u32 = 6;
+        for number in 0..STEPS.len().pow(LENGTH) {
+            let steps = (0..LENGTH).map(|place| STEPS[number / STEPS.len().pow(place) % STEPS.len()]);
+            let steps: Vec<Step> = steps.collect();
+            let mut model = Model::default();
+            steps.iter().for_each(|step| model.step(*step));
+            model.settle();
+            assert!(
+                !model.is_silent || model.under_way > 0 || model.probes.next().is_some(),
+                "nobody looks: {steps:?}"
+            );
+        }
     }
 
     #[test]

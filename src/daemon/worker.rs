@@ -301,10 +301,7 @@ impl Worker {
                     self.look(Reason::Push).await;
                 }
                 (cluster, news) = targets.events() => self.hear(&cluster, news),
-                Some((cluster, answers)) = self.probes.ended() => match answers {
-                    true => self.released(&cluster),
-                    false => self.still_silent(&cluster),
-                },
+                Some((cluster, answers)) = self.probes.ended() => self.looked(&cluster, answers),
                 Some(ended) = self.passes.join_next_with_id(), if !self.passes.is_empty() => self.end(ended),
                 () = secrets.changed() => {
                     self.narrow().await;
@@ -482,8 +479,7 @@ impl Worker {
                 TargetEvent::Health { app } => self.trigger_named(&app, Reason::Health),
                 TargetEvent::Source { app } => self.trigger_named(&app, Reason::Released),
                 TargetEvent::Reachability => {
-                    let target = self.shared.instance.targets().get(cluster).cloned();
-                    if target.is_none_or(|target| !target.reachability().is_silent()) {
+                    if !self.is_silent(cluster) {
                         self.released(cluster);
                     } else if self.probes.begin(cluster, self.now(), jitter()) {
                         let apps = self.known.iter().flat_map(|known| known.apps.keys().cloned());

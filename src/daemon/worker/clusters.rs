@@ -43,9 +43,17 @@ impl Worker {
         }
     }
 
-    /// Notes that a cluster still does not answer.
-    pub(super) fn still_silent(&mut self, cluster: &ClusterName) {
-        self.probes.again(cluster, self.now(), jitter());
+    /// Takes in the end of a look at a cluster.
+    pub(super) fn looked(&mut self, cluster: &ClusterName, answers: bool) {
+        let is_silent = self.is_silent(cluster);
+        if self.probes.looked(cluster, (answers, is_silent), self.now(), jitter()) {
+            self.released(cluster);
+        }
+    }
+
+    /// Returns whether a cluster does not answer; one that is gone is not waited for.
+    pub(super) fn is_silent(&self, cluster: &ClusterName) -> bool {
+        self.shared.instance.targets().get(cluster).is_some_and(|target| target.reachability().is_silent())
     }
 
     /// Wakes the apps of all clusters, one of which somebody accepted. A pass that began before and fails afterwards was told of the old one.
