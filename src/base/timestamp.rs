@@ -38,6 +38,21 @@ impl Timestamp {
             .map_err(|_| TimestampError(text.to_owned()))
     }
 
+    /// Parses a time as OpenSSH writes it: `YYYYMMDD`, `YYYYMMDDHHMM` or `YYYYMMDDHHMMSS`, of this machine's time zone unless `Z` follows.
+    pub fn parse_compact(text: &str) -> Option<Self> {
+        let (digits, zone) = match text.strip_suffix(['Z', 'z']) {
+            Some(digits) => (digits, jiff::tz::TimeZone::UTC),
+            None => (text, jiff::tz::TimeZone::system()),
+        };
+        let form = match digits.len() {
+            _ if !digits.bytes().all(|byte| byte.is_ascii_digit()) => return None,
+            8 | 12 | 14 => format!("{digits:0<14}"),
+            _ => return None,
+        };
+        let local = jiff::civil::DateTime::strptime("%Y%m%d%H%M%S", form).ok()?;
+        Some(Self(local.to_zoned(zone).ok()?.timestamp().as_microsecond()))
+    }
+
     /// Returns whole seconds since 1970, as git writes times.
     pub fn seconds(self) -> i64 {
         self.0.div_euclid(1_000_000)
@@ -72,6 +87,24 @@ mod tests {
     use std::time::Duration;
 
     use super::Timestamp;
+
+    #[test]
+    fn a_time_of_openssh_is_read_to_the_second() {
+        let parse = |text: &str| Timestamp::parse_compact(text).map(|time| time.to_string());
+        for (text, time) in [
+            ("20261126Z", Some("2026-11-26T00:00:00Z")),
+            ("202611261504Z", Some("2026-11-26T15:04:00Z")),
+            ("20261126150405z", Some("2026-11-26T15:04:05Z")),
+            ("2026112615Z", None),
+            ("20261326Z", None),
+            ("2026-11-26", None),
+            ("", None),
+            ("٢٠٢٦١١٢٦Z", None),
+        ] {
+            assert_eq!(parse(text).as_deref(), time, "{text}");
+        }
+        assert!(parse("20261126").is_some());
+    }
 
     #[test]
     fn a_time_survives_its_text() {

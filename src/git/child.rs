@@ -1,4 +1,4 @@
-//! Starts the git program: the only place of this module that starts a process.
+//! Starts the git program, and `gpgv` beside it: the only place of this module that starts a process.
 //!
 //! A child gets nothing from our environment but `PATH`, a home directory of its own, settings of ours on top of all
 //! others, and a process group that dies with the deadline or with the caller. No user's string opens an argument.
@@ -92,6 +92,22 @@ pub(super) struct Call<'a> {
     pub(super) memory: u64,
 }
 
+/// Another program to run: one that reads files that it is given, and needs neither a network nor a person.
+pub(super) struct Program<'a> {
+    /// Its name, as it is found on the path.
+    pub(super) name: &'static str,
+    /// What it is for, in words.
+    pub(super) attempt: String,
+    /// Its home and where it works.
+    pub(super) home: &'a Path,
+    /// Its arguments.
+    pub(super) args: Vec<String>,
+    /// How long it may take.
+    pub(super) deadline: Duration,
+    /// Bytes of memory that it may hold.
+    pub(super) memory: u64,
+}
+
 /// What a child left behind.
 pub(super) struct Exit {
     pub(super) success: bool,
@@ -112,10 +128,23 @@ impl Exit {
 
 /// Runs a git command to its end or its deadline.
 pub(super) async fn run(call: Call<'_>) -> Result<Exit, Error> {
-    let end = Instant::now() + call.deadline;
-    let late = || Error::Deadline { attempt: call.attempt.clone(), deadline: call.deadline };
+    let command = command(&call);
+    run_to_end(command, ("git", call.attempt), call.deadline).await
+}
+
+/// Runs another program to its end or its deadline.
+pub(super) async fn run_program(program: Program<'_>) -> Result<Exit, Error> {
+    let Program { name, attempt, home, args, deadline, memory } = program;
+    let mut command = launch::program(name, memory);
+    bare(&mut command, home).args(args);
+    run_to_end(command, (name, attempt), deadline).await
+}
+
+async fn run_to_end(mut command: Command, (name, attempt): (&str, String), deadline: Duration) -> Result<Exit, Error> {
+    let end = Instant::now() + deadline;
+    let late = || Error::Deadline { attempt: attempt.clone(), deadline };
     let Ok(Ok(_place)) = timeout_at(end, CHILDREN.acquire()).await else { return Err(late()) };
-    let mut child = command(&call).spawn().map_err(io(format!("start git to {}", call.attempt)))?;
+    let mut child = command.spawn().map_err(io(format!("start {name} to {attempt}")))?;
     let _group = Group(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw));
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let work = async {
@@ -124,10 +153,10 @@ pub(super) async fn run(call: Call<'_>) -> Result<Exit, Error> {
     };
     match timeout_at(end, work).await {
         Ok(result) => {
-            let (stdout, stderr, status) = result.map_err(io(call.attempt.clone()))?;
+            let (stdout, stderr, status) = result.map_err(io(attempt.clone()))?;
             let Some(stdout) = stdout else {
                 let reason = "the answer is longer than 8 MiB".to_owned();
-                return Err(Error::Remote { attempt: call.attempt, reason });
+                return Err(Error::Remote { attempt, reason });
             };
             let stderr = stderr.unwrap_or_default();
             Ok(Exit { success: status.success(), stdout, stderr })
@@ -149,13 +178,9 @@ impl Drop for Group {
 }
 
 fn command(call: &Call<'_>) -> Command {
-    let mut command = launch::git(call.memory);
-    command
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()))
-        .env("HOME", call.home)
-        .envs([("LC_ALL", "C"), ("TZ", "UTC"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_NO_LAZY_FETCH", "1")])
-        .env("GIT_NO_REPLACE_OBJECTS", "1")
+    let mut command = launch::program("git", call.memory);
+    bare(&mut command, call.home)
+        .envs([("GIT_TERMINAL_PROMPT", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_NO_REPLACE_OBJECTS", "1")])
         .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_ASKPASS", "/bin/false")]);
     let fixed = SETTINGS.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     let mut count = 0_usize;
@@ -166,14 +191,23 @@ fn command(call: &Call<'_>) -> Command {
     command
         .env("GIT_CONFIG_COUNT", count.to_string())
         .arg(format!("--git-dir={}", call.git_dir.display()))
-        .args(&call.args)
-        .current_dir(call.home)
+        .args(&call.args);
+    command
+}
+
+/// Takes everything from a child that it does not need, and gives it a process group of its own.
+fn bare<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()))
+        .env("HOME", home)
+        .envs([("LC_ALL", "C"), ("TZ", "UTC")])
+        .current_dir(home)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
-        .kill_on_drop(true);
-    command
+        .kill_on_drop(true)
 }
 
 /// Reads what a child prints; nothing if that is more than it may.

@@ -1,7 +1,7 @@
-//! What a child does between its start and the git program: it bounds itself, then becomes git.
+//! What a child does between its start and its program, such as git: it bounds itself, then becomes that.
 //!
 //! Only the child itself can ask to die with its parent and give up new privileges, and both last through `exec`. So the daemon starts
-//! its own binary, which does that first and nothing else. A process that is not that binary, such as a test, starts git as it is.
+//! its own binary, which does that first and nothing else. A process that is not that binary, such as a test, starts the program as it is.
 //! Descriptors need no closing: all of ours close on `exec`.
 //!
 //! Not here: environment, deadline and process group of a child (`child.rs`).
@@ -15,7 +15,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, set_parent_process
 
 use super::error::{Error, io};
 
-/// The first argument of a process that is to become git.
+/// The first argument of a process that is to become another program.
 const CHILD: &str = "__child";
 /// Bytes of address space of a child: a pack and what it unfolds to are mapped.
 const MAX_ADDRESS_BYTES: u64 = 4 * 1024 * 1024 * 1024;
@@ -32,10 +32,10 @@ const OWN: &str = "/proc/self/exe";
 /// Whether our own binary knows what [`CHILD`] means.
 static LAUNCHES: AtomicBool = AtomicBool::new(false);
 
-/// Becomes git if this process was started for that, and otherwise notes that children start with this binary.
+/// Becomes the program if this process was started for that, and otherwise notes that children start with this binary.
 ///
 /// Must be called first in `main`, before any thread exists. Returns only where this process is no child, or with the error that kept it
-/// from becoming git.
+/// from becoming that program.
 pub fn become_child(args: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
     let mut args = args.into_iter().skip(1);
     if args.next().as_deref() != Some(CHILD.as_ref()) {
@@ -46,16 +46,16 @@ pub fn become_child(args: impl IntoIterator<Item = OsString>) -> Result<(), Erro
     let memory = args.next().and_then(|memory| memory.to_str()?.parse().ok()).unwrap_or(0);
     bound(parent, memory).map_err(io("bound a child"))?;
     let Some(program) = args.next() else { return Ok(()) };
-    Err(io("become git")(Command::new(program).args(args).exec()))
+    Err(io("become the program")(Command::new(program).args(args).exec()))
 }
 
-/// Returns the command that git is started with, and that may hold so many bytes of memory of its own.
-pub(super) fn git(memory: u64) -> tokio::process::Command {
+/// Returns the command that a program is started with, and that may hold so many bytes of memory of its own.
+pub(super) fn program(name: &str, memory: u64) -> tokio::process::Command {
     if !LAUNCHES.load(Ordering::Relaxed) {
-        return tokio::process::Command::new("git");
+        return tokio::process::Command::new(name);
     }
     let mut command = tokio::process::Command::new(OWN);
-    command.arg(CHILD).arg(std::process::id().to_string()).arg(memory.to_string()).arg("git");
+    command.arg(CHILD).arg(std::process::id().to_string()).arg(memory.to_string()).arg(name);
     command
 }
 

@@ -7,6 +7,7 @@ pub mod commit;
 pub mod name;
 pub mod pack;
 pub mod refs;
+pub mod signature;
 pub mod tree;
 
 mod inflate;

@@ -25,6 +25,7 @@ pub use fetch::{FetchRef, Fetched, FetchedRef, Moved, Scope, fetch, fetch_scanne
 pub use push::{PushRef, Pushed, PushedRef, push, push_deletion};
 pub use scratch::clear_scratch;
 
+pub(super) use scratch::Folder;
 use scratch::{Bounds, Scratch};
 
 /// Longest fetch or push.

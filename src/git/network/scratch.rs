@@ -40,9 +40,12 @@ pub(super) struct Bounds {
 
 /// A throw-away repository; dropping it removes it.
 pub(super) struct Scratch {
-    directory: PathBuf,
+    folder: Folder,
     repository: Repository,
 }
+
+/// A throw-away directory that nobody else may read; dropping it removes it.
+pub(in crate::git) struct Folder(PathBuf);
 
 /// Removes throw-away directories that an earlier process left behind. For the start, before any call. Those of another process that
 /// lives stay: a command without a daemon may be fetching while the daemon starts.
@@ -75,15 +78,12 @@ fn is_left(name: &str) -> bool {
 impl Scratch {
     /// Creates a repository that borrows the objects of another, so that only what is new is fetched.
     pub(super) async fn create(remote: &Remote, lender: Option<&Repository>) -> Result<Self, Error> {
-        let base = remote.scratch.clone();
-        let attempt = || format!("create a directory in {}", remote.scratch.display());
-        let directory = lane::run(attempt(), move || create_directory(&base)).await?;
-        let guard = Guard(Some(directory.clone()));
-        let repository = Repository::init(&directory.join("git"), Layout::Bare, "main").await?;
-        let (home, objects) = (directory.join("home"), repository.git_dir().join("objects"));
+        let folder = Folder::create(&remote.scratch).await?;
+        let repository = Repository::init(&folder.path().join("git"), Layout::Bare, "main").await?;
+        let (home, objects) = (folder.path().join("home"), repository.git_dir().join("objects"));
         let lent = lender.map(|lender| lender.git_dir().join("objects"));
         let secret = remote.credential.as_ref().map(|credential| secret_file(remote, credential)).transpose()?;
-        lane::run(attempt(), move || {
+        lane::run(format!("fill a directory in {}", remote.scratch.display()), move || {
             private().create(&home).map_err(io(format!("create {}", home.display())))?;
             if let Some(lent) = lent {
                 let path = objects.join("info/alternates");
@@ -104,8 +104,7 @@ impl Scratch {
             Ok(())
         })
         .await?;
-        guard.keep();
-        Ok(Self { directory, repository })
+        Ok(Self { folder, repository })
     }
 
     /// Returns the repository.
@@ -127,7 +126,7 @@ impl Scratch {
         args: Vec<String>,
         bounds: Bounds,
     ) -> Result<Exit, Error> {
-        let home = self.directory.join("home");
+        let home = self.folder.path().join("home");
         let mut settings = transport(remote);
         settings.extend(credential_settings(remote)?);
         if let Some((_, pinned)) = address::pin(&remote.url, remote.egress).await? {
@@ -139,27 +138,24 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Folder {
+    /// Creates a directory with a name of its own.
+    pub(in crate::git) async fn create(base: &Path) -> Result<Self, Error> {
+        let attempt = format!("create a directory in {}", base.display());
+        let base = base.to_owned();
+        lane::run(attempt, move || create_directory(&base).map(Self)).await
+    }
+
+    /// Returns where it is.
+    pub(in crate::git) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
     fn drop(&mut self) {
         // What cannot be removed now is removed at the next start.
-        drop(std::fs::remove_dir_all(&self.directory));
-    }
-}
-
-/// Removes a directory unless the repository in it came to life.
-struct Guard(Option<PathBuf>);
-
-impl Guard {
-    fn keep(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            drop(std::fs::remove_dir_all(path));
-        }
+        drop(std::fs::remove_dir_all(&self.0));
     }
 }
 
