@@ -13,13 +13,18 @@ use super::report::Next;
 use super::session::Session;
 use super::table::table;
 use super::wait::{Asked, Change, Patience};
+use crate::model::{DirectoryTrouble, Verify};
 
 const ADD_HELP: &str = "Examples:
   wild directory add sample https://git.example.org/wild/directory.git
   wild directory add stable https://git.example.org/wild/directory.git --branch stable
+  wild directory add sample https://git.example.org/wild/directory.git --verify signed
+
+With --verify signed nothing is taken of a commit that is not signed by a key of allowedSigners (SSH) or allowedKeyring (OpenPGP) of \
+daemon.yaml. What is signed is the newest commit of the branch, and with it all that leads to it.
 
 Exit codes:
-  0 fetched and added   2 error, or it cannot be fetched: then it is not added";
+  0 fetched and added   2 error, or it cannot be fetched or is not signed: then it is not added";
 
 const LIST_HELP: &str = "Examples:
   wild directory list
@@ -33,8 +38,8 @@ const FETCH_HELP: &str = "Examples:
   wild directory fetch sample
   wild directory fetch sample --accept-rewind
 
-A directory that went back, rewrote its history or lost its packages stays where it was until --accept-rewind. Accepted is the commit \
-that wild directory list shows; where it was is kept under refs/wild/rewound.
+A directory that went back, rewrote its history, lost its packages or is not signed as it must be stays where it was until \
+--accept-rewind. Accepted is the commit that wild directory list shows; where it was is kept under refs/wild/rewound.
 
 Exit codes:
   0 fetched   2 one of them cannot be fetched, or is not followed";
@@ -64,6 +69,9 @@ pub(super) enum DirectoryVerb {
         /// Branch that is followed.
         #[arg(long, default_value = "main", value_name = "BRANCH")]
         branch: String,
+        /// What must be true of its commits before anything is taken from them.
+        #[arg(long, value_enum, default_value_t = Verification::None, value_name = "WHAT")]
+        verify: Verification,
     },
     /// Looks for news in all directories, or in one.
     #[command(after_long_help = FETCH_HELP)]
@@ -71,7 +79,7 @@ pub(super) enum DirectoryVerb {
         /// The directory; all of them without.
         #[arg(value_name = "NAME")]
         name: Option<String>,
-        /// Follows it although it went back, rewrote its history or lost its packages.
+        /// Follows it although it went back, rewrote its history, lost its packages or is not signed.
         #[arg(long, requires = "name")]
         accept_rewind: bool,
     },
@@ -80,11 +88,26 @@ pub(super) enum DirectoryVerb {
     Outdated,
 }
 
+/// What must be true of the commits of a directory.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+pub(super) enum Verification {
+    /// Nothing.
+    None,
+    /// They are signed by somebody whom daemon.yaml names.
+    Signed,
+}
+
 /// Runs a verb.
 pub(super) async fn run(session: &mut Session<'_>, verb: DirectoryVerb) -> Result<ExitCode, CommandError> {
     match verb {
         DirectoryVerb::List => show(session).await,
-        DirectoryVerb::Add { name, url, branch } => add(session, &name, &url, &branch).await,
+        DirectoryVerb::Add { name, url, branch, verify } => {
+            let verify = match verify {
+                Verification::None => Verify::None,
+                Verification::Signed => Verify::Signed,
+            };
+            add(session, &name, json!({"name": name, "url": url, "branch": branch, "verify": verify})).await
+        }
         DirectoryVerb::Fetch { name: Some(name), accept_rewind: true } => Box::pin(accept(session, &name)).await,
         DirectoryVerb::Fetch { name, accept_rewind: _ } => Box::pin(fetch(session, name.as_deref())).await,
         DirectoryVerb::Outdated => outdated(session).await,
@@ -110,12 +133,24 @@ fn print(session: &mut Session<'_>, answer: Value) {
                 let field = |key: &str| text(directory, key).to_owned();
                 let packages = list(directory, "packages").len().to_string();
                 let commit = short(text(directory, "commit")).to_owned();
-                vec![field("name"), field("url"), field("branch"), commit, packages, field("error")]
+                vec![field("name"), field("url"), field("branch"), commit, voucher(directory), packages, field("error")]
             });
-            let shown = table(&["directory", "url", "branch", "commit", "packages", "error"], rows, width);
+            let heads = ["directory", "url", "branch", "commit", "signed", "packages", "error"];
+            let shown = table(&heads, rows, width);
             list(answer, "directories").iter().flat_map(findings).fold(shown, |shown, line| format!("{shown}{line}\n"))
         },
     );
+}
+
+/// Returns who answers for the commit of a directory.
+fn voucher(directory: &Value) -> String {
+    let vouched = directory.get("vouched").cloned().unwrap_or_default();
+    match (text(directory, "verify"), text(&vouched, "signer"), text(&vouched, "accepted")) {
+        ("signed", "", "") => "no".to_owned(),
+        ("signed", "", person) => format!("no, accepted by {person}"),
+        ("signed", signer, _) => format!("by {signer}"),
+        _ => String::new(),
+    }
 }
 
 /// Returns one line for each thing that is wrong with a directory: what keeps it from being followed and what helps, and every package that is
@@ -146,8 +181,7 @@ fn finding(found: &Value) -> String {
     format!("{file}{}: {}", text(found, "id"), text(found, "message"))
 }
 
-async fn add(session: &mut Session<'_>, name: &str, url: &str, branch: &str) -> Result<ExitCode, CommandError> {
-    let body = json!({"name": name, "url": url, "branch": branch});
+async fn add(session: &mut Session<'_>, name: &str, body: Value) -> Result<ExitCode, CommandError> {
     let asked = session
         .ask(Change { method: "POST", below: "/directories".to_owned(), body, patience: Patience::Wait })
         .await?;
@@ -164,11 +198,7 @@ async fn add(session: &mut Session<'_>, name: &str, url: &str, branch: &str) -> 
             session.note(&line);
             Ok(ExitCode::Done)
         }
-        Some((error, _)) => Err(CommandError::new(
-            format!("fetch the directory {name}"),
-            error,
-            "wild directory fetch, once it answers",
-        )),
+        Some((error, _)) => Err(CommandError::new(format!("fetch the directory {name}"), error, "wild directory list")),
         None => Ok(ExitCode::Done),
     }
 }
@@ -186,23 +216,21 @@ async fn fetch(session: &mut Session<'_>, name: Option<&str>) -> Result<ExitCode
     error.map_or(Ok(ExitCode::Done), Err)
 }
 
-/// Follows a directory to the commit at which it was seen when it went back or lost its packages.
+/// Follows a directory to the commit at which it was seen when it went back, lost its packages or was not signed.
 async fn accept(session: &mut Session<'_>, name: &str) -> Result<ExitCode, CommandError> {
     let what = format!("accept where the directory {name} is");
     let answer = session.get("/directories").await?;
     let Some(known) = list(&answer, "directories").iter().find(|directory| text(directory, "name") == name) else {
         return Err(CommandError::new(what, "no directory of that name is followed", "wild directory list"));
     };
-    let trouble = known.get("trouble").cloned().unwrap_or_default();
-    if !matches!(text(&trouble, "kind"), "rewound" | "emptied") {
-        // Nobody accepts what nobody was shown.
-        let because = match text(&trouble, "message") {
-            "" => "it went neither back nor lost its packages when it was fetched last",
-            message => message,
-        };
+    let trouble = known.get("trouble").cloned().and_then(|it| serde_json::from_value::<DirectoryTrouble>(it).ok());
+    // Nobody accepts what nobody was shown.
+    let Some(shown) = trouble.as_ref().filter(|trouble| trouble.kind.is_acceptable()) else {
+        let nothing = "nothing was wrong with it when it was fetched last";
+        let because = trouble.as_ref().map_or(nothing, |trouble| trouble.message.as_str());
         return Err(CommandError::new(what, because, format!("wild directory fetch {name}")));
-    }
-    let body = json!({"from": text(&trouble, "from"), "to": text(&trouble, "to")});
+    };
+    let body = json!({"from": shown.from, "to": shown.to});
     let below = format!("/directories/{}/accept", encode(name));
     let asked = session.ask(Change { method: "POST", below, body, patience: Patience::Wait }).await?;
     let made = matches!(asked, Asked::Ended(_));

@@ -24,7 +24,7 @@ use super::{RENDERER, edit, read_record, record, record_of, record_path, same_ge
 use crate::base::RepoPath;
 use crate::base::nearest::nearest;
 use crate::merge::{ConfigEdit, kept_keys, merge_config};
-use crate::model::{AppName, File, FileTree, GenerationRecord, Upstream};
+use crate::model::{AppName, File, FileTree, GenerationRecord, Upstream, Verify};
 use crate::package;
 
 /// Keys that say how much of something an app gets; a commit that sets nothing else is of type `scale`.
@@ -212,6 +212,7 @@ pub(super) fn stored(app: &AppName, record: &GenerationRecord, files: &FileTree)
         url: record.upstream.clone(),
         branch: String::new(),
         path: String::new(),
+        verify: Verify::None,
     };
     Ok(Source { directory, record: record.clone(), package })
 }

@@ -11,7 +11,7 @@ use super::proposal::{Join, Proposal, TreeEdit};
 use super::refusal::Refusal;
 use super::sources::settings_of;
 use crate::base::RepoPath;
-use crate::model::{AppName, Diagnostic, File, FileTree, SETTINGS_PATH};
+use crate::model::{AppName, Diagnostic, File, FileTree, SETTINGS_PATH, Verify};
 use crate::yaml::{self, Dialect};
 
 /// Key of the list.
@@ -20,7 +20,12 @@ const DIRECTORIES: &str = "directories";
 const NO_APP: &str = "all";
 
 /// Adds an upstream to the settings.
-pub fn add_directory(files: &FileTree, name: &str, url: &str, branch: &str) -> Result<Proposal, Refusal> {
+pub fn add_directory(
+    files: &FileTree,
+    name: &str,
+    (url, branch): (&str, &str),
+    verify: Verify,
+) -> Result<Proposal, Refusal> {
     let what = format!("add the directory {name}");
     let refuse = |because: String| Err(Refusal::user(what.clone(), because, "wild directory list"));
     let found = |findings| Refusal::found(what.clone(), "git log -p -- .wild/config.yaml", findings);
@@ -34,12 +39,16 @@ pub fn add_directory(files: &FileTree, name: &str, url: &str, branch: &str) -> R
     let settings = settings_of(files).map_err(found)?;
     let mut proposal = Proposal::nothing(&stand_in);
     match settings.directories.iter().find(|directory| directory.name == name) {
-        Some(known) if known.url == url && known.branch == branch => return Ok(proposal),
+        Some(known) if known.url == url && known.branch == branch && known.verify == verify => return Ok(proposal),
         Some(known) => return refuse(format!("there is a directory {name} already, at {}", known.url)),
         None => {}
     }
     let text = files.text(SETTINGS_PATH).unwrap_or_default();
-    let edited = append(text, &[("name", name), ("url", url), ("branch", branch)]).map_err(found)?;
+    let mut entry = vec![("name", name), ("url", url), ("branch", branch)];
+    if verify != Verify::None {
+        entry.push(("verify", verify.word()));
+    }
+    let edited = append(text, &entry).map_err(found)?;
     proposal.main = RepoPath::parse(SETTINGS_PATH).ok().map(|path| TreeEdit {
         changes: BTreeMap::from([(path, Some(File::text(&edited)))]),
         subject: subject("config", NO_APP, &format!("add directory {name}")),
@@ -111,7 +120,7 @@ fn splice(text: &str, list_line: usize, entry: &[(&str, &str)]) -> Option<String
 mod tests {
     use super::{add_directory, append};
     use crate::base::RepoPath;
-    use crate::model::{File, FileTree};
+    use crate::model::{File, FileTree, Verify};
 
     const HEAD: &str = "apiVersion: rewild.dev/v1\ninstanceId: k3f7\n";
     const ENTRY: [(&str, &str); 2] = [("name", "own"), ("url", "https://git.example.org/own")];
@@ -139,7 +148,7 @@ mod tests {
     fn request(url: &str, rest: &str) -> Result<Option<String>, String> {
         let path = RepoPath::parse(".wild/config.yaml").unwrap();
         let files = FileTree::from_iter([(path, File::text(&format!("{HEAD}{rest}")))]);
-        match add_directory(&files, "own", url, "main") {
+        match add_directory(&files, "own", (url, "main"), Verify::None) {
             Ok(proposal) => Ok(proposal.main.map(|edit| edit.subject)),
             Err(refusal) => Err(refusal.to_string()),
         }

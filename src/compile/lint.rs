@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::generate::{self, GenerateInput, Generated};
 use crate::kustomize::BuiltObject;
-use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, Grants, Object, PackageName, Severity, Upstream};
+use crate::model::{
+    AppName, CommitId, Config, Diagnostic, FileTree, Grants, Object, PackageName, Severity, Upstream, Verify,
+};
 use crate::package::lint::{LintInput, LintPart, judged, lint, rule_of, sorted};
 use crate::package::{self, LocalEdits, Package, PackageDialect, PackageManifest, ResolveInput, Resolved, VersionSide};
 use crate::template;
@@ -157,8 +159,13 @@ fn made(
     config: &Config,
 ) -> Result<Made, Vec<Diagnostic>> {
     let resolved = package::resolve(&ResolveInput { app, package, bindings, config })?;
-    let directory =
-        Upstream { name: "local".to_owned(), url: String::new(), branch: String::new(), path: String::new() };
+    let directory = Upstream {
+        name: "local".to_owned(),
+        url: String::new(),
+        branch: String::new(),
+        path: String::new(),
+        verify: Verify::None,
+    };
     let Ok(commit) = CommitId::parse(&"0".repeat(40)) else { return Err(Vec::new()) };
     let input = GenerateInput { app, package, directory: &directory, upstream_commit: &commit, bindings, config };
     Ok((resolved, generate::generate(&input)?))

@@ -114,7 +114,9 @@ fn answer(app: &AppName, sources: &Sources, request: &Request) -> Result<Proposa
         Request::Suspend { app: _, suspension } => suspend::suspend(app, sources, suspension),
         Request::Resume { app: _ } => suspend::resume(app, sources),
         Request::Move { app: _, cluster } => place::place(app, sources, cluster),
-        Request::AddDirectory { name, url, branch } => add_directory(&sources.files, name, url, branch),
+        Request::AddDirectory { name, url, branch, verify } => {
+            add_directory(&sources.files, name, (url, branch), *verify)
+        }
         // It moves a ref of ours and changes no file.
         Request::AcceptRewind { name: _, from: _, to: _ } => Ok(Proposal::nothing(app)),
     }

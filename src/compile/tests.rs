@@ -133,6 +133,7 @@ impl World {
             url: "https://git.example.org/wild".to_owned(),
             branch: "main".to_owned(),
             path: String::new(),
+            verify: Default::default(),
         };
         let old =
             self.packages.iter().position(|package| package.name == name).map(|place| self.packages.remove(place));

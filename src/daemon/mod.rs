@@ -16,6 +16,7 @@ mod waits;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub use outlooks::Outlook;
 use crate::base::Timestamp;
 use crate::broadcast;
 use crate::forge::{Forge, Gitea};
-use crate::git::{self, Allowed, Credential, CredentialKind, Egress, Remote, RemoteUrl};
+use crate::git::{self, Allowed, Credential, CredentialKind, Egress, Remote, RemoteUrl, Signers};
 use crate::model::{AppName, InstanceName, Operation, Purpose, Reason, RefusalText, Request, SecretValue, Trigger};
 use crate::pipeline::{self, Error, Instance, Opening};
 use crate::settings::{DaemonSettings, ExecEntry, InstanceEntry, StateDirectory};
@@ -271,6 +272,11 @@ fn opening(
         subdirectory: entry.subdirectory.clone(),
         branch: entry.branch.clone(),
         remote: remote(state, entry)?,
+        signers: Signers {
+            ssh: named(state, &settings.allowed_signers),
+            pgp: named(state, &settings.allowed_keyring),
+            scratch: state.quarantine(),
+        },
         access: access.or(configured).or(file),
         plugins: settings.programs_of(entry.name.as_str()).into_iter().map(plugin).collect(),
         keycloak: entry.keycloak.as_ref().map(|keycloak| RealmAccess {
@@ -283,6 +289,11 @@ fn opening(
         clock,
         beside: Vec::new(),
     })
+}
+
+/// Returns where a file is that the settings may name.
+fn named(state: &StateDirectory, file: &Path) -> Option<PathBuf> {
+    (!file.as_os_str().is_empty()).then(|| state.root().join(file))
 }
 
 fn plugin((context, exec): (String, ExecEntry)) -> (String, Plugin) {

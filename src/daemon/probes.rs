@@ -18,11 +18,20 @@ const WAITS: [Duration; 4] =
 /// By how much a wait is longer or shorter than written at most, so that not all daemons of a cluster knock at once.
 const JITTER: f64 = 0.2;
 
+/// How a look at a cluster ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Look {
+    /// It answered.
+    Answered,
+    /// It did not.
+    Failed,
+}
+
 /// The clusters that do not answer.
 #[derive(Default)]
 pub(super) struct Probes {
     silent: BTreeMap<ClusterName, Silence>,
-    looks: JoinSet<(ClusterName, bool)>,
+    looks: JoinSet<(ClusterName, Look)>,
 }
 
 /// How a cluster that does not answer is waited for.
@@ -48,11 +57,11 @@ impl Probes {
     pub(super) fn looked(
         &mut self,
         cluster: &ClusterName,
-        (answers, is_silent): (bool, bool),
+        (look, is_silent): (Look, bool),
         now: Duration,
         share: f64,
     ) -> bool {
-        let is_back = answers && !is_silent;
+        let is_back = look == Look::Answered && !is_silent;
         if is_back {
             self.end(cluster);
         } else {
@@ -86,13 +95,13 @@ impl Probes {
     /// Looks at a cluster without waiting for it.
     pub(super) fn look(&mut self, cluster: ClusterName, target: Arc<dyn Target>) {
         self.looks.spawn(async move {
-            let answers = target.probe().await.is_ok();
-            (cluster, answers)
+            let look = if target.probe().await.is_ok() { Look::Answered } else { Look::Failed };
+            (cluster, look)
         });
     }
 
-    /// Waits until a look has ended and returns the cluster, and whether it answered. Without looks it waits for ever.
-    pub(super) async fn ended(&mut self) -> Option<(ClusterName, bool)> {
+    /// Waits until a look has ended and returns the cluster, and how it ended. Without looks it waits for ever.
+    pub(super) async fn ended(&mut self) -> Option<(ClusterName, Look)> {
         match self.looks.join_next().await {
             Some(ended) => ended.ok(),
             None => std::future::pending().await,
@@ -127,7 +136,7 @@ mod tests {
             assert_eq!(probes.next(), Some(at(now)));
             assert_eq!(probes.due(at(now)), std::slice::from_ref(&home));
             assert!(probes.due(at(now + 100)).is_empty(), "one look at a time");
-            assert!(!probes.looked(&home, (false, true), at(now), 0.5));
+            assert!(!probes.looked(&home, (Look::Failed, true), at(now), 0.5));
             assert_eq!(probes.next(), Some(at(next)));
         }
         assert!(probes.begin(&edge, at(12), 0.5));
@@ -150,7 +159,7 @@ mod tests {
         /// The time of the next look has come.
         Due,
         /// The oldest look under way is answered, or is not.
-        Answered(bool),
+        Ends(Look),
         /// The worker takes in the oldest look that has ended.
         Ended,
     }
@@ -161,8 +170,8 @@ mod tests {
         Step::Heard,
         Step::Look,
         Step::Due,
-        Step::Answered(true),
-        Step::Answered(false),
+        Step::Ends(Look::Answered),
+        Step::Ends(Look::Failed),
         Step::Ended,
     ];
 
@@ -174,7 +183,7 @@ mod tests {
         is_silent: bool,
         is_news: bool,
         under_way: usize,
-        ended: Vec<bool>,
+        ended: Vec<Look>,
     }
 
     impl Model {
@@ -200,16 +209,16 @@ mod tests {
                     self.now += Duration::from_secs(6);
                     self.under_way += self.probes.due(self.now).len();
                 }
-                Step::Answered(_) if self.under_way == 0 => {}
-                Step::Answered(answers) => {
+                Step::Ends(_) if self.under_way == 0 => {}
+                Step::Ends(look) => {
                     self.under_way -= 1;
-                    self.turn(!answers);
-                    self.ended.push(answers);
+                    self.turn(look == Look::Failed);
+                    self.ended.push(look);
                 }
                 Step::Ended if self.ended.is_empty() => {}
                 Step::Ended => {
-                    let answers = self.ended.remove(0);
-                    self.probes.looked(&home, (answers, self.is_silent), self.now, 0.5);
+                    let look = self.ended.remove(0);
+                    self.probes.looked(&home, (look, self.is_silent), self.now, 0.5);
                 }
             }
         }

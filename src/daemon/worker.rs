@@ -301,7 +301,7 @@ impl Worker {
                     self.look(Reason::Push).await;
                 }
                 (cluster, news) = targets.events() => self.hear(&cluster, news),
-                Some((cluster, answers)) = self.probes.ended() => self.looked(&cluster, answers),
+                Some((cluster, look)) = self.probes.ended() => self.looked(&cluster, look),
                 Some(ended) = self.passes.join_next_with_id(), if !self.passes.is_empty() => self.end(ended),
                 () = secrets.changed() => {
                     self.narrow().await;

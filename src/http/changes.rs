@@ -24,7 +24,7 @@ use crate::compile;
 use crate::daemon::{Daemon, Handle};
 use crate::model::{
     AppName, Branch, ClusterName, CommitId, DataFate, Decision, Deploy, IgnoreRule, PackageName, Request, Suspension,
-    Take, Trigger,
+    Take, Trigger, Verify,
 };
 use crate::pipeline::{self, Instance};
 
@@ -124,13 +124,14 @@ async fn preview(handle: &Handle, request: &Request) -> Answered {
     let shown = handle.instance();
     let overview = pipeline::overview(shown).await?;
     let (proposal, plan, cascades) = match (request, request.app()) {
-        (Request::AddDirectory { name, url, branch }, _) => {
-            let proposal = compile::add_directory(&overview.files, name, url, branch)
+        (Request::AddDirectory { name, url, branch, verify }, _) => {
+            let proposal = compile::add_directory(&overview.files, name, (url, branch), *verify)
                 .map_err(|refusal| Problem::from(&refusal))?;
             (proposal, None, Vec::new())
         }
         (Request::AcceptRewind { name, from, to }, _) => {
-            let told = format!("{name} would be followed from {} to {}", from.short(), to.short());
+            let from = from.as_ref().map(|from| format!("from {} ", from.short())).unwrap_or_default();
+            let told = format!("{name} would be followed {from}to {}", to.short());
             let nothing = compile::Proposal::nothing(&app_name("instance")?);
             (compile::Proposal { summary: vec![told], ..nothing }, None, Vec::new())
         }
@@ -474,6 +475,8 @@ struct NewDirectory {
     url: String,
     #[serde(default = "main_branch")]
     branch: String,
+    #[serde(default)]
+    verify: Verify,
 }
 
 fn main_branch() -> String {
@@ -482,18 +485,19 @@ fn main_branch() -> String {
 
 /// `POST /directories`: follows a further package directory.
 pub(super) async fn add_directory(change: Change) -> Answered {
-    let NewDirectory { name, url, branch } = change.body()?;
-    change.ask(Request::AddDirectory { name, url, branch }).await
+    let NewDirectory { name, url, branch, verify } = change.body()?;
+    change.ask(Request::AddDirectory { name, url, branch, verify }).await
 }
 
 /// Body of `POST /directories/{name}/accept`.
 #[derive(Deserialize)]
 struct Accepted {
-    from: CommitId,
+    #[serde(default)]
+    from: Option<CommitId>,
     to: CommitId,
 }
 
-/// `POST /directories/{name}/accept`: follows an upstream that went back, or lost its packages, to where it was seen.
+/// `POST /directories/{name}/accept`: follows an upstream that went back, lost its packages or is not signed to where it was seen.
 pub(super) async fn accept_rewind(change: Change) -> Answered {
     let Accepted { from, to } = change.body()?;
     let name = change.word("name").to_owned();

@@ -16,6 +16,10 @@ pub enum UpstreamTrouble {
     Rewound,
     /// It holds no package any more, or far fewer than before.
     Emptied,
+    /// Nobody signed it who may, and it must be signed.
+    Unsigned,
+    /// The branch that is followed is not there any more.
+    Vanished,
     /// What was fetched of it cannot be read.
     Unreadable,
 }
@@ -27,7 +31,17 @@ impl UpstreamTrouble {
             Self::Unreachable => "unreachable",
             Self::Rewound => "rewound",
             Self::Emptied => "emptied",
+            Self::Unsigned => "unsigned",
+            Self::Vanished => "vanished",
             Self::Unreadable => "unreadable",
+        }
+    }
+
+    /// Returns whether a person may accept it, so that the upstream is followed all the same.
+    pub fn is_acceptable(self) -> bool {
+        match self {
+            Self::Rewound | Self::Emptied | Self::Unsigned => true,
+            Self::Unreachable | Self::Unreadable | Self::Vanished => false,
         }
     }
 
@@ -35,7 +49,12 @@ impl UpstreamTrouble {
     pub fn remedy(self, directory: &str) -> String {
         match self {
             Self::Rewound | Self::Emptied => format!("wild directory fetch {directory} --accept-rewind"),
+            // Whether a key is missing or a signature is, nobody but a person can know.
+            Self::Unsigned => format!(
+                "wild directory fetch {directory} --accept-rewind takes this one commit, allowedSigners of daemon.yaml says who may sign"
+            ),
             Self::Unreachable | Self::Unreadable => format!("wild directory fetch {directory}, once it answers"),
+            Self::Vanished => format!("wild directory fetch {directory}, once the branch is there again"),
         }
     }
 }
@@ -67,7 +86,8 @@ impl DirectoryTrouble {
         let message = match (&from, &to) {
             (Some(from), Some(to)) => format!("upstream {} {}..{}: {why}", kind.word(), from.short(), to.short()),
             (None, Some(to)) => format!("upstream {} {}: {why}", kind.word(), to.short()),
-            (_, None) => why.to_owned(),
+            (Some(from), None) => format!("upstream {} {}: {why}", kind.word(), from.short()),
+            (None, None) => why.to_owned(),
         };
         Self { kind, from, to, message, hint: kind.remedy(directory) }
     }
@@ -86,6 +106,8 @@ mod tests {
         assert_eq!(found.hint, "wild directory fetch sample --accept-rewind");
         let stored = serde_json::to_string(&found).unwrap();
         assert_eq!(serde_json::from_str::<DirectoryTrouble>(&stored).unwrap(), found);
+        let gone = DirectoryTrouble::new(UpstreamTrouble::Vanished, "sample", (Some(commit("a")), None), "no branch");
+        assert_eq!(gone.message, "upstream vanished aaaaaaa: no branch");
         let silent = DirectoryTrouble::new(UpstreamTrouble::Unreachable, "sample", (None, None), "no answer");
         assert_eq!(silent.message, "no answer");
     }

@@ -67,7 +67,7 @@ pub use settings::{
     DeletionBudget, DeletionPolicy, DriftPolicy, ExtraPolicy, Grants, HandoverRule, HealthRule, HealthTest,
     HistorySettings, IdentityPolicy, IgnoreRule, InstanceBudget, ReconcileSettings, RecoveryMode, RecoverySettings,
     SETTINGS_PATH, SETTINGS_VERSION, Settings, SharedSecret, StatusSettings, Suspension, TlsSettings, UpdatePolicy,
-    UpdateSettings, Upstream,
+    UpdateSettings, Upstream, Verify,
 };
 pub use subdirectory::{MAX_SUBDIRECTORY_DEPTH, Subdirectory, SubdirectoryError};
 pub use system::{CONTROL_NAMESPACE, is_of_system};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AppName, ClusterName, CommitId, DriftState, IgnoreRule, OperationId, PackageName, Suspension};
+use super::{AppName, ClusterName, CommitId, DriftState, IgnoreRule, OperationId, PackageName, Suspension, Verify};
 
 /// A change somebody asked for.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -188,13 +188,16 @@ pub enum Request {
         url: String,
         /// Branch.
         branch: String,
+        /// What must be true of its commits.
+        #[serde(default)]
+        verify: Verify,
     },
-    /// Follow an upstream that went back, or that lost its packages, to where it is.
+    /// Follow an upstream that went back, lost its packages or is not signed to where it is.
     AcceptRewind {
         /// Its name.
         name: String,
-        /// Where it was.
-        from: CommitId,
+        /// Where it was; nothing if nothing of it was ever taken.
+        from: Option<CommitId>,
         /// Where it was seen.
         to: CommitId,
     },

@@ -108,6 +108,35 @@ pub struct Upstream {
     /// Directory of the packages, if it is neither the root nor `apps`.
     #[serde(default)]
     pub path: String,
+    /// What must be true of a commit before anything is taken from it.
+    #[serde(default, skip_serializing_if = "Verify::is_none")]
+    pub verify: Verify,
+}
+
+/// What must be true of a commit of an upstream before anything is taken from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verify {
+    /// Nothing.
+    #[default]
+    None,
+    /// It is signed by somebody whom the daemon's settings name.
+    Signed,
+}
+
+impl Verify {
+    /// Returns whether nothing must be.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+
+    /// Returns how the settings have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Signed => "signed",
+        }
+    }
 }
 
 /// Which cluster the instance lives on.

@@ -225,8 +225,13 @@ mod tests {
         assert_eq!(home.generated_ref(&app), "refs/wild/generated/clusters/home/blog");
         assert_eq!(home.update_branch(&app), "wild/update/clusters/home/blog");
         assert_eq!(home.drift_branch(&app), "wild/drift/clusters/home/blog");
-        let upstream =
-            Upstream { name: "main".into(), url: String::new(), branch: "stable".into(), path: String::new() };
+        let upstream = Upstream {
+            name: "main".into(),
+            url: String::new(),
+            branch: "stable".into(),
+            path: String::new(),
+            verify: Default::default(),
+        };
         assert_eq!(home.upstream_ref(&upstream), "refs/wild/upstream/clusters/home/main/stable");
         let inward = |path: &str| home.inward(&RepoPath::parse(path).unwrap()).map(|path| path.to_string());
         assert_eq!(inward("clusters/home/config.yaml").as_deref(), Some("config.yaml"));

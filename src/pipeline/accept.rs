@@ -1,22 +1,24 @@
-//! A person accepts that an upstream went back or lost its packages: our ref of it moves to where the upstream is, and where it was is kept.
+//! A person accepts that an upstream went back, lost its packages or is not signed: our ref of it moves to where the upstream is, and where it was is kept.
 //!
-//! Accepted is the commit that the person was shown, and what came on top of it since. Not here: finding it out (`upstream.rs`).
+//! Accepted is the commit that the person was shown, and what came on top of it since; where commits must be signed, only what of that is.
+//!
+//! Not here: finding it out (`upstream.rs`, `vouched.rs`).
 
 use std::path::Path;
 
 use super::read::{settings, upstream_ref};
 use super::upstream::{fetch, remember};
-use super::{Error, Instance, Passed, cancel, counts, refuse};
+use super::{Error, Instance, Passed, cancel, counts, refuse, vouched};
 use crate::base::chain;
 use crate::git::{self, RefChange};
-use crate::model::{CommitId, Operation, OperationOutcome, OperationState, RefusalText, Upstream};
+use crate::model::{CommitId, Operation, OperationOutcome, OperationState, RefusalText, Upstream, Verify};
 
 /// What a person accepts.
 pub(super) struct Accepted<'a> {
     /// The upstream.
     pub(super) name: &'a str,
-    /// Where it is followed to.
-    pub(super) from: &'a CommitId,
+    /// Where it is followed to; nothing if nothing of it was ever taken.
+    pub(super) from: Option<&'a CommitId>,
     /// Where it was seen.
     pub(super) to: &'a CommitId,
 }
@@ -44,7 +46,7 @@ pub(super) async fn accept(
         return refuse(instance, operation, &cancelled).await;
     }
     let looked = format!("wild directory fetch {}", accepted.name);
-    let moved = match go(instance, directory, accepted, reach).await {
+    let moved = match go(instance, directory, accepted, (&operation, reach)).await {
         Ok(Ok(moved)) => moved,
         Ok(Err(because)) => return refuse(instance, operation, &refusal(because, looked)).await,
         Err(error) => return refuse(instance, operation, &refusal(chain(&error), looked)).await,
@@ -71,32 +73,58 @@ async fn go(
     instance: &Instance,
     directory: &Upstream,
     accepted: &Accepted<'_>,
-    reach: (&Path, &[String]),
-) -> Result<Result<Option<String>, String>, git::Error> {
+    (operation, reach): (&Operation, (&Path, &[String])),
+) -> Result<Result<Option<String>, String>, Error> {
     let Accepted { name, from, to } = accepted;
     let repository = &instance.repository;
     let offered = fetch(instance, directory, reach).await?;
-    let Some(old) = &offered.old else { return Ok(Err("it was never fetched".to_owned())) };
-    if old != *from {
-        // A process that was killed after it had moved the ref comes here again.
-        let is_there = *old == **to || repository.is_ancestor(to, old).await?;
-        return Ok(if is_there { Ok(None) } else { Err(format!("it is followed to {} by now", old.short())) });
+    let old = offered.old.as_ref();
+    // A process that was killed after it had moved the ref comes here again.
+    let is_there = match old {
+        Some(old) if Some(old) != *from => old == *to || repository.is_ancestor(to, old).await?,
+        _ => false,
+    };
+    if old != *from && !is_there {
+        let by_now = old.map_or("not followed".to_owned(), |old| format!("followed to {}", old.short()));
+        return Ok(Err(format!("it is {by_now} by now")));
     }
-    if offered.new != **to && !repository.is_ancestor(to, &offered.new).await? {
-        let (to, now) = (to.short(), offered.new.short());
+    let new = old.filter(|_| is_there).unwrap_or(&offered.new);
+    if new != *to && !repository.is_ancestor(to, new).await? {
+        let (to, now) = (to.short(), new.short());
         return Ok(Err(format!("it was seen at {to} and is at {now} by now, on another history")));
     }
-    let kept = kept_ref(instance, directory, from);
-    let keep = RefChange { name: kept.clone(), expected: None, new: Some((*from).clone()) };
-    let change = RefChange {
-        name: upstream_ref(instance, directory),
-        expected: Some((*from).clone()),
-        new: Some(offered.new.clone()),
+    let vouched = match directory.verify {
+        Verify::None => None,
+        Verify::Signed => match vouched::answer_for(instance, new, to, operation).await? {
+            Ok(vouched) => Some(vouched),
+            Err(because) => return Ok(Err(because)),
+        },
     };
-    repository.update_refs(&[keep, change]).await?;
-    let message =
-        format!("{name} is followed from {} to {}; {kept} keeps the former", from.short(), offered.new.short());
-    Ok(Ok(Some(message)))
+    let message = if old == Some(new) { None } else { Some(move_to(instance, directory, (name, *from), new).await?) };
+    let Some(vouched) = vouched else { return Ok(Ok(message)) };
+    let is_new = vouched::vouched(instance, directory).await?.as_ref() != Some(&vouched);
+    vouched::vouch(instance, directory, &vouched).await?;
+    let taken = is_new.then(|| format!("{} of {name} is taken from now on", new.short()));
+    Ok(Ok(message.or(taken)))
+}
+
+/// Moves our ref of an upstream to a commit, keeps where it was, and returns what was done.
+async fn move_to(
+    instance: &Instance,
+    directory: &Upstream,
+    (name, from): (&str, Option<&CommitId>),
+    new: &CommitId,
+) -> Result<String, git::Error> {
+    let reference = upstream_ref(instance, directory);
+    let change = RefChange { name: reference, expected: from.cloned(), new: Some(new.clone()) };
+    let Some(from) = from else {
+        instance.repository.update_refs(&[change]).await?;
+        return Ok(format!("{name} is followed to {}", new.short()));
+    };
+    let kept = kept_ref(instance, directory, from);
+    let keep = RefChange { name: kept.clone(), expected: None, new: Some(from.clone()) };
+    instance.repository.update_refs(&[keep, change]).await?;
+    Ok(format!("{name} is followed from {} to {}; {kept} keeps the former", from.short(), new.short()))
 }
 
 /// Returns the ref that keeps where an upstream was.

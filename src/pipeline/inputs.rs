@@ -3,8 +3,8 @@
 //! Not here: compiling (`compile`).
 
 use super::overview::Overview;
-use super::read::{generated_ref, update_ref, upstream_ref};
-use super::{Error, Instance};
+use super::read::{generated_ref, update_ref};
+use super::{Error, Instance, vouched};
 use crate::base::chain;
 use crate::base::hash::Encoder;
 use crate::compile::{self, RENDERER};
@@ -41,9 +41,7 @@ impl Inputs {
         }
         if let (Reason::Upstream, Some(record), Ok(settings)) = (why, &record, overview.settings()) {
             for directory in &settings.directories {
-                let Some(commit) = instance.repository.read_ref(&upstream_ref(instance, directory)).await? else {
-                    continue;
-                };
+                let Some(commit) = vouched::followed(instance, directory).await? else { continue };
                 for place in package::directories(&directory.path, &record.package) {
                     // What cannot even be looked up is found where the package is read.
                     let id = match instance.repository.tree_id(&commit, &place).await {

@@ -29,7 +29,7 @@ use super::superseded::Writes;
 use super::targets::{Absence, Clusters, Identities, KnownCluster, Reach, Targets};
 use crate::base::Timestamp;
 use crate::broadcast::Bus;
-use crate::git::{InstanceTree, Remote, Repository, Writers};
+use crate::git::{InstanceTree, Remote, Repository, Signers, Writers};
 use crate::model::{
     AppName, Author, ClusterIdentity, ClusterName, CommitId, InstanceId, InstanceName, Operation, OperationId,
     OperationState, RefusalText, Request, SETTINGS_VERSION, Settings, Subdirectory,
@@ -55,6 +55,8 @@ pub struct Instance {
     pub tree: InstanceTree,
     /// The repository that it is kept equal to, if there is one.
     pub remote: Option<Remote>,
+    /// Who may sign upstreams.
+    pub(super) signers: Signers,
     /// Our memory.
     pub store: Store,
     /// Its clusters.
@@ -129,6 +131,8 @@ pub struct Opening {
     pub branch: String,
     /// The repository that it is kept equal to.
     pub remote: Option<Remote>,
+    /// Who may sign upstreams.
+    pub signers: Signers,
     /// How its clusters are reached; nothing looks for the kubeconfig in the state directory.
     pub access: Option<Access>,
     /// The programs that sign in, by what the kubeconfig calls a cluster; empty for the first one.
@@ -171,8 +175,7 @@ impl Instance {
         neighbours::check_identity(&opening, &id)?;
         let is_shared = opening.beside.iter().any(|other| other.repository.git_dir() == repository.git_dir());
         let tree = repository.instance_at(opening.subdirectory.clone());
-        let Opening { name, path, subdirectory: _, branch, remote, access, plugins, keycloak, clock, beside: _ } =
-            opening;
+        let Opening { name, path, branch, remote, signers, access, plugins, keycloak, clock, .. } = opening;
         let own = state.instance(&id)?;
         let lock = InstanceLock::take(&own.lock(), clock())?;
         let is_alone = !is_shared && tree.subdirectory().is_top();
@@ -200,6 +203,7 @@ impl Instance {
             repository,
             tree,
             remote,
+            signers,
             store,
             clusters,
             secrets,

@@ -46,6 +46,7 @@ mod sweep;
 mod targets;
 mod undo;
 mod upstream;
+mod vouched;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -57,7 +58,7 @@ use crate::base::{Timestamp, chain};
 use crate::compile::{self, Cause, Proposal};
 use crate::model::{
     AppName, AppState, Branch, CommitId, DataFate, ErrorClass, Inventory, ObjectId, Operation, OperationOutcome,
-    OperationState, Reason, RefusalText, Request, SecretPayloads, Secrets,
+    OperationState, Reason, RefusalText, Request, SecretPayloads, Secrets, Upstream,
 };
 use crate::observe::{self, Grace, Observation, Observed};
 use crate::plan::{self, Ask, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn};
@@ -312,7 +313,7 @@ pub async fn pass_instance(
     let asked = Some(operation.clone());
     let ended = match &operation.request {
         Some(Request::AcceptRewind { name, from, to }) => {
-            let accepted = accept::Accepted { name, from, to };
+            let accepted = accept::Accepted { name, from: from.as_ref(), to };
             Box::pin(accept::accept(instance, operation.clone(), &accepted, (scratch, allow))).await
         }
         _ => add_directory(instance, operation.clone(), scratch, allow).await,
@@ -328,12 +329,16 @@ async fn add_directory(
     scratch: &Path,
     allow: &[String],
 ) -> Result<Passed, Error> {
-    let Some(Request::AddDirectory { name, url, branch }) = &operation.request else { return Ok(Passed::default()) };
+    let Some(Request::AddDirectory { name, url, branch, verify }) = &operation.request else {
+        return Ok(Passed::default());
+    };
+    let (name, url, branch, verify) = (name.clone(), url.clone(), branch.clone(), *verify);
+    let directory = Upstream { name, url, branch, path: String::new(), verify };
     let read = read::whole(instance).await?;
     let nobody = read::no_app()?;
     let done = match resume::resume(instance, &nobody, &read, Some(&operation)).await? {
         Some(done) => Ok(done),
-        None => follow_directory(instance, &read, &operation, (name, url, branch), (scratch, allow)).await,
+        None => follow_directory(instance, &read, &operation, &directory, (scratch, allow)).await,
     };
     let (proposal, committed) = match done {
         Ok(done) => done,
@@ -359,13 +364,14 @@ async fn follow_directory(
     instance: &Instance,
     read: &Read,
     operation: &Operation,
-    (name, url, branch): (&str, &str, &str),
-    (scratch, allow): (&Path, &[String]),
+    directory: &Upstream,
+    reach: (&Path, &[String]),
 ) -> Result<(Proposal, Committed), commit::Error> {
-    let proposal = compile::add_directory(&read.sources.files, name, url, branch)
+    let Upstream { name, url, branch, path: _, verify } = directory;
+    let proposal = compile::add_directory(&read.sources.files, name, (url, branch), *verify)
         .map_err(|refusal| commit::Error::Refused(text_of(&refusal)))?;
     if !proposal.is_nothing() {
-        upstream::reach(instance, (name, url, branch), scratch, allow).await.map_err(commit::Error::Refused)?;
+        upstream::reach(instance, directory, reach).await.map_err(commit::Error::Refused)?;
     }
     if let Some(refusal) = cancel::seal(instance, operation) {
         return Err(commit::Error::Refused(refusal));

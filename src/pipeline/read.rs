@@ -11,7 +11,7 @@ use super::commit::FORK;
 use super::inputs::Inputs;
 use super::offers::files_at;
 use super::overview::{self, Overview, overview, overview_of};
-use super::{Error, Instance, proposed};
+use super::{Error, Instance, proposed, vouched};
 use crate::compile::{self, Authors, Bent, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
 use crate::merge::{self, Conflict, ConflictsFile, RESOLUTIONS_REF, Remembered};
 use crate::model::{
@@ -283,7 +283,7 @@ async fn packages(
 ) -> Result<Vec<UpstreamPackage>, Error> {
     let mut found = Vec::new();
     for directory in &settings.directories {
-        let Some(commit) = instance.repository.read_ref(&upstream_ref(instance, directory)).await? else { continue };
+        let Some(commit) = vouched::followed(instance, directory).await? else { continue };
         let mut here = Vec::new();
         for place in package::directories(&directory.path, package) {
             let (files, broken) = match files_at(&instance.repository, &commit, &place).await? {

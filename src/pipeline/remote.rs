@@ -478,6 +478,7 @@ mod tests {
                 subdirectory: crate::model::Subdirectory::top(),
                 branch: "main".to_owned(),
                 remote: Some(remote),
+                signers: Default::default(),
                 access: None,
                 plugins: Default::default(),
                 clock,

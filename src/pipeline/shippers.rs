@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::offers::files_at;
-use super::read::upstream_ref;
-use super::{Instance, lock};
+use super::{Instance, lock, vouched};
 use crate::git::{self, Repository};
 use crate::model::{CommitId, PackageName, Settings};
 use crate::package;
@@ -23,8 +22,7 @@ pub(super) async fn fill(instance: &Instance, settings: &Settings, snapshot: &mu
     let unknown = snapshot.freshness.iter().filter(|(_, freshness)| **freshness == Freshness::UnknownKind);
     for (group, kind) in unknown.map(|(kind, _)| kind.clone()).collect::<Vec<_>>() {
         for directory in &settings.directories {
-            let reference = upstream_ref(instance, directory);
-            let Ok(Some(commit)) = instance.repository.read_ref(&reference).await else { continue };
+            let Ok(Some(commit)) = vouched::followed(instance, directory).await else { continue };
             let key = (commit, group.clone(), kind.clone());
             let known = lock(&instance.shippers).get(&key).cloned();
             let found = match known {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::read::Sight;
 use super::realms::is_of_realm;
 use super::skip::skips;
-use super::{Committed, Error, Instance, Overview, overview, read, statuses};
+use super::{Committed, Error, Instance, Overview, overview, read, statuses, vouched};
 use crate::apply::Applied;
 use crate::compile;
 use crate::health::Health;
@@ -182,9 +182,7 @@ async fn available(
     version: &str,
 ) -> Result<Option<String>, Error> {
     for directory in &sight.settings.directories {
-        let Some(commit) = instance.repository.read_ref(&read::upstream_ref(instance, directory)).await? else {
-            continue;
-        };
+        let Some(commit) = vouched::followed(instance, directory).await? else { continue };
         for place in package::directories(&directory.path, package) {
             let offered = read::version_at(instance, &commit, &place).await?;
             let Some(offered) = offered.filter(|offered| offered != version) else { continue };

@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::offers::{self, Offers, PackageState};
 use super::overview::{Overview, overview};
 use super::read::upstream_ref;
+use super::vouched::{self, Vouched};
 use super::{Error, Instance};
 use crate::base::chain;
 use crate::compile;
 use crate::git::{self, Allowed, Egress, FetchRef, FetchedRef, Moved, RefChange, Remote, RemoteUrl, Scope};
-use crate::model::{CommitId, Diagnostic, DirectoryTrouble, RefusalText, Upstream, UpstreamTrouble};
+use crate::model::{CommitId, Diagnostic, DirectoryTrouble, RefusalText, Upstream, UpstreamTrouble, Verify};
 
 /// Packages from which on it says something that more than half of them are gone: two of three may be moved by one commit.
 const MANY_PACKAGES: usize = 4;
@@ -34,8 +35,12 @@ pub struct DirectoryState {
     pub url: String,
     /// Branch that is followed.
     pub branch: String,
+    /// What must be true of its commits.
+    pub verify: Verify,
     /// Commit that is followed; nothing before the first fetch.
     pub commit: Option<CommitId>,
+    /// Who answers for that commit; nothing where nobody has to, or does.
+    pub vouched: Option<Vouched>,
     /// Packages it holds.
     pub packages: Vec<PackageState>,
     /// What lies where packages do and can be none.
@@ -91,13 +96,15 @@ async fn state(instance: &Instance, overview: &Overview, directory: &Upstream) -
     packages.extend(offers.doubtful.iter().filter(|package| made.contains(&package.name)).cloned());
     packages.sort_by(|a, b| a.name.cmp(&b.name));
     let error = trouble.as_ref().map(|trouble| trouble.message.clone()).unwrap_or_default();
-    let Upstream { name, url, branch, path: _ } = directory.clone();
-    Ok(DirectoryState { name, url, branch, commit, packages, refused: offers.refused.clone(), trouble, error })
+    let vouched = vouched::vouched(instance, directory).await?.filter(|it| Some(&it.commit) == commit.as_ref());
+    let Upstream { name, url, branch, path: _, verify } = directory.clone();
+    let refused = offers.refused.clone();
+    Ok(DirectoryState { name, url, branch, verify, commit, vouched, packages, refused, trouble, error })
 }
 
 /// Returns where an upstream is and what it holds there.
-async fn held(instance: &Instance, directory: &Upstream) -> Result<(Option<CommitId>, Arc<Offers>), git::Error> {
-    let commit = instance.repository.read_ref(&upstream_ref(instance, directory)).await?;
+async fn held(instance: &Instance, directory: &Upstream) -> Result<(Option<CommitId>, Arc<Offers>), Error> {
+    let commit = vouched::followed(instance, directory).await?;
     let offers = match &commit {
         Some(commit) => offers::offers(instance, directory, commit).await?,
         None => Arc::default(),
@@ -123,10 +130,7 @@ pub async fn fetch_directories(
     for directory in settings.directories.iter().filter(|directory| only.is_none_or(|only| directory.name == only)) {
         let trouble = match Box::pin(follow(instance, directory, (scratch, allow))).await {
             Ok(trouble) => trouble,
-            Err(error) => {
-                let kind = UpstreamTrouble::Unreachable;
-                Some(DirectoryTrouble::new(kind, &directory.name, (None, None), &chain(&error)))
-            }
+            Err(error) => Some(unreached(instance, directory, (scratch, allow), &error).await?),
         };
         remember(instance, directory, trouble.as_ref()).await?;
         results.push((directory.name.clone(), trouble));
@@ -134,16 +138,37 @@ pub async fn fetch_directories(
     Ok(results)
 }
 
+/// Returns what to say of an upstream that could not be fetched: where its branch is gone that was there, that.
+async fn unreached(
+    instance: &Instance,
+    directory: &Upstream,
+    (scratch, allow): (&Path, &[String]),
+    error: &Error,
+) -> Result<DirectoryTrouble, Error> {
+    let unreachable =
+        || DirectoryTrouble::new(UpstreamTrouble::Unreachable, &directory.name, (None, None), &chain(error));
+    let followed = instance.repository.read_ref(&upstream_ref(instance, directory)).await?;
+    let (Error::Git(git::Error::Remote { .. }), Some(followed)) = (error, followed) else { return Ok(unreachable()) };
+    let Ok(remote) = remote(directory, scratch, allow) else { return Ok(unreachable()) };
+    match git::ls_remote(&remote).await {
+        Ok(refs) if !refs.contains_key(&branch_ref(directory)) => {
+            let why = format!("its branch {} is not there any more; what was taken of it stays", directory.branch);
+            Ok(DirectoryTrouble::new(UpstreamTrouble::Vanished, &directory.name, (Some(followed), None), &why))
+        }
+        Ok(_) | Err(_) => Ok(unreachable()),
+    }
+}
+
 /// Fetches an upstream and brings our ref of it forward, unless something speaks against that.
 async fn follow(
     instance: &Instance,
     directory: &Upstream,
     reach: (&Path, &[String]),
-) -> Result<Option<DirectoryTrouble>, git::Error> {
+) -> Result<Option<DirectoryTrouble>, Error> {
     // The schedule and a person may fetch at once: whoever comes second judges anew from where the first left it.
     for _ in 1..FETCH_TRIES {
         match try_follow(instance, directory, reach).await {
-            Err(git::Error::Lost { .. }) => {}
+            Err(Error::Git(git::Error::Lost { .. })) => {}
             other => return other,
         }
     }
@@ -154,14 +179,21 @@ async fn try_follow(
     instance: &Instance,
     directory: &Upstream,
     reach: (&Path, &[String]),
-) -> Result<Option<DirectoryTrouble>, git::Error> {
+) -> Result<Option<DirectoryTrouble>, Error> {
     let offered = fetch(instance, directory, reach).await?;
+    let vouched = match vouched::judge(instance, directory, &offered).await? {
+        Ok(vouched) => vouched,
+        Err(trouble) => return Ok(Some(trouble)),
+    };
     if let Some(trouble) = judge(instance, directory, &offered).await? {
         return Ok(Some(trouble));
     }
     if offered.old.as_ref() != Some(&offered.new) {
         let change = RefChange { name: offered.name, expected: offered.old, new: Some(offered.new) };
         instance.repository.update_refs(&[change]).await?;
+    }
+    if let Some(vouched) = vouched {
+        vouched::vouch(instance, directory, &vouched).await?;
     }
     Ok(None)
 }
@@ -172,17 +204,27 @@ pub(super) async fn fetch(
     directory: &Upstream,
     (scratch, allow): (&Path, &[String]),
 ) -> Result<FetchedRef, git::Error> {
-    // An address that only this host may allow (plain http, a local path) must be written out in its settings.
+    let remote = remote(directory, scratch, allow)?;
+    let wanted = FetchRef { from: branch_ref(directory), to: upstream_ref(instance, directory) };
+    let fetched = git::fetch(&instance.repository, &remote, &[wanted], Scope::Parts).await?;
+    fetched.refs.into_iter().next().ok_or_else(|| unusable(directory, "git fetched nothing".to_owned()))
+}
+
+/// Returns how an upstream is reached. An address that only this host may allow (plain http, a local path) must be written out in its settings.
+fn remote(directory: &Upstream, scratch: &Path, allow: &[String]) -> Result<Remote, git::Error> {
     let local = allow.contains(&directory.url);
     let allowed = if local { Allowed::Local } else { Allowed::Network };
-    let unusable =
-        |reason: String| git::Error::Unusable { attempt: format!("fetch the directory {}", directory.name), reason };
-    let url = RemoteUrl::parse(&directory.url, allowed).map_err(|error| unusable(error.to_string()))?;
+    let url = RemoteUrl::parse(&directory.url, allowed).map_err(|error| unusable(directory, error.to_string()))?;
     let egress = if local { Egress::Any } else { Egress::Public };
-    let remote = Remote { url, credential: None, egress, scratch: scratch.to_owned() };
-    let wanted = FetchRef { from: format!("refs/heads/{}", directory.branch), to: upstream_ref(instance, directory) };
-    let fetched = git::fetch(&instance.repository, &remote, &[wanted], Scope::Parts).await?;
-    fetched.refs.into_iter().next().ok_or_else(|| unusable("git fetched nothing".to_owned()))
+    Ok(Remote { url, credential: None, egress, scratch: scratch.to_owned() })
+}
+
+fn unusable(directory: &Upstream, reason: String) -> git::Error {
+    git::Error::Unusable { attempt: format!("fetch the directory {}", directory.name), reason }
+}
+
+fn branch_ref(directory: &Upstream) -> String {
+    format!("refs/heads/{}", directory.branch)
 }
 
 /// Returns what speaks against following an upstream to where it is now.
@@ -228,21 +270,26 @@ fn emptied(before: &Offers, after: &Offers) -> Option<String> {
 /// Fetches an upstream that is to be followed.
 pub(super) async fn reach(
     instance: &Instance,
-    (name, url, branch): (&str, &str, &str),
-    scratch: &Path,
-    allow: &[String],
+    directory: &Upstream,
+    reach: (&Path, &[String]),
 ) -> Result<(), RefusalText> {
-    let text = str::to_owned;
-    let directory = Upstream { name: text(name), url: text(url), branch: text(branch), path: String::new() };
-    let Err(error) = Box::pin(follow(instance, &directory, (scratch, allow))).await else { return Ok(()) };
-    // Only the host's own settings may open an address that is not public or not encrypted.
-    let closed = matches!(&error, git::Error::Unusable { .. }) || chain(&error).contains("egress/");
-    let remedy =
-        if closed { format!("egress: {{allow: [{url:?}]}} in daemon.yaml") } else { format!("git ls-remote {url}") };
+    let url = &directory.url;
+    let (because, remedy) = match Box::pin(follow(instance, directory, reach)).await {
+        Ok(Some(trouble)) if trouble.kind == UpstreamTrouble::Unsigned => {
+            (trouble.message, "allowedSigners in daemon.yaml, which says who may sign".to_owned())
+        }
+        Ok(_) => return Ok(()),
+        Err(error) => {
+            // Only the host's own settings may open an address that is not public or not encrypted.
+            let closed = matches!(&error, Error::Git(git::Error::Unusable { .. })) || chain(&error).contains("egress/");
+            let allow = || format!("egress: {{allow: [{url:?}]}} in daemon.yaml");
+            (chain(&error), if closed { allow() } else { format!("git ls-remote {url}") })
+        }
+    };
     Err(RefusalText {
         code: 2,
-        what: format!("add the directory {name}"),
-        because: chain(&error),
+        what: format!("add the directory {}", directory.name),
+        because,
         remedy,
         diagnostics: Vec::new(),
     })

@@ -41,6 +41,10 @@ pub struct DaemonSettings {
     pub clusters: BTreeMap<String, ClusterAccess>,
     /// Times between looks at what cannot tell us.
     pub intervals: IntervalTexts,
+    /// File with the SSH keys that may sign upstreams with `verify: signed`, as OpenSSH has it; relative to the state directory.
+    pub allowed_signers: PathBuf,
+    /// File with the OpenPGP keys that may, as `gpg --export` writes it; relative to the state directory.
+    pub allowed_keyring: PathBuf,
     /// Who may see the status page without signing in.
     pub auth: AuthSettings,
     /// Addresses that may be reached although they are not public or not encrypted.
@@ -190,6 +194,8 @@ impl Default for DaemonSettings {
             instances: Vec::new(),
             clusters: BTreeMap::new(),
             intervals: IntervalTexts::default(),
+            allowed_signers: PathBuf::new(),
+            allowed_keyring: PathBuf::new(),
             auth: AuthSettings::default(),
             egress: EgressSettings::default(),
             log: LogSettings::default(),

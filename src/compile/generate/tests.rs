@@ -23,6 +23,7 @@ fn upstream() -> Upstream {
         url: "https://me:word@git.example.org/wild/directory.git".into(),
         branch: "main".into(),
         path: String::new(),
+        verify: Default::default(),
     }
 }
 

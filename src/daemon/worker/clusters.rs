@@ -2,6 +2,7 @@
 //!
 //! Not here: when that is (`worker.rs`), when a cluster that does not answer is looked at again (`probes.rs`).
 
+use super::super::probes::Look;
 use super::{Worker, jitter};
 use crate::base::chain;
 use crate::model::{ClusterName, Reason};
@@ -44,9 +45,9 @@ impl Worker {
     }
 
     /// Takes in the end of a look at a cluster.
-    pub(super) fn looked(&mut self, cluster: &ClusterName, answers: bool) {
+    pub(super) fn looked(&mut self, cluster: &ClusterName, look: Look) {
         let is_silent = self.is_silent(cluster);
-        if self.probes.looked(cluster, (answers, is_silent), self.now(), jitter()) {
+        if self.probes.looked(cluster, (look, is_silent), self.now(), jitter()) {
             self.released(cluster);
         }
     }

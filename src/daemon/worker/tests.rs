@@ -36,6 +36,7 @@ async fn worker(root: &Path) -> Worker {
         subdirectory: Subdirectory::top(),
         branch: "main".to_owned(),
         remote: None,
+        signers: Default::default(),
         access: None,
         plugins: Default::default(),
         clock: || Timestamp(1_763_712_000_000_000),

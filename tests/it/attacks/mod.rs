@@ -20,4 +20,5 @@ mod objects;
 mod refs;
 mod replies;
 mod rewinds;
+mod signed;
 mod superseded;
