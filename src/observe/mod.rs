@@ -154,6 +154,7 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
         grounds: Default::default(),
         claims: Default::default(),
         elsewhere: Default::default(),
+        standing: None,
         refused: observation.refused,
         said: Default::default(),
         cancelled: None,

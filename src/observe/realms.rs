@@ -120,6 +120,7 @@ pub async fn observe_realms(observation: RealmObservation<'_>) -> RealmSnapshot 
         presence,
         desired: files.desired.clone(),
         inventory,
+        standing: None,
         live: BTreeMap::new(),
         unseen: BTreeMap::new(),
         absent: BTreeSet::new(),

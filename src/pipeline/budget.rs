@@ -1,23 +1,111 @@
 //! Deletions of one revision over all apps: what one app may lose without a person depends on what the others lose.
 //!
 //! A ledger in the store says it, so that neither a restart nor two passes side by side lose count. It is of one revision, and stays open over
-//! later ones as long as an app waits because of it: a push of something else must not let more go. Not here: the limits (`plan`).
+//! later ones as long as an app waits because of it: a push of something else must not let more go. It also says what stood when something came
+//! up that is to go, so that what comes with the same revision does not make that look like little. Not here: the limits (`plan`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Error, Instance};
-use crate::model::{AppName, CommitId};
+use crate::model::{AppName, CommitId, Inventory, ObjectId};
 use crate::plan::{self, Elsewhere, Plan, Presence, Snapshot, Verb};
 
 /// Name of the ledger in the store.
 const LEDGER: &str = "deletions";
 /// What stands before an app that waits, which is no name of an app.
 const WAITS: &str = "!";
+/// What stands before how many objects all apps had when the revision came.
+const OBJECTS: &str = "=";
+/// What stands before an app and the incarnations that stood there.
+const STOOD: &str = "+";
 /// Why a plan waits for a person who agrees to its deletions.
 const NEEDS_APPROVAL: &str = "DeletionNeedsApproval";
 
+/// Where objects of an app are that may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// In the cluster.
+    Cluster,
+    /// In the Keycloak.
+    Keycloak,
+}
+
+impl Place {
+    /// Returns the name of this part of an app in the ledger.
+    fn of(self, app: &AppName) -> String {
+        match self {
+            Self::Cluster => app.to_string(),
+            Self::Keycloak => format!("{app}/keycloak"),
+        }
+    }
+}
+
+/// Takes in a revision before any pass of it: how much may go of all apps is measured by what they had then.
+pub(super) async fn begin(instance: &Instance, commit: &CommitId) -> Result<(), Error> {
+    let objects = instance.store.count_records(&instance.id).await?;
+    change(instance, |ledger| ledger.turn_to(commit, objects)).await
+}
+
+/// Returns the incarnations that stood in a place when what is to go there came up; nothing where nothing is.
+pub(super) async fn standing(
+    instance: &Instance,
+    app: &AppName,
+    place: Place,
+) -> Result<Option<BTreeSet<String>>, Error> {
+    let mut open = instance.deletions.lock().await;
+    let known = match open.take() {
+        Some(known) => known,
+        None => read(instance).await?,
+    };
+    Ok(open.insert(known).standing.get(&place.of(app)).cloned())
+}
+
+/// Remembers what stands in a place as long as something is to go there.
+pub(super) async fn stand(
+    instance: &Instance,
+    (app, place): (&AppName, Place),
+    inventory: &Inventory,
+    going: Going,
+) -> Result<(), Error> {
+    change(instance, |ledger| ledger.stand(place.of(app), inventory, going)).await
+}
+
+/// Changes the ledger and stores it.
+async fn change(instance: &Instance, how: impl FnOnce(&mut Ledger)) -> Result<(), Error> {
+    let mut open = instance.deletions.lock().await;
+    let known = match open.take() {
+        Some(known) => known,
+        None => read(instance).await?,
+    };
+    let mut ledger = known.clone();
+    how(&mut ledger);
+    if ledger != known {
+        instance.store.put_cursor(&instance.id, LEDGER, &ledger.text()).await?;
+    }
+    *open = Some(ledger);
+    Ok(())
+}
+
+/// Whether something is to go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Going {
+    /// Something is, or may be where nobody can look.
+    Some,
+    /// Nothing is.
+    Nothing,
+}
+
+impl Going {
+    /// Returns whether a plan lets something of these objects go, or would if it could be looked at or a person agreed.
+    pub(super) fn of(plan: &Plan, dropped: &[ObjectId]) -> Self {
+        let hidden = |blocked: &plan::Blocked| blocked.object.as_ref().is_some_and(|id| dropped.contains(id));
+        if plan.digest.is_empty() && !plan.blocked.iter().any(hidden) { Self::Nothing } else { Self::Some }
+    }
+}
+
 /// Plans an app and enters what it is about to lose into the ledger.
 pub(super) async fn plan(instance: &Instance, snapshot: &mut Snapshot) -> Result<Plan, Error> {
+    snapshot.standing = standing(instance, &snapshot.app, Place::Cluster).await?;
     let alone = plan::plan(snapshot);
     let mut open = instance.deletions.lock().await;
     let known = match open.take() {
@@ -25,8 +113,12 @@ pub(super) async fn plan(instance: &Instance, snapshot: &mut Snapshot) -> Result
         None => read(instance).await?,
     };
     let mut ledger = known.clone();
+    let dropped = if alone.blocked.is_empty() { Vec::new() } else { plan::dropped(snapshot) };
+    let going = Going::of(&alone, &dropped);
+    ledger.stand(Place::Cluster.of(&snapshot.app), &snapshot.inventory, going);
     let plan = if prunes(snapshot, &alone) {
-        ledger.turn_to(&snapshot.commit);
+        let objects = instance.store.count_records(&instance.id).await?;
+        ledger.turn_to(&snapshot.commit, objects);
         fill(instance, snapshot, &ledger).await?;
         let plan = plan::plan(snapshot);
         ledger.enter(&snapshot.app, &plan, waits(&plan) && !waits(&alone));
@@ -44,12 +136,14 @@ pub(super) async fn plan(instance: &Instance, snapshot: &mut Snapshot) -> Result
 
 /// Plans an app as `plan` would, and enters nothing.
 pub(super) async fn preview(instance: &Instance, snapshot: &mut Snapshot) -> Result<Plan, Error> {
+    snapshot.standing = standing(instance, &snapshot.app, Place::Cluster).await?;
     let alone = plan::plan(snapshot);
     if !prunes(snapshot, &alone) {
         return Ok(alone);
     }
     let mut ledger = read(instance).await?;
-    ledger.turn_to(&snapshot.commit);
+    let objects = instance.store.count_records(&instance.id).await?;
+    ledger.turn_to(&snapshot.commit, objects);
     fill(instance, snapshot, &ledger).await?;
     Ok(plan::plan(snapshot))
 }
@@ -72,7 +166,11 @@ async fn read(instance: &Instance) -> Result<Ledger, Error> {
 /// Fills in what the ledger says of other apps.
 async fn fill(instance: &Instance, snapshot: &mut Snapshot, ledger: &Ledger) -> Result<(), Error> {
     let deleted = ledger.apps.iter().filter(|(app, _)| **app != snapshot.app).map(|(_, count)| count).sum();
-    let objects = instance.store.count_records(&instance.id).await?;
+    let objects = match ledger.objects {
+        Some(objects) => objects,
+        // An earlier build did not write it down.
+        None => instance.store.count_records(&instance.id).await?,
+    };
     snapshot.elsewhere = Elsewhere { deleted, objects, ..snapshot.elsewhere };
     Ok(())
 }
@@ -81,9 +179,13 @@ async fn fill(instance: &Instance, snapshot: &mut Snapshot, ledger: &Ledger) -> 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Ledger {
     commit: String,
+    /// How many objects all apps had when the revision came.
+    objects: Option<usize>,
     apps: BTreeMap<AppName, usize>,
     /// The apps that wait because of what others lose.
     waiting: BTreeSet<AppName>,
+    /// By app and place, the incarnations that stood when what is to go there came up.
+    standing: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Ledger {
@@ -95,6 +197,11 @@ impl Ledger {
         for (first, second) in lines.filter_map(|line| line.split_once(' ')) {
             if first == WAITS {
                 ledger.waiting.extend(AppName::parse(second));
+            } else if first == OBJECTS {
+                ledger.objects = second.parse().ok();
+            } else if first == STOOD {
+                let mut words = second.split(' ').map(str::to_owned);
+                ledger.standing.extend(words.next().map(|place| (place, words.collect())));
             } else if let (Ok(app), Ok(count)) = (AppName::parse(first), second.parse()) {
                 ledger.apps.insert(app, count);
             }
@@ -103,11 +210,21 @@ impl Ledger {
     }
 
     /// Goes over to a revision: what was deleted before says nothing of it, unless an app still waits because of that.
-    fn turn_to(&mut self, commit: &CommitId) {
+    fn turn_to(&mut self, commit: &CommitId, objects: usize) {
         if self.commit != commit.as_str() && self.waiting.is_empty() {
             self.apps.clear();
+            self.objects = Some(objects);
         }
         self.commit = commit.as_str().to_owned();
+    }
+
+    /// Remembers what stands in a place when something comes up that is to go, and forgets it when nothing is.
+    fn stand(&mut self, place: String, inventory: &Inventory, going: Going) {
+        let uids = || inventory.records().map(|record| record.uid.clone()).filter(|uid| !uid.is_empty());
+        match going {
+            Going::Some => _ = self.standing.entry(place).or_insert_with(|| uids().collect()),
+            Going::Nothing => _ = self.standing.remove(&place),
+        }
     }
 
     /// Enters what an app is about to lose, and whether it waits because of others.
@@ -127,7 +244,13 @@ impl Ledger {
     fn text(&self) -> String {
         let counts = self.apps.iter().map(|(app, count)| format!("{app} {count}"));
         let waiting = self.waiting.iter().map(|app| format!("{WAITS} {app}"));
-        [self.commit.clone()].into_iter().chain(counts).chain(waiting).collect::<Vec<_>>().join("\n")
+        let objects = self.objects.iter().map(|objects| format!("{OBJECTS} {objects}"));
+        let stood = self.standing.iter().map(|(place, uids)| {
+            let words: Vec<&str> = [STOOD, place].into_iter().chain(uids.iter().map(String::as_str)).collect();
+            words.join(" ")
+        });
+        let lines = [self.commit.clone()].into_iter().chain(objects).chain(counts).chain(waiting).chain(stood);
+        lines.collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -140,16 +263,20 @@ mod tests {
         let commit = |letter: &str| CommitId::parse(&letter.repeat(40)).unwrap();
         let app = |name: &str| AppName::parse(name).unwrap();
         let apps = [("blog", 3), ("shop", 11)].map(|(name, count)| (app(name), count));
-        let ledger = Ledger { commit: "a".repeat(40), apps: apps.into(), waiting: BTreeSet::new() };
+        let standing =
+            [("wiki".to_owned(), ["u1", "u2"].map(str::to_owned).into()), ("a/keycloak".to_owned(), [].into())];
+        let (objects, waiting) = (Some(40), BTreeSet::new());
+        let ledger = Ledger { commit: "a".repeat(40), objects, apps: apps.into(), waiting, standing: standing.into() };
         let left = |ledger: &Ledger, letter: &str| {
             let mut read = Ledger::of(&ledger.text());
             assert_eq!(read, *ledger);
-            read.turn_to(&commit(letter));
-            read.apps.len()
+            read.turn_to(&commit(letter), 7);
+            assert_eq!(read.standing, ledger.standing);
+            (read.apps.len(), read.objects)
         };
-        assert_eq!((left(&ledger, "a"), left(&ledger, "b")), (2, 0));
+        assert_eq!((left(&ledger, "a"), left(&ledger, "b")), ((2, Some(40)), (0, Some(7))));
         let waiting = Ledger { waiting: [app("wiki")].into(), ..ledger };
-        assert_eq!((left(&waiting, "a"), left(&waiting, "b")), (2, 2));
+        assert_eq!((left(&waiting, "a"), left(&waiting, "b")), ((2, Some(40)), (2, Some(40))));
         assert_eq!(Ledger::of(""), Ledger::default());
     }
 }

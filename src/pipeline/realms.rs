@@ -5,13 +5,15 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use super::budget::{self, Going, Place};
 use super::cancel::Opened;
 use super::read::Sight;
 use super::skip::skips;
 use super::{Error, Instance, lock, state, statuses};
 use crate::apply::{self, Applied};
 use crate::model::{
-    AppName, CommitId, DriftState, Effect, Inventory, ObjectState, Operation, REALM_GROUP, SecretPayloads, Secrets,
+    AppName, CommitId, DriftState, Effect, Inventory, ObjectId, ObjectState, Operation, REALM_GROUP, SecretPayloads,
+    Secrets,
 };
 use crate::observe::{self, RealmFiles, RealmObservation};
 use crate::package::realm::REALM_DIRECTORY;
@@ -78,6 +80,9 @@ pub(super) async fn carry_out<'a>(
         return Ok((Part::default(), opened));
     };
     let mut own = plan::realm::plan(&looked.snapshot, plan.actions.len());
+    let remembered: Vec<ObjectId> = looked.snapshot.inventory.records().map(|record| record.id.clone()).collect();
+    let going = Going::of(&own, &remembered);
+    budget::stand(instance, (&snapshot.app, Place::Keycloak), &looked.snapshot.inventory, going).await?;
     note_wait(instance, &looked.snapshot, &own);
     record::settle_realms(&instance.store, &instance.id, &own).await?;
     if !applied.is_complete() || !plan.blocked.is_empty() {
@@ -145,7 +150,8 @@ async fn look(
     let owners = owners(instance, app, &files, &inventory).await?;
     let waited = lock(&instance.realms.waits).get(app).cloned();
     let policy: Policy = whole.policy.clone();
-    let snapshot = observe::observe_realms(RealmObservation {
+    let standing = budget::standing(instance, app, Place::Keycloak).await?;
+    let mut snapshot = observe::observe_realms(RealmObservation {
         app,
         commit: &whole.commit,
         presence,
@@ -161,6 +167,7 @@ async fn look(
         now: instance.now(),
     })
     .await;
+    snapshot.standing = standing;
     Ok(Some(Looked { snapshot, payloads: files.payloads }))
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::overview::{self, Overview};
 use super::superseded::{self, Came};
-use super::{Error, Instance, approvals, leaks, read, review, state};
+use super::{Error, Instance, approvals, budget, leaks, read, review, state};
 use crate::base::chain;
 use crate::broadcast::message;
 use crate::forge::StatusState;
@@ -108,6 +108,7 @@ async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overv
         changed.extend(overview.apps.keys().cloned());
     }
     state::wait(instance, &changed).await?;
+    budget::begin(instance, head).await?;
     review::end(instance, head).await;
     instance.verdicts.changed.lock().unwrap_or_else(PoisonError::into_inner).extend(changed);
     let commit = instance.repository.read_commit(head).await?;

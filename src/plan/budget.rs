@@ -10,7 +10,7 @@ use super::namespace;
 use super::prune::{self, Victim};
 use super::snapshot::{Presence, Snapshot};
 use crate::base::Encoder;
-use crate::model::RecordState;
+use crate::model::{Inventory, Record, RecordState};
 
 /// Characters of a digest: enough that nobody finds a second plan with the same one, few enough to be typed.
 const DIGEST_CHARS: usize = 16;
@@ -57,7 +57,7 @@ pub(super) fn exceeded(snapshot: &Snapshot, victims: &[Victim]) -> Option<Blocke
         }
         Presence::Kept | Presence::Added | Presence::RemovedKeepingData | Presence::RemovedWithData => return None,
     };
-    let (count, all) = (victims.len(), snapshot.inventory.len());
+    let (count, all) = (victims.len(), base(snapshot).count());
     Some(Blocked {
         object: None,
         reason: "DeletionNeedsApproval".into(),
@@ -76,10 +76,24 @@ pub(super) fn is_agreed(snapshot: &Snapshot, victims: &[Victim]) -> bool {
     victims.iter().all(|victim| snapshot.agreed.contains(&(victim.id.clone(), victim.uid.clone())))
 }
 
+/// Returns the objects of the app by which deletions are measured.
+fn base(snapshot: &Snapshot) -> impl Iterator<Item = &Record> {
+    stood(&snapshot.inventory, snapshot.standing.as_ref())
+}
+
+/// Returns the objects that stood when what is to go came up. Those that came since, with the same revision or a later one, say nothing of how
+/// much is lost: otherwise a revision that brings enough would let go of anything in the next pass.
+pub(super) fn stood<'a>(
+    inventory: &'a Inventory,
+    standing: Option<&'a BTreeSet<String>>,
+) -> impl Iterator<Item = &'a Record> {
+    inventory.records().filter(move |record| standing.is_none_or(|standing| standing.contains(&record.uid)))
+}
+
 /// Returns how many objects of the app may go without a person.
 pub(super) fn limit(snapshot: &Snapshot) -> usize {
     let budget = &snapshot.policy.deletion;
-    let share = snapshot.inventory.len().saturating_mul(budget.percent) / 100;
+    let share = base(snapshot).count().saturating_mul(budget.percent) / 100;
     budget.min.max(share)
 }
 
@@ -108,7 +122,7 @@ fn exceeds_apps(snapshot: &Snapshot) -> bool {
 fn halved(snapshot: &Snapshot, victims: &[Victim]) -> usize {
     let count = |namespace: &str| {
         let lost = victims.iter().filter(|victim| victim.id.namespace == namespace).count();
-        (lost, snapshot.inventory.records().filter(|record| record.id.namespace == namespace).count())
+        (lost, base(snapshot).filter(|record| record.id.namespace == namespace).count())
     };
     let namespaces: BTreeSet<&str> = victims.iter().map(|victim| victim.id.namespace.as_str()).collect();
     let is_halved = |namespace: &&&str| {
@@ -120,6 +134,6 @@ fn halved(snapshot: &Snapshot, victims: &[Victim]) -> usize {
 
 /// Returns whether nothing that may be pruned at all would be left.
 pub(super) fn is_everything(snapshot: &Snapshot, victims: &[Victim]) -> bool {
-    let prunable = snapshot.inventory.records().filter(|record| prune::may_go(snapshot, &record.id)).count();
+    let prunable = base(snapshot).filter(|record| prune::may_go(snapshot, &record.id)).count();
     victims.len() >= prunable
 }

@@ -95,6 +95,8 @@ pub struct Snapshot {
     pub claims: BTreeMap<ObjectId, Claim>,
     /// What this revision takes from other apps; filled in only where it takes something from this one.
     pub elsewhere: Elsewhere,
+    /// The incarnations that stood when what is to go now came up; nothing where nothing was to go before this pass.
+    pub standing: Option<BTreeSet<String>>,
     /// Whether the target refused an object of this commit when it was applied last.
     pub refused: bool,
     /// The last lines of what hooks said that ended badly, without values of secrets.

@@ -211,7 +211,8 @@ impl Walk<'_> {
             return self.plan.notes.push(note);
         }
         if let Some(why) = exceeded(snapshot, &victims).filter(|_| !is_approved(snapshot, &self.plan.digest)) {
-            let (count, all, digest) = (victims.len(), snapshot.inventory.len(), &self.plan.digest);
+            let all = budget::stood(&snapshot.inventory, snapshot.standing.as_ref()).count();
+            let (count, digest) = (victims.len(), &self.plan.digest);
             let message =
                 format!("{count} of {all} objects of the Keycloak would be deleted, and {why}; the plan is {digest}");
             let hint = format!("wild app deploy {} --prune --plan {digest}", snapshot.app);
@@ -328,7 +329,8 @@ fn fate(snapshot: &RealmSnapshot, record: &Record) -> Fate {
 
 /// Returns why deletions wait for a person.
 fn exceeded(snapshot: &RealmSnapshot, victims: &[Victim]) -> Option<String> {
-    let limit = snapshot.policy.deletion.min.max(snapshot.inventory.len() * snapshot.policy.deletion.percent / 100);
+    let stood = budget::stood(&snapshot.inventory, snapshot.standing.as_ref()).count();
+    let limit = snapshot.policy.deletion.min.max(stood.saturating_mul(snapshot.policy.deletion.percent) / 100);
     let realm = victims.iter().find(|victim| RealmKind::of(&victim.id) == Some(RealmKind::Realm));
     match (snapshot.presence, realm) {
         (Presence::Vanished, _) => Some(format!("no commit says that {} was to be deleted", snapshot.app)),

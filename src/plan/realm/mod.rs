@@ -33,6 +33,8 @@ pub struct RealmSnapshot {
     pub desired: Result<Vec<RealmWanted>, Vec<Diagnostic>>,
     /// What we remember of its Keycloak's objects.
     pub inventory: Inventory,
+    /// The incarnations that stood when what is to go now came up; nothing where nothing was to go before this pass.
+    pub standing: Option<BTreeSet<String>>,
     /// What the server reports about remembered and wanted objects; one that is not named is not there.
     pub live: BTreeMap<ObjectId, RealmLive>,
     /// Objects that the server did not let us look at, with what it said.

@@ -42,6 +42,7 @@ fn fresh() -> RealmSnapshot {
         presence: Presence::Kept,
         desired: Ok(all.into()),
         inventory: Inventory::default(),
+        standing: None,
         live: BTreeMap::new(),
         unseen: BTreeMap::new(),
         absent: BTreeSet::from(["shop".to_owned()]),

@@ -5,7 +5,9 @@ use serde_json::json;
 use super::world::{World, claim, config, custom, definition, deployment, id, object, secret};
 use super::{check, check_health};
 use crate::model::{AppName, Object, Prune, RecordState};
-use crate::plan::{ClaimedVolume, Desired, Elsewhere, Freshness, Owner, Presence, TargetState, Verb, WakeOn, plan};
+use crate::plan::{
+    ClaimedVolume, Desired, Elsewhere, Freshness, Owner, Presence, Snapshot, TargetState, Verb, WakeOn, plan,
+};
 
 fn configs(count: usize) -> Vec<Object> {
     (0..count).map(|number| config(&format!("c{number}"), "1")).collect()
@@ -257,6 +259,28 @@ fn many_objects_wait_for_a_person() {
     check(&world, &[&text, "= 3 unchanged"]);
     let approved = world.with(|snapshot| snapshot.ask.approve = Some(digest));
     assert_eq!(plan(&approved.snapshot).actions.len(), 6);
+}
+
+#[test]
+fn what_came_with_the_same_revision_does_not_make_a_loss_small() {
+    let deletes = |snapshot: &Snapshot| {
+        plan(snapshot).actions.iter().filter(|action| matches!(action.verb, Verb::Delete { .. })).count()
+    };
+    // The brakes hold as they held before anything of the revision came, however much of it has come by now.
+    for (stood, dropped, came) in [(3, 3, 1), (3, 3, 50), (30, 10, 200), (49, 11, 500)] {
+        let after = dropping(stood + came, dropped);
+        let new = || (stood..stood + came).map(|number| format!("ConfigMap/c{number}"));
+        let before = new().fold(after.clone(), |world, name| world.forgets(&name).loses(&name)).snapshot;
+        let standing = before.inventory.records().map(|record| record.uid.clone()).collect();
+        assert_eq!(deletes(&before), 0, "{stood} {dropped} {came}");
+        assert_eq!(deletes(&after.snapshot), dropped, "{stood} {dropped} {came}");
+        let after = after.with(|snapshot| snapshot.standing = Some(standing));
+        assert_eq!(deletes(&after.snapshot), 0, "{stood} {dropped} {came}");
+        // The same word of a person serves before and after.
+        let digest = plan(&after.snapshot).digest;
+        assert_eq!(digest, plan(&before).digest);
+        assert_eq!(deletes(&after.with(|snapshot| snapshot.ask.approve = Some(digest)).snapshot), dropped);
+    }
 }
 
 #[test]

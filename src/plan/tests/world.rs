@@ -107,9 +107,10 @@ pub(in crate::plan) fn id(short: &str) -> ObjectId {
         "Job" => "batch",
         "Widget" => "widgets.example",
         "CustomResourceDefinition" => "apiextensions.k8s.io",
+        "ClusterRole" => "rbac.authorization.k8s.io",
         _ => "",
     };
-    let home = if matches!(kind, "Namespace" | "CustomResourceDefinition") { "" } else { "blog" };
+    let home = if matches!(kind, "Namespace" | "CustomResourceDefinition" | "ClusterRole") { "" } else { "blog" };
     ObjectId::new(group, kind, home, name)
 }
 
@@ -208,6 +209,7 @@ impl World {
                 grounds: BTreeMap::new(),
                 claims: BTreeMap::new(),
                 elsewhere: Elsewhere::default(),
+                standing: None,
                 refused: false,
                 said: BTreeMap::new(),
                 cancelled: None,

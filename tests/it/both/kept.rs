@@ -139,3 +139,37 @@ pub(super) async fn what_is_too_large_is_refused_with_its_file<C: Ground>(world:
     let mended = plain.push(&[("config.yaml", &good)]).await;
     plain.done(&mended).await;
 }
+
+/// §8.3: what a revision brings does not make what it takes look like little, neither at once nor when it is there.
+pub(super) async fn nothing_goes_because_enough_came_along<C: Ground>(world: &World<C>) {
+    let plain = Plain { world, name: "swapped" };
+    let old: String = (0..8).map(|number| format!("{}---\n", config(&format!("old-{number}"), "1"))).collect();
+    let new = |count: usize| -> String {
+        (0..count).map(|number| format!("{}---\n", config(&format!("new-{number}"), "1"))).collect()
+    };
+    let first = plain.push(&[("all.yaml", &old)]).await;
+    plain.done(&first).await;
+    let stands = async |count: usize| {
+        let last = plain.path("v1", "configmaps", &format!("new-{}", count - 1));
+        plain.until("what came is there", &last, |live| !live.is_null()).await;
+        plain.stands_for("DeletionNeedsApproval", &["8 of 9 objects would be deleted, and it is every object"]).await;
+        for _ in 0..2 {
+            world.look_again(plain.name).await;
+        }
+        plain.stands_for("DeletionNeedsApproval", &["8 of 9 objects would be deleted"]).await;
+        for number in 0..8 {
+            assert!(!plain.uid(&plain.path("v1", "configmaps", &format!("old-{number}"))).await.is_null());
+        }
+    };
+    // One thing in place of all, then so many that eight are a small part of them.
+    plain.push(&[("all.yaml", &new(1))]).await;
+    stands(1).await;
+    plain.push(&[("all.yaml", &new(80))]).await;
+    stands(80).await;
+    let hint = world.state(plain.name).await.unwrap().hint;
+    says(world, &hint, &["deleted     ConfigMap/old-7"]).await;
+    // What stood then counts no more: of what is there now a few may go.
+    let fewer = plain.push(&[("all.yaml", &new(76))]).await;
+    plain.done(&fewer).await;
+    plain.until("it is gone", &plain.path("v1", "configmaps", "new-79"), Value::is_null).await;
+}

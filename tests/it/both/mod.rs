@@ -141,6 +141,7 @@ async fn check_side_by_side<C: Ground>(world: &World<C>) {
         ("answered", judged::drift_is_put_back_left_or_taken_over_as_a_person_says(world).boxed_local()),
         ("emptied", kept::nothing_goes_because_git_is_empty_or_an_app_is_gone_from_it(world).boxed_local()),
         ("stepwise", kept::a_person_agrees_once_to_what_goes_in_stages(world).boxed_local()),
+        ("swapped", kept::nothing_goes_because_enough_came_along(world).boxed_local()),
         ("resting", kept::a_suspension_ends_when_it_says(world).boxed_local()),
         ("oversized", kept::what_is_too_large_is_refused_with_its_file(world).boxed_local()),
         ("moments", judged::hooks_run_at_their_moments_and_at_no_other(world).boxed_local()),
