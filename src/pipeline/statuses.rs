@@ -82,6 +82,17 @@ pub(super) async fn seen_head(instance: &Instance) -> Result<SeenHead<'_>, Error
     Ok(SeenHead(known.downgrade()))
 }
 
+/// Returns our commits of what was seen last that were never the head when somebody looked, newest first: another one came on top of them first.
+async fn made_since(instance: &Instance, seen: Option<&CommitId>, head: &CommitId) -> Result<Vec<CommitId>, Error> {
+    let log = instance.repository.first_parent_log(head, SHARED_CAPACITY, &[]).await?;
+    let Some(place) = log.iter().position(|commit| Some(&commit.id) == seen) else { return Ok(Vec::new()) };
+    let since = log.into_iter().take(place).skip(1).collect::<Vec<_>>().into_iter().rev();
+    let ours = since.take_while(|commit| commit.committer == instance.committer).map(|commit| commit.id);
+    let mut made: Vec<CommitId> = ours.collect();
+    made.reverse();
+    Ok(made)
+}
+
 async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overview) -> Result<(), Error> {
     let head = &overview.head;
     let shared = shared(instance).await?;
@@ -118,7 +129,9 @@ async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overv
     if continues {
         next.extend(shared.into_iter().take(SHARED_CAPACITY));
     } else {
-        for (old, came) in superseded::close(instance, &shared).await? {
+        let mut ended = made_since(instance, shared.first(), head).await?;
+        ended.extend(shared);
+        for (old, came) in superseded::close(instance, &ended).await? {
             close(instance, (&old, came), head).await?;
         }
     }
