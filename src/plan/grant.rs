@@ -151,10 +151,14 @@ fn beyond(snapshot: &Snapshot, object: &Object) -> Option<String> {
     }
 }
 
+/// Returns whether the app brings a role for the whole cluster. One that it only names as its own, and may not write or that is somebody
+/// else's, it does not bring.
 fn brings(snapshot: &Snapshot, role: &str) -> bool {
     let Desired::Objects(objects) = &snapshot.desired else { return false };
     let id = ObjectId::new(RBAC, "ClusterRole", "", role);
-    objects.iter().any(|desired| desired.object.id() == id)
+    let is_wanted = objects.iter().any(|desired| desired.object.id() == id);
+    let is_ours = snapshot.inventory.get(&id).is_some() || !snapshot.existing.contains_key(&id);
+    is_wanted && is_ours && is_granted(snapshot, &id)
 }
 
 /// Returns by what a rule of a role goes beyond itself.

@@ -8,8 +8,8 @@ use crate::health::{Health, HealthState};
 use crate::model::{AppName, ClusterName, CommitId, Diagnostic, DriftPolicy, RecordState};
 use crate::package::{Consent, SecretCopy};
 use crate::plan::{
-    Desired, Force, Freshness, Ground, NamespaceState, Owner, Presence, TargetState, UnapprovedGrants, Verb, WakeOn,
-    marks, notices, plan, strayed,
+    Desired, Force, Freshness, Ground, NamespaceState, Owner, Plan, Presence, TargetState, UnapprovedGrants, Verb,
+    WakeOn, marks, notices, plan, strayed,
 };
 
 fn web() -> World {
@@ -589,6 +589,19 @@ fn rights_beyond_those_that_an_app_brings_need_a_grant() {
     let granted = World::deployed(&[]).wants(&admin);
     let granted = granted.with(|snapshot| snapshot.policy.grants.kinds = vec!["RoleBinding".into()]);
     assert_eq!(plan(&granted.snapshot).blocked, []);
+    // A role that the app only names as its own gives nothing: it may not write it, or it is somebody else's.
+    let named = crate::model::Object::from_value(serde_json::json!({"apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole", "metadata": {"name": "cluster-admin"}, "rules": []}));
+    let decoy = World::deployed(&[]).wants(&named.unwrap()).wants(&admin);
+    let may = |kinds: &[&str], world: &World| {
+        let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+        plan(&world.clone().with(|snapshot| snapshot.policy.grants.kinds = kinds).snapshot)
+    };
+    let binds = |plan: &Plan| plan.actions.iter().any(|action| action.object.kind == "RoleBinding");
+    assert!(!binds(&may(&[], &decoy)));
+    assert!(binds(&may(&["ClusterRole"], &decoy)), "what it may bring and brings, it binds");
+    let theirs = decoy.exists("ClusterRole/cluster-admin", Owner::Nobody);
+    assert!(!binds(&may(&["ClusterRole"], &theirs)) && binds(&may(&["ClusterRole", "RoleBinding"], &theirs)));
     assert_eq!(says(&role(&[""], &["configmaps"], &["*"])), "");
     assert_eq!(says(&role(&["rbac.authorization.k8s.io"], &["roles"], &["get", "list"])), "");
     for (groups, resources, verbs, word) in [
