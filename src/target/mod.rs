@@ -7,6 +7,7 @@ mod body;
 mod cluster;
 mod keycloak;
 mod pulse;
+mod quoted;
 mod refusal;
 #[cfg(test)]
 pub(crate) mod scripted;

@@ -123,7 +123,21 @@ fn sentence(message: &str) -> Option<&'static str> {
 /// Returns whether a text is the path of a field, with keys in brackets.
 fn is_path(text: &str) -> bool {
     let is_of_path = |c: char| c.is_ascii_alphanumeric() || "-_./[] *".contains(c);
-    !text.is_empty() && text.len() <= MAX_FIELD && text.chars().all(is_of_path)
+    !text.is_empty() && text.len() <= MAX_FIELD && without_names(text).chars().all(is_of_path)
+}
+
+/// Returns a path without what names an item of a list, as in `env[name="A"]`. An item that is named by its whole value stays as it is.
+fn without_names(path: &str) -> String {
+    let is_name = |text: &str| {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || "-_./,=\"".contains(c);
+        text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.contains('=') && text.chars().all(is_word)
+    };
+    let mut parts = path.split('[');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |path, part| match part.split_once(']') {
+        Some((name, rest)) if is_name(name) => path + rest,
+        _ => path + "[" + part,
+    })
 }
 
 /// Returns what is said of base64, which names no key.
@@ -174,6 +188,19 @@ mod tests {
         assert!(missing_rule(said).unwrap().starts_with("the service account blog/wild-apply may not patch services"));
         assert_eq!(missing_rule("pods \"x\" is forbidden: exceeded quota: small"), None);
         assert_eq!(missing_rule("cannot patch resource \"a\nb\" in API group \"\" at the cluster scope"), None);
+    }
+
+    #[test]
+    fn the_path_of_a_field_is_told_with_the_names_of_items_and_without_values() {
+        let said = |line: &str| typed_fault(line);
+        let field = ".spec.containers[name=\"web\"].env[name=\"DB_PASSWORD\"].value";
+        let why = "expected string, got &value.valueUnstructured{Value:7}";
+        assert_eq!(said(&format!("{field}: {why}")), Some(format!("{field}: expected string")));
+        let port = ".spec.ports[port=80,protocol=\"TCP\"].name";
+        assert_eq!(said(&format!("{port}: {why}")), Some(format!("{port}: expected string")));
+        for hidden in [".tokens[\"birch\"]", ".tokens[=\"birch\"]", ".a[name=\"b c\"]", ".a[name=\"b\"", "birch!"] {
+            assert_eq!(said(&format!("{hidden}: {why}")), None, "{hidden}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::discovery::of_group;
 use super::reply::{self, Unread};
 use super::{Inner, Kind, json, locked};
 use crate::model::{Object, ObjectId};
+use crate::target::quoted::quotes_secret;
 use crate::target::{Quoting, Refusal, RefusalKind};
 
 /// How long reading one object may take.
@@ -192,6 +193,9 @@ impl Inner {
         if (200..300).contains(&code) {
             return if value.is_null() { Err(broken("the answer is no JSON")) } else { Ok((code, value)) };
         }
+        let message = value.get("message").and_then(Value::as_str).unwrap_or_default();
+        let is_secret = body.is_some_and(|(sent, _)| quotes_secret(message, sent));
+        let quoting = if is_secret { Quoting::Forbidden } else { quoting };
         let refusal = Refusal::from_status(&attempt, code, &value, quoting);
         Err(Refusal { retry_after: asked.map(|seconds| Duration::from_secs(u64::from(seconds))), ..refusal })
     }

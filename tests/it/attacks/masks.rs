@@ -144,3 +144,46 @@ async fn one_is_revealed(world: &World) {
         assert!(refused.contains("a secret is shown on a terminal only") && !refused.contains("-birch"), "{refused}");
     }
 }
+
+/// Values of a kind that nobody expects, each below the name of a secret, and nothing of them is shown by what the server says of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_quotes_of_a_value_that_looks_like_a_secret_is_shown_nowhere() {
+    let world = World::start(&["stonedb 15.5"]).await;
+    let map = |data: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: masked}}\ndata: {data}\n");
+    let web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {a: web}}\n  template:\n    metadata: \
+               {labels: {a: web}}\n    spec: {containers: [{name: web, image: web, env: [{name: DB_PASSWORD, value: 7171717171}]}]}\n";
+    let list = "namespace: masked\nresources: [all.yaml]\n";
+    for (text, key, value) in [
+        (web.to_owned(), "DB_PASSWORD", "7171717171"),
+        (map("{password: {inner: elm-bark}}"), "password", "elm-bark"),
+        (map("{apiToken: [elm-bark]}"), "apiToken", "elm-bark"),
+        (map("{secretKey: 8181818181}"), "secretKey", "8181818181"),
+    ] {
+        let files = [("apps/masked/kustomization.yaml", Some(list)), ("apps/masked/all.yaml", Some(text.as_str()))];
+        let head = world.push("a value of another kind", &files).await;
+        let is_told = async || {
+            let state = world.state("masked").await;
+            state.is_some_and(|state| state.commit.as_ref() == Some(&head) && !state.needs_you.is_empty())
+        };
+        world.until(&format!("{key} is refused"), is_told).await;
+        let told = world.state("masked").await.unwrap().needs_you.clone();
+        assert!(told.contains(key), "the key is named: {told}");
+        world
+            .until("its status is red", async || world.status(&head, "wild/deploy").await.as_deref() == Some("failure"))
+            .await;
+        for line in [
+            "wild status -o json",
+            "wild app status masked",
+            "wild app events masked -o json",
+            "wild doctor",
+            "wild app show masked -o json",
+            "wild operation list -o json",
+            "wild plan masked",
+        ] {
+            let told = wild(&world, line, Stream::Other).await;
+            assert!(!told.contains(value), "{line} shows {value}:\n{told}");
+        }
+        let kept = world.kept().await;
+        assert!(!kept.contains(value), "the store holds {value}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Pure. Whether what a server says of a request quotes a value of it that looks like a secret.
+//!
+//! Servers name the value that they refuse. Of a Secret they are never quoted; of any other object they are, unless that would show what every
+//! output hides. Not here: what looks like a secret (`model::veil`), what is told instead (`told.rs`).
+
+use serde_json::Value;
+
+use crate::model::Veil;
+use crate::model::veil::parts;
+
+/// Returns whether a message quotes a value of an object that every output hides.
+pub(super) fn quotes_secret(message: &str, object: &Value) -> bool {
+    let veil = Veil::default();
+    let shown = veil.value("", object);
+    let mut pairs = vec![(object, &shown)];
+    while let Some((value, shown)) = pairs.pop() {
+        match (value, shown) {
+            (Value::Object(map), Value::Object(shown)) => {
+                pairs.extend(map.iter().filter_map(|(key, value)| Some((value, shown.get(key)?))));
+            }
+            (Value::Array(items), Value::Array(shown)) => pairs.extend(items.iter().zip(shown)),
+            (value, shown) if value == shown => {}
+            (Value::String(text), _) => {
+                let hidden = parts(text, &veil).into_iter().filter_map(|part| text.get(part.span));
+                // A server may quote the password of an address without its user.
+                let hidden = hidden.flat_map(|part| [part, part.rsplit(':').next().unwrap_or_default()]);
+                if hidden.chain([text.as_str()]).any(|text| is_quoted(message, text)) {
+                    return true;
+                }
+            }
+            (value, _) if message.contains(&value.to_string()) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Returns whether a text stands in a message, as it is or with its quotes and line breaks escaped.
+fn is_quoted(message: &str, text: &str) -> bool {
+    let escaped = Value::from(text).to_string();
+    let escaped = escaped.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default();
+    !text.is_empty() && (message.contains(text) || message.contains(escaped))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_message_that_quotes_what_looks_like_a_secret_is_told_from_one_that_does_not() {
+        let env = |value: Value| {
+            json!({"kind": "Deployment", "spec": {"containers": [{"name": "web", "env": [{"name": "DB_PASSWORD", "value": value},
+                {"name": "MODE", "value": 5}]}]}})
+        };
+        let map = |value: Value| json!({"kind": "ConfigMap", "data": {"password": value, "mode": {"x": "plain"}}});
+        for (object, message, expected) in [
+            (env(json!(7777777777777_u64)), "expected string, got &value.valueUnstructured{Value:7777777777777}", true),
+            (env(json!(-3.5)), "got Value:-3.5", true),
+            (env(json!("a\"b")), "Invalid value: \"a\\\"b\": no", true),
+            (env(json!("birch")), "Invalid value: birch", true),
+            (env(json!("birch")), "expected string, got &value.valueUnstructured{Value:5}", false),
+            (map(json!({"x": ["birch"]})), "got map[x:[birch]]", true),
+            (map(json!({"x": 1})), "got map[x:plain]", false),
+            (
+                json!({"spec": {"externalName": "me:birch@host", "url": "https://me:birch@host/"}}),
+                "Invalid value: \"https://me:birch@host/\"",
+                true,
+            ),
+            (json!({"spec": {"url": "https://me:birch@host/"}}), "userinfo birch is not allowed", true),
+            (json!({"spec": {"url": "https://host/"}}), "https://host/ is not allowed", false),
+            (json!({"spec": {"args": ["--password", "birch"]}}), "args: birch", true),
+            (
+                json!({"data": {"app.ini": "host = db\nsecret_key = birch\n"}}),
+                "app.ini: host = db\\nsecret_key = birch",
+                true,
+            ),
+        ] {
+            assert_eq!(quotes_secret(message, &object), expected, "{message} of {object}");
+        }
+    }
+}
