@@ -28,7 +28,8 @@ pub struct Past<'a> {
 /// Returns the objects that a commit brought as they were applied, without values of Secrets.
 pub async fn before(snapshot: &Snapshot, past: Past<'_>, target: &dyn Target) -> BTreeMap<ObjectId, DesiredObject> {
     let Past { files, brought, settings, secrets, hash_key } = past;
-    let source = Source { app: &snapshot.app, files, secrets, withheld: &[], hash_key, shared: &settings.tls.shared };
+    let (app, control) = (&snapshot.app, settings.cluster.control_namespace.as_str());
+    let source = Source { app, files, secrets, withheld: &[], hash_key, shared: &settings.tls.shared, control };
     let rendered = desired::render(&source);
     let found = sources(&rendered.copies, target).await;
     let Desired::Objects(objects) = desired::build(&source, rendered, found).desired else { return BTreeMap::new() };

@@ -14,13 +14,16 @@ use crate::compile;
 use crate::kustomize;
 use crate::model::{
     AppName, Diagnostic, FileTree, Object, ObjectId, PackageName, Purpose, SecretPayloads, SecretValue, Secrets,
-    SharedSecret,
+    SharedSecret, is_of_system,
 };
 use crate::package::{self, SecretNeeds};
 use crate::plan::copies::{self, SecretCopy};
 use crate::plan::{Desired, DesiredObject};
 use crate::plan::{hash, marks, restart};
 use crate::target::SourceSecret;
+
+/// Type of the Secrets that hold a certificate.
+const TLS: &str = "kubernetes.io/tls";
 
 /// What the objects are built from.
 pub(super) struct Source<'a> {
@@ -31,6 +34,8 @@ pub(super) struct Source<'a> {
     pub(super) withheld: &'a [package::SecretCopy],
     pub(super) hash_key: &'a [u8; 32],
     pub(super) shared: &'a [SharedSecret],
+    /// The namespace of our own objects, from which nothing is copied.
+    pub(super) control: &'a str,
 }
 
 /// The objects of an app before what needs a look at the cluster is added.
@@ -112,11 +117,11 @@ impl Rendered {
 /// Adds the copies of Secrets, for each what was found at its source, and seals what is wanted.
 pub(super) fn build(source: &Source<'_>, mut rendered: Rendered, found: Vec<Found>) -> Built {
     let mut awaited = BTreeMap::new();
-    for (SecretCopy { copy, source }, found) in std::mem::take(&mut rendered.copies).into_iter().zip(found) {
-        match found {
+    for (SecretCopy { copy, source: copied }, found) in std::mem::take(&mut rendered.copies).into_iter().zip(found) {
+        match found.of(&copied, source.control) {
             Found::There(SourceSecret { uid, sort, values }) => {
                 let mut object = secret(&copy.name, &copy.namespace, &sort, &values);
-                object.set_annotation(marks::COPIED_FROM, &copies::origin(&source, &uid));
+                object.set_annotation(marks::COPIED_FROM, &copies::origin(&copied, &uid));
                 rendered.add(object, values);
             }
             Found::Nothing(why) => _ = awaited.insert(copy.clone(), format!("{} is not copied: {why}", copy.short())),
@@ -147,6 +152,20 @@ pub(super) enum Found {
     Nothing(String),
 }
 
+impl Found {
+    /// Returns it where it may be copied: shared are certificates, and neither what else apps keep in Secrets nor anything of the system's.
+    fn of(self, source: &ObjectId, control: &str) -> Self {
+        match self {
+            _ if is_of_system(&source.namespace, control) => Self::Nothing(format!("{source} is the system's")),
+            Self::There(found) if found.sort != TLS => {
+                let sort = if found.sort.is_empty() { "Opaque" } else { &found.sort };
+                Self::Nothing(format!("{source} is a Secret of type {sort}, and shared are those of type {TLS}"))
+            }
+            found => found,
+        }
+    }
+}
+
 /// Returns the objects that an app wants by its files; nothing if they do not build.
 pub fn wanted_ids(
     app: &AppName,
@@ -155,7 +174,7 @@ pub fn wanted_ids(
     hash_key: &[u8; 32],
     shared: &[SharedSecret],
 ) -> Option<BTreeSet<ObjectId>> {
-    let rendered = render(&Source { app, files, secrets, withheld: &[], hash_key, shared });
+    let rendered = render(&Source { app, files, secrets, withheld: &[], hash_key, shared, control: "" });
     let copies = rendered.copies.into_iter().map(|copy| copy.copy);
     let ids = rendered.objects.iter().map(|(object, ..)| object.id());
     rendered.trouble.is_empty().then(|| ids.chain(copies).collect())

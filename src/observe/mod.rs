@@ -205,7 +205,8 @@ pub fn acting(identity: IdentityPolicy, namespace: &str, target: &dyn Target) ->
 /// Returns what the app wants, with what is copied for it.
 async fn build(observation: &Observation<'_>) -> desired::Built {
     let Observation { app, files, settings, secrets, withheld, hash_key, .. } = observation;
-    let source = desired::Source { app, files, secrets, withheld, hash_key, shared: &settings.tls.shared };
+    let (shared, control) = (&settings.tls.shared, settings.cluster.control_namespace.as_str());
+    let source = desired::Source { app, files, secrets, withheld, hash_key, shared, control };
     let rendered = desired::render(&source);
     let found = find_sources(observation, &rendered).await;
     desired::build(&source, rendered, found)

@@ -17,7 +17,7 @@ use crate::compile;
 use crate::git::Commit;
 use crate::model::{
     AppName, CommitId, Grants, InstanceId, Operation, OperationId, OperationOutcome, OperationState, Request,
-    SETTINGS_PATH, Settings,
+    SETTINGS_PATH, Settings, SharedSecret,
 };
 use crate::plan::UnapprovedGrants;
 use crate::store::Store;
@@ -90,7 +90,10 @@ pub(super) async fn take_in(instance: &Instance, before: Option<&Overview>, afte
     let Ok(now) = after.settings() else { return Ok(()) };
     let then = before.and_then(|before| before.settings().ok());
     let mut all = instance.approvals.0.lock().await;
-    let grown = grown(then.as_deref(), &now);
+    let mut grown = grown(then.as_deref(), &now);
+    for (app, shared) in shared_anew(instance, (then.as_deref(), &now), (before, after)).await? {
+        grown.entry(app).or_default().extend(shared);
+    }
     let asked = match grown.is_empty() {
         true => BTreeMap::new(),
         false => asked_for(instance, before.map(|before| &before.head), &after.head).await?,
@@ -103,7 +106,8 @@ pub(super) async fn take_in(instance: &Instance, before: Option<&Overview>, afte
             next.extend(all.get(app).map(|waiting| (app.clone(), waiting.clone())));
             continue;
         }
-        let stand = listed(&now.grants_of(app.as_str()));
+        let mut stand = listed(&now.grants_of(app.as_str()));
+        stand.extend(now.tls.shared.iter().map(shared_in_words));
         let known = all.get(app).map(|waiting| waiting.grants.clone()).unwrap_or_default();
         let mut grants: BTreeSet<String> = known.intersection(&stand).cloned().collect();
         let by_request = asked.get(app).cloned().unwrap_or_default();
@@ -154,6 +158,38 @@ fn listed(grants: &Grants) -> BTreeSet<String> {
     let mut grants = grants.clone();
     let lists = lists_mut(&mut grants);
     lists.iter().flat_map(|(list, items)| items.iter().map(move |item| in_words(list, item))).collect()
+}
+
+/// Returns by app the certificates that are shared anew and that its files name, where those came along: whoever may read a Secret of another
+/// namespace was granted that.
+async fn shared_anew(
+    instance: &Instance,
+    (then, now): (Option<&Settings>, &Settings),
+    (before, after): (Option<&Overview>, &Overview),
+) -> Result<BTreeMap<AppName, BTreeSet<String>>, Error> {
+    let known = then.map(|then| then.tls.shared.as_slice()).unwrap_or_default();
+    let new: Vec<&SharedSecret> = now.tls.shared.iter().filter(|shared| !known.contains(shared)).collect();
+    let mut found: BTreeMap<AppName, BTreeSet<String>> = BTreeMap::new();
+    if new.is_empty() {
+        return Ok(found);
+    }
+    let came = |app: &&AppName| before.is_none_or(|before| before.apps.get(*app) != after.apps.get(*app));
+    for app in after.apps.keys().filter(came) {
+        let files = instance.tree.read_tree(&after.head, &[&format!("apps/{app}")]).await?;
+        let names = |shared: &SharedSecret| {
+            let texts = files.iter().filter_map(|(_, file)| file.as_text());
+            texts.into_iter().any(|text| text.contains(&shared.name))
+        };
+        let shared: BTreeSet<String> = new.iter().filter(|it| names(it)).map(|it| shared_in_words(it)).collect();
+        if !shared.is_empty() {
+            found.insert(app.clone(), shared);
+        }
+    }
+    Ok(found)
+}
+
+fn shared_in_words(shared: &SharedSecret) -> String {
+    in_words("tls.shared", &format!("{}/{}", shared.namespace, shared.name))
 }
 
 /// Returns how many grants an app has.

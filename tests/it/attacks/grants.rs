@@ -256,3 +256,63 @@ async fn a_grant_that_comes_with_another_identity_is_for_that() {
     waits(&world, "wide").await;
     assert!(!exists(&world, ROLE).await);
 }
+
+/// Where the thief's copy of a Secret would be.
+fn copy(name: &str) -> String {
+    format!("/api/v1/namespaces/thief/secrets/{name}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_shared_along_with_its_use_waits_and_is_a_certificate_of_nobody_else() {
+    let world = World::start(&["stonedb 15.4"]).await;
+    let secrets = [
+        ("victim", "db-secrets", "Opaque", json!({"password": "YmlyY2g="})),
+        ("kube-system", "root-tls", "kubernetes.io/tls", json!({"tls.crt": "YQ==", "tls.key": "Yg=="})),
+        ("kube-system", "bootstrap", "bootstrap.kubernetes.io/token", json!({"token-secret": "YQ=="})),
+        ("certs", "site-tls", "kubernetes.io/tls", json!({"tls.crt": "YQ==", "tls.key": "Yg=="})),
+    ];
+    for namespace in ["victim", "certs", "kube-system"] {
+        let path = format!("/api/v1/namespaces/{namespace}");
+        if world.get(&path).await.is_none() {
+            let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+            world.make("/api/v1/namespaces", body).await;
+        }
+    }
+    for (namespace, name, sort, data) in &secrets {
+        let body =
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": sort, "data": data});
+        world.make(&format!("/api/v1/namespaces/{namespace}/secrets"), body).await;
+    }
+    let tls: String = secrets
+        .iter()
+        .map(|(_, name, ..)| format!("  - {{hosts: [{name}.example.org], secretName: {name}}}\n"))
+        .collect();
+    let ingress = format!(
+        "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {{name: web}}\nspec:\n  tls:\n{tls}  defaultBackend: {{service: {{name: web, port: {{number: 80}}}}}}\n"
+    );
+    let shared: Vec<String> = secrets.iter().map(|(namespace, name, ..)| format!("{namespace}/{name}")).collect();
+    let settings = world.file("main", ".wild/config.yaml").await.unwrap();
+    let settings = format!("{settings}tls: {{shared: [{}]}}\n", shared.join(", "));
+    let files = [
+        ("apps/thief/kustomization.yaml".to_owned(), "namespace: thief\nresources: [web.yaml]\n".to_owned()),
+        ("apps/thief/web.yaml".to_owned(), ingress.clone()),
+        (".wild/config.yaml".to_owned(), settings),
+    ];
+    push(&world, "an app and what it reads of others", &files).await;
+    waits(&world, "thief").await;
+    assert!(world.state("thief").await.unwrap().needs_you.contains("tls.shared: certs/site-tls"));
+    for (_, name, ..) in &secrets {
+        assert!(!exists(&world, &copy(name)).await, "{name} before anybody agreed");
+    }
+    let (code, out) = wild(&world, "wild operation approve --app thief").await;
+    assert_eq!(code, 0, "{out:?}");
+    world.until("the certificate is there", async || exists(&world, &copy("site-tls")).await).await;
+    world.look_again("thief").await;
+    for name in ["db-secrets", "root-tls", "bootstrap"] {
+        assert!(!exists(&world, &copy(name)).await, "{name}");
+    }
+    let (_, out) = wild(&world, "wild plan thief").await;
+    for told in ["is a Secret of type Opaque", "kube-system/root-tls is the system's"] {
+        assert!(out.data.contains(told), "{told}: {out:?}");
+    }
+}
