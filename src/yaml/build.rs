@@ -17,6 +17,8 @@ use crate::model::Diagnostic;
 
 /// Findings of one severity in one file; a broken file says enough with these.
 const MAX_FINDINGS: usize = 50;
+/// Characters of the texts of a finding: a key in it may be a mebibyte long, and fifty findings may name it.
+const MAX_FINDING_CHARS: usize = 500;
 /// Prefix of the tags that YAML itself defines.
 const CORE: &str = "tag:yaml.org,2002:";
 
@@ -114,7 +116,7 @@ impl<'a> Builder<'a> {
     }
 
     fn map(&mut self, node: &Node, pairs: &[(usize, usize)]) -> Built {
-        let mut entries = Entries::default();
+        let mut entries = Entries::of(pairs.len());
         for (key, value) in pairs {
             let key_node = self.resolved(*key);
             if is_merge(key_node) {
@@ -345,7 +347,10 @@ impl<'a> Builder<'a> {
     fn report(&mut self, finding: Diagnostic, node: &Node, hint: &str) {
         let same = self.findings.iter().filter(|other| other.severity == finding.severity);
         if same.count() < MAX_FINDINGS {
-            self.findings.push(finding.at(node.start.column, self.path.join(".")).with_hint(hint));
+            let cut = |text: &str| text.chars().take(MAX_FINDING_CHARS).collect::<String>();
+            let path: Vec<String> = self.path.iter().map(|key| cut(key)).collect();
+            let finding = Diagnostic { message: cut(&finding.message), ..finding };
+            self.findings.push(finding.at(node.start.column, cut(&path.join("."))).with_hint(hint));
         }
     }
 }
@@ -383,6 +388,11 @@ struct Entries {
 }
 
 impl Entries {
+    /// Returns room for some entries, and no more: most maps are small, and there are many.
+    fn of(entries: usize) -> Self {
+        Self { map: Map::with_capacity(entries), lines: Vec::with_capacity(entries), ..Self::default() }
+    }
+
     fn written(&self, key: &str) -> Option<Written> {
         self.index.get(key).and_then(|(_, written)| *written)
     }

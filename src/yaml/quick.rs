@@ -1,7 +1,7 @@
 //! Pure. The tree of a text that is written as nearly all files are, found line by line at a small part of what a parser costs.
 //!
 //! Maps and lists by indentation, texts on one line, in quotes or as block text, short brackets, comments. Of every other text nothing is
-//! said, and the parser reads it. Builds with debug assertions hold every tree against the parser's.
+//! said, and the parser reads it. Builds with debug assertions hold every tree that is not large against the parser's.
 //!
 //! Not here: the parts of a line (`line.rs`), the parser (`tree.rs`).
 

@@ -16,6 +16,9 @@ pub(super) const MAX_SCALAR_BYTES: usize = 1024 * 1024;
 /// How often a text is parsed anew because a sign in it means less to the older readers; nearly all texts need one pass.
 const MAX_PASSES: usize = 16;
 
+/// Bytes of a text up to which a build with debug assertions reads it twice: what a large one takes in memory would double.
+const MAX_COMPARED_BYTES: usize = 256 * 1024;
+
 /// A place in the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Place {
@@ -123,8 +126,12 @@ impl Tree {
         node.closed = true;
         node.end = if node.style == Style::Flow { end } else { last.max(node.start.byte) };
         match &mut node.content {
-            Content::List(items) => *items = children,
+            Content::List(items) => {
+                *items = children;
+                items.shrink_to_fit();
+            }
             Content::Map(pairs) => {
+                pairs.reserve_exact(children.len() / 2);
                 let mut rest = children.into_iter();
                 while let (Some(key), Some(value)) = (rest.next(), rest.next()) {
                     pairs.push((key, value));
@@ -138,7 +145,9 @@ impl Tree {
 /// Parses a text into a tree, or says at which place and why not.
 pub(super) fn parse(file: &str, text: &str, max_depth: usize) -> Result<Tree, Box<Diagnostic>> {
     let Some(tree) = quick::parse(text, max_depth) else { return strictly(file, text, max_depth) };
-    debug_assert_eq!(strictly(file, text, max_depth).as_ref().ok(), Some(&tree), "{text}");
+    if text.len() <= MAX_COMPARED_BYTES {
+        debug_assert_eq!(strictly(file, text, max_depth).as_ref().ok(), Some(&tree), "{text}");
+    }
     Ok(tree)
 }
 
@@ -358,7 +367,7 @@ impl Growth<'_> {
         let objection = objection
             .or_else(|| older::against_tag(self.text, start.byte, end(span)).filter(|_| tag))
             .or_else(|| older::against_anchor(before).filter(|_| anchor > 0))
-            .or_else(|| older::against_indent(self.text, start.byte).filter(|_| !in_flow && !holds_nothing));
+            .or_else(|| if in_flow || holds_nothing { None } else { older::against_indent(self.text, start.byte) });
         self.behind = end(span);
         objection.map_or(Ok(()), |why| Err(Box::new(invalid(self.file, start, why))))
     }
