@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::item::{Behavior, Item};
 use super::kustomization::{Generator, Kustomization};
 use super::layer::Builder;
+use super::weight::{of_lines, of_object, of_text};
 use super::{Refusal, child_map, refuse};
 use crate::base::sha256;
 use crate::model::Object;
@@ -37,6 +38,7 @@ pub(super) fn run(
     let secrets = kustomization.secrets.iter().map(|generator| (Kind::Secret, generator));
     for (kind, generator) in config_maps.chain(secrets) {
         let object = object(builder, directory, &kustomization.file, (kind, generator))?;
+        builder.meter.spend(of_object(&object), &kustomization.file, generator.line)?;
         let mut item = Item::new(object, &kustomization.file, generator.line);
         item.hashed = !generator.plain_name;
         item.behavior = generator.behavior;
@@ -105,6 +107,7 @@ fn pairs(
         let Ok(text) = std::str::from_utf8(bytes) else {
             return refuse("K150", file, *line, format!("{path} is no UTF-8 text"));
         };
+        builder.meter.spend(of_lines(text), file, *line)?;
         pairs.extend(env_pairs(text));
     }
     for (literal, line) in &generator.literals {
@@ -119,7 +122,9 @@ fn pairs(
             Some((key, path)) if !key.is_empty() && !path.is_empty() && !path.contains('=') => (key, path),
             Some(_) => return refuse("K150", file, *line, "a file has the form path or key=path"),
         };
-        pairs.push((key.to_owned(), builder.bytes(directory, file, (path, *line))?.to_vec()));
+        let bytes = builder.bytes(directory, file, (path, *line))?;
+        builder.meter.spend(bytes.len() + of_text(key), file, *line)?;
+        pairs.push((key.to_owned(), bytes.to_vec()));
     }
     for (at, (key, _)) in pairs.iter().enumerate() {
         let legal = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
@@ -229,7 +234,7 @@ fn under(map: &mut Map<String, Value>, below: Option<&Value>, field: &str) {
 pub(super) fn append_hashes(items: &mut [Item]) {
     for item in items.iter_mut().filter(|item| item.hashed) {
         let name = format!("{}-{}", item.object.name(), content_hash(&item.object));
-        item.remember();
+        let _ = item.remember();
         item.set_name(&name);
     }
 }

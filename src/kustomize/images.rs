@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::fields::{Missing, visit};
 use super::item::Item;
 use super::kustomization::{Image, Kustomization};
+use super::weight::Meter;
 use super::{Refusal, refuse};
 
 /// Paths of images beside the lists of containers, which are found at any depth.
@@ -21,7 +22,7 @@ const PLACES: [&[&str]; 6] = [
 ];
 
 /// Replaces images in all objects except definitions of custom resources.
-pub(super) fn replace(kustomization: &Kustomization, items: &mut [Item]) -> Result<(), Refusal> {
+pub(super) fn replace(kustomization: &Kustomization, items: &mut [Item], meter: &Meter) -> Result<(), Refusal> {
     for image in &kustomization.images {
         let pattern = format!("^{}(:[a-zA-Z0-9_.{{}}-]*)?(@sha256:[a-zA-Z0-9_.{{}}-]*)?$", image.name);
         let Ok(pattern) = Regex::new(&pattern) else {
@@ -33,7 +34,10 @@ pub(super) fn replace(kustomization: &Kustomization, items: &mut [Item]) -> Resu
                 if let Value::String(text) = value
                     && pattern.is_match(text)
                 {
-                    *text = replaced(text, image);
+                    let new = replaced(text, image);
+                    if meter.take(new.len()) {
+                        *text = new;
+                    }
                 }
             };
             let root: [&str; 0] = [];
@@ -43,6 +47,7 @@ pub(super) fn replace(kustomization: &Kustomization, items: &mut [Item]) -> Resu
                 visit(&mut item.object, path, Missing::Skip, &mut update);
             }
         }
+        meter.check(&kustomization.file, image.line)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::collections::btree_map::Entry;
 
 use serde_json::{Map, Value};
 
+use super::weight::of_text;
 use super::{Refusal, refuse};
 use crate::model::Object;
 use crate::schema::{self, Scope};
@@ -137,11 +138,13 @@ impl Item {
         was && self.former_ids().any(|id| id == *wanted) || self.object.name() == wanted.name && self.id() == *wanted
     }
 
-    /// Keeps today's identity as a former one, before a change of it.
-    pub(super) fn remember(&mut self) {
+    /// Keeps today's identity as a former one, before a change of it; returns how many bytes that takes.
+    pub(super) fn remember(&mut self) -> usize {
         let id = self.id();
         let former = Former { kind: id.kind.into(), name: id.name.into(), namespace: id.namespace.into() };
+        let texts = of_text(&former.kind) + of_text(&former.name) + of_text(&former.namespace);
         self.former.push(former);
+        size_of::<Former>() + texts
     }
 
     /// Forgets all former identities. kustomize keeps them in annotations, so they go when a patch deletes all annotations.

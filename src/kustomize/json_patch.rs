@@ -4,6 +4,8 @@
 
 use serde_json::{Map, Value};
 
+use super::weight::{Meter, of_value};
+
 /// One operation.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Operation {
@@ -53,17 +55,17 @@ fn pointer(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// Applies operations to an object, or says which path does not fit.
-pub(super) fn apply(root: &mut Value, operations: &[Operation]) -> Result<(), String> {
+pub(super) fn apply(root: &mut Value, operations: &[Operation], meter: &Meter) -> Result<(), String> {
     operations.iter().try_for_each(|operation| match operation {
-        Operation::Add(path, value) => add(root, path, value.clone()),
+        Operation::Add(path, value) => add(root, path, weighed(value, meter)?),
         Operation::Remove(path) => remove(root, path).map(drop),
-        Operation::Replace(path, value) => replace(root, path, value.clone()),
+        Operation::Replace(path, value) => replace(root, path, weighed(value, meter)?),
         Operation::Move { from, to } => {
             let value = remove(root, from)?;
             add(root, to, value)
         }
         Operation::Copy { from, to } => {
-            let value = existing(root, from)?.clone();
+            let value = weighed(existing(root, from)?, meter)?;
             add(root, to, value)
         }
         Operation::Test(path, value) => {
@@ -71,6 +73,11 @@ pub(super) fn apply(root: &mut Value, operations: &[Operation]) -> Result<(), St
             if found == value { Ok(()) } else { Err(format!("the test of {} fails", shown(path))) }
         }
     })
+}
+
+/// Returns a copy of a value, if there is room for it.
+fn weighed(value: &Value, meter: &Meter) -> Result<Value, String> {
+    if meter.take(of_value(value)) { Ok(value.clone()) } else { Err("it would be too large".to_owned()) }
 }
 
 fn add(root: &mut Value, path: &[String], value: Value) -> Result<(), String> {

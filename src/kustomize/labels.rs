@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::fields::{Missing, Place, visit};
 use super::item::Item;
 use super::kustomization::{Kustomization, Labels, Reach};
+use super::weight::{Meter, of_pairs};
 use super::{Refusal, refuse};
 
 /// Where labels go besides the metadata of objects: group, version, kind, path. All are created.
@@ -61,7 +62,7 @@ const ANNOTATED: [(&str, &str, &str, &str); 8] = [
 
 /// Writes the labels of `labels` and `commonLabels`; existing values are overwritten. A key in both is none of ours to refuse: `kustomize
 /// build` takes the one of `commonLabels`, and only `kustomize edit fix` complains.
-pub(super) fn add_labels(kustomization: &Kustomization, items: &mut [Item]) -> Result<(), Refusal> {
+pub(super) fn add_labels(kustomization: &Kustomization, items: &mut [Item], meter: &Meter) -> Result<(), Refusal> {
     let common = Labels { pairs: kustomization.common_labels.clone(), reach: Reach::Selectors, ..Labels::default() };
     let labels = kustomization.labels.iter().chain([&common]);
     for labels in labels.filter(|labels| !labels.pairs.is_empty() || !labels.places.is_empty()) {
@@ -72,27 +73,33 @@ pub(super) fn add_labels(kustomization: &Kustomization, items: &mut [Item]) -> R
                 return refuse("K106", &kustomization.file, labels.line, message);
             }
         }
-        write(&labels.pairs, known.iter().chain(&labels.places), items);
+        write(&labels.pairs, known.iter().chain(&labels.places), items, meter);
+        meter.check(&kustomization.file, labels.line)?;
     }
     Ok(())
 }
 
 /// Writes `commonAnnotations`.
-pub(super) fn add_annotations(kustomization: &Kustomization, items: &mut [Item]) {
+pub(super) fn add_annotations(kustomization: &Kustomization, items: &mut [Item], meter: &Meter) -> Result<(), Refusal> {
     if kustomization.common_annotations.is_empty() {
-        return;
+        return Ok(());
     }
     let mut places = vec![place(&("", "", "", "metadata/annotations"), true)];
     places.extend(ANNOTATED.iter().map(|entry| place(entry, true)));
-    write(&kustomization.common_annotations, places.iter(), items);
+    write(&kustomization.common_annotations, places.iter(), items, meter);
+    meter.check(&kustomization.file, 1)
 }
 
-fn write<'a>(pairs: &[(String, String)], places: impl Iterator<Item = &'a Place>, items: &mut [Item]) {
+/// Writes pairs until as much as may be is taken.
+fn write<'a>(pairs: &[(String, String)], places: impl Iterator<Item = &'a Place>, items: &mut [Item], meter: &Meter) {
+    let weight = of_pairs(pairs);
     for place in places {
         let missing = if place.create { Missing::Map } else { Missing::Skip };
         for item in items.iter_mut().filter(|item| place.selects(&item.object)) {
             visit(&mut item.object, &place.path, missing, &mut |value| {
-                if let Some(map) = value.as_object_mut() {
+                if let Some(map) = value.as_object_mut()
+                    && meter.take(weight)
+                {
                     map.extend(pairs.iter().map(|(key, text)| (key.clone(), Value::from(text.as_str()))));
                 }
             });

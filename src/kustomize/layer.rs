@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::item::{Item, check_distinct, with_plain_numbers};
 use super::kustomization::{Kustomization, Role, read};
 use super::order::Order;
+use super::weight::{Meter, of_object};
 use super::{Refusal, fields, generate, images, labels, patches, refuse, rename, replacements};
 use crate::model::{Diagnostic, FileTree};
 use crate::yaml::{load_resources, objects_of};
@@ -37,6 +38,7 @@ pub(super) struct Builder<'a> {
     /// Directories that are being built, the outermost first.
     open: Vec<String>,
     directories: usize,
+    pub(super) meter: Meter,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
@@ -47,8 +49,15 @@ enum Found {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(tree: &'a FileTree, top: &str) -> Self {
-        Self { tree, top: top.to_owned(), open: Vec::new(), directories: 0, diagnostics: Vec::new() }
+    pub(super) fn new(tree: &'a FileTree, top: &str, most: usize) -> Self {
+        Self {
+            tree,
+            top: top.to_owned(),
+            open: Vec::new(),
+            directories: 0,
+            meter: Meter::new(most),
+            diagnostics: Vec::new(),
+        }
     }
 
     /// Builds a directory on its own.
@@ -91,13 +100,13 @@ impl<'a> Builder<'a> {
     fn change(&mut self, directory: &str, kustomization: &Kustomization, items: &mut Vec<Item>) -> Result<(), Refusal> {
         patches::apply_strategic(self, directory, kustomization, items)?;
         patches::apply(self, directory, kustomization, items)?;
-        rename::set_namespace(kustomization, items)?;
-        rename::add_affixes(kustomization, items);
-        labels::add_labels(kustomization, items)?;
-        labels::add_annotations(kustomization, items);
+        rename::set_namespace(kustomization, items, &self.meter)?;
+        rename::add_affixes(kustomization, items, &self.meter)?;
+        labels::add_labels(kustomization, items, &self.meter)?;
+        labels::add_annotations(kustomization, items, &self.meter)?;
         patches::apply_json(self, directory, kustomization, items)?;
         scale(kustomization, items)?;
-        images::replace(kustomization, items)?;
+        images::replace(kustomization, items, &self.meter)?;
         replacements::apply(self, directory, kustomization, items)
     }
 
@@ -145,6 +154,9 @@ impl<'a> Builder<'a> {
         let loaded = load_resources(path, text)?;
         self.diagnostics.extend(loaded.diagnostics);
         let objects = objects_of(path, loaded.documents)?;
+        for loaded in &objects {
+            self.meter.spend(of_object(&loaded.object), path, loaded.line)?;
+        }
         let item = |loaded: crate::yaml::LoadedObject| {
             let mut item = Item::new(with_plain_numbers(loaded.object), path, loaded.line);
             item.make_annotations_texts();
@@ -168,7 +180,10 @@ impl<'a> Builder<'a> {
     /// Returns the text of a file.
     pub(super) fn text(&self, path: &str, from: &str, line: usize) -> Result<&'a str, Refusal> {
         match self.tree.text(path) {
-            Some(text) => Ok(text),
+            Some(text) => {
+                self.meter.foresee(text, path)?;
+                Ok(text)
+            }
             None => refuse("K108", from, line, format!("{path} is no UTF-8 text")),
         }
     }

@@ -12,6 +12,7 @@ use super::kustomization::{Allowed, Kustomization, Patch, Target};
 use super::layer::Builder;
 use super::selector::{Selector, Site};
 use super::strategic::{Misfit, merge};
+use super::weight::of_object;
 use super::{Refusal, refuse};
 use crate::model::{Diagnostic, Object};
 use crate::yaml::{Dialect, LoadedObject, load, load_patches, objects_of};
@@ -33,7 +34,7 @@ pub(super) fn apply_strategic(
             }
         };
         for patch in &patches {
-            apply_to_named(&Site { file, line: *line }, patch, Allowed::default(), items)?;
+            apply_to_named(builder, &Site { file, line: *line }, patch, Allowed::default(), items)?;
         }
     }
     Ok(())
@@ -56,8 +57,8 @@ pub(super) fn apply(
                 };
                 for position in selected(builder, &site, target, items)? {
                     if let Some(item) = items.get_mut(position) {
-                        item.remember();
-                        apply_operations(&site, item, &operations)?;
+                        builder.meter.spend(item.remember(), site.file, site.line)?;
+                        apply_operations(builder, &site, item, &operations)?;
                     }
                 }
             }
@@ -85,7 +86,7 @@ pub(super) fn apply_json(
         };
         for position in selected(builder, &site, target, items)? {
             if let Some(item) = items.get_mut(position) {
-                apply_operations(&site, item, &operations)?;
+                apply_operations(builder, &site, item, &operations)?;
             }
         }
     }
@@ -138,7 +139,7 @@ fn apply_objects(
     items: &mut Vec<Item>,
 ) -> Result<(), Refusal> {
     let Some(target) = &patch.target else {
-        return objects.iter().try_for_each(|object| apply_to_named(site, object, patch.allowed, items));
+        return objects.iter().try_for_each(|object| apply_to_named(builder, site, object, patch.allowed, items));
     };
     let [object] = objects else {
         return refuse("K141", site.file, site.line, "a strategic patch with a target is one document");
@@ -148,7 +149,7 @@ fn apply_objects(
     let mut gone = BTreeSet::new();
     for position in positions {
         let Some(item) = items.get_mut(position) else { continue };
-        if patch_item(site, item, &object, patch.allowed)? == Fate::Deleted {
+        if patch_item(builder, site, item, &object, patch.allowed)? == Fate::Deleted {
             gone.insert(position);
         }
     }
@@ -188,6 +189,7 @@ fn with_plain_metadata(builder: &mut Builder<'_>, site: &Site<'_>, patch: &Objec
 
 /// Applies a strategic patch to the one object that is or was called as the patch says.
 fn apply_to_named(
+    builder: &Builder<'_>,
     site: &Site<'_>,
     patch: &LoadedObject,
     allowed: Allowed,
@@ -209,7 +211,7 @@ fn apply_to_named(
     if patch.object.at(&["metadata", "annotations"]).is_some_and(Value::is_null) {
         item.forget();
     }
-    if patch_item(site, item, &patch.object, allowed)? == Fate::Deleted {
+    if patch_item(builder, site, item, &patch.object, allowed)? == Fate::Deleted {
         items.remove(*position);
     }
     Ok(())
@@ -223,10 +225,15 @@ enum Fate {
 }
 
 /// Merges a patch into an object, whose kind, name and namespace stay unless the patch may change them.
-fn patch_item(site: &Site<'_>, item: &mut Item, patch: &Object, allowed: Allowed) -> Result<Fate, Refusal> {
-    if allowed.name || allowed.kind {
-        item.remember();
-    }
+fn patch_item(
+    builder: &Builder<'_>,
+    site: &Site<'_>,
+    item: &mut Item,
+    patch: &Object,
+    allowed: Allowed,
+) -> Result<Fate, Refusal> {
+    let former = if allowed.name || allowed.kind { item.remember() } else { 0 };
+    builder.meter.spend(former + of_object(patch), site.file, site.line)?;
     let (kind, name) = (item.object.kind().to_owned(), item.object.name().to_owned());
     let namespace = item.object.at(&["metadata", "namespace"]).cloned();
     let mut patch = patch.clone();
@@ -264,9 +271,15 @@ fn patch_item(site: &Site<'_>, item: &mut Item, patch: &Object, allowed: Allowed
     Ok(Fate::Kept)
 }
 
-fn apply_operations(site: &Site<'_>, item: &mut Item, operations: &[Operation]) -> Result<(), Refusal> {
+fn apply_operations(
+    builder: &Builder<'_>,
+    site: &Site<'_>,
+    item: &mut Item,
+    operations: &[Operation],
+) -> Result<(), Refusal> {
     let mut root = Value::Object(std::mem::take(&mut item.object.0));
-    let applied = json_patch::apply(&mut root, operations);
+    let applied = json_patch::apply(&mut root, operations, &builder.meter);
+    builder.meter.check(site.file, site.line)?;
     let id = root.get("kind").and_then(Value::as_str).unwrap_or("").to_owned();
     let object = Object::from_value(root).unwrap_or_default();
     match applied {

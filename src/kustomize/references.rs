@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::fields::{Missing, visit};
 use super::item::Item;
+use super::weight::{Meter, of_text};
 use super::{Refusal, refuse};
 
 /// A kind of objects that others name: group, empty for any, and kind; then its referrers.
@@ -190,7 +191,7 @@ struct Candidate {
 }
 
 /// Lets all fields follow the objects that they name.
-pub(super) fn follow(items: &mut [Item]) -> Result<(), Refusal> {
+pub(super) fn follow(items: &mut [Item], meter: &Meter) -> Result<(), Refusal> {
     let mut former: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let candidates: Vec<Candidate> = items.iter().map(candidate).collect();
     for (position, item) in items.iter().enumerate() {
@@ -213,7 +214,7 @@ pub(super) fn follow(items: &mut [Item]) -> Result<(), Refusal> {
         let scope = Scope::of(item);
         for (named, referrer) in fields.iter().copied().filter(|(_, referrer)| referrer.is(item)).collect::<Vec<_>>() {
             let known = Known { candidates: &candidates, former: &former, spaces: &spaces };
-            follow_field(item, &Lookup { known, scope: &scope, named, referrer })?;
+            follow_field(item, &Lookup { known, scope: &scope, named, referrer, meter })?;
         }
     }
     Ok(())
@@ -227,7 +228,7 @@ fn follow_field(item: &mut Item, lookup: &Lookup<'_>) -> Result<(), Refusal> {
             failure = Some(names);
         }
     });
-    let Some(names) = failure else { return Ok(()) };
+    let Some(names) = failure else { return lookup.meter.check(&item.file, item.line) };
     let path = lookup.referrer.path.join(".");
     refuse("K160", &item.file, item.line, format!("{path} of {} could mean {names}", item.id()))
 }
@@ -301,6 +302,7 @@ struct Lookup<'a> {
     scope: &'a Scope,
     named: &'a Named,
     referrer: &'a Referrer,
+    meter: &'a Meter,
 }
 
 impl Lookup<'_> {
@@ -308,7 +310,9 @@ impl Lookup<'_> {
     fn update(&self, value: &mut Value) -> Result<(), String> {
         match value {
             Value::String(name) => {
-                if let Some(found) = self.find(name, &|_| true, &|a, b| a.name == b.name)? {
+                if let Some(found) = self.find(name, &|_| true, &|a, b| a.name == b.name)?
+                    && self.meter.take(found.name.len())
+                {
                     name.clone_from(&found.name);
                 }
                 Ok(())
@@ -335,6 +339,9 @@ impl Lookup<'_> {
         };
         let same = |a: &Candidate, b: &Candidate| a.name == b.name && a.raw_namespace == b.raw_namespace;
         let Some(found) = self.find(&name, &in_namespace, &same)? else { return Ok(()) };
+        if !self.meter.take(of_text(&found.name) + of_text(&found.raw_namespace)) {
+            return Ok(());
+        }
         map.insert("name".to_owned(), Value::from(found.name.as_str()));
         if !found.raw_namespace.is_empty() {
             map.insert("namespace".to_owned(), Value::from(found.raw_namespace.as_str()));

@@ -7,16 +7,17 @@ use serde_json::Value;
 use super::fields::{Missing, visit};
 use super::item::{Id, Item, twins};
 use super::kustomization::Kustomization;
+use super::weight::{Meter, of_text};
 use super::{Refusal, refuse};
 
 /// Puts every object into the kustomization's namespace.
-pub(super) fn set_namespace(kustomization: &Kustomization, items: &mut [Item]) -> Result<(), Refusal> {
+pub(super) fn set_namespace(kustomization: &Kustomization, items: &mut [Item], meter: &Meter) -> Result<(), Refusal> {
     let namespace = kustomization.namespace.as_str();
     if namespace.is_empty() {
         return Ok(());
     }
     for item in items.iter_mut() {
-        item.remember();
+        meter.spend(item.remember() + of_text(namespace), &kustomization.file, 1)?;
         put(item, namespace);
     }
     // All are placed before any is compared: an object that is placed stays where it is, so no clash is missed.
@@ -55,25 +56,28 @@ fn put(item: &mut Item, namespace: &str) {
 }
 
 /// Puts prefix and suffix around names.
-pub(super) fn add_affixes(kustomization: &Kustomization, items: &mut [Item]) {
+pub(super) fn add_affixes(kustomization: &Kustomization, items: &mut [Item], meter: &Meter) -> Result<(), Refusal> {
     let (prefix, suffix) = (kustomization.name_prefix.as_str(), kustomization.name_suffix.as_str());
     for item in items.iter_mut() {
         if keeps_name(&item.original()) {
             continue;
         }
         if !prefix.is_empty() {
-            item.remember();
+            let former = item.remember();
             item.prefixes.push(prefix.to_owned());
             let name = format!("{prefix}{}", item.object.name());
             item.set_name(&name);
+            meter.spend(former + of_text(prefix) + of_text(&name), &kustomization.file, 1)?;
         }
         if !suffix.is_empty() {
-            item.remember();
+            let former = item.remember();
             item.suffixes.push(suffix.to_owned());
             let name = format!("{}{suffix}", item.object.name());
             item.set_name(&name);
+            meter.spend(former + of_text(suffix) + of_text(&name), &kustomization.file, 1)?;
         }
     }
+    Ok(())
 }
 
 /// Returns whether the name of an object means something to the cluster and must stay.

@@ -11,6 +11,7 @@ use super::layer::Builder;
 use super::path::{self, Create, Slot};
 use super::reader::Section;
 use super::selector::{Selector, Site};
+use super::weight::{Meter, of_value};
 use super::{Refusal, refuse, structured};
 use crate::model::Diagnostic;
 use crate::yaml::{self, Dialect, load_one};
@@ -162,7 +163,7 @@ fn copy(builder: &mut Builder<'_>, file: &str, replacement: &Replacement, items:
         for item in items.iter_mut().filter(|item| is_meant(item, &select, &reject)) {
             any = true;
             for path in &destination.paths {
-                write(&site, item, path, &value, &destination.options)?;
+                write(&builder.meter, &site, item, (path, &value), &destination.options)?;
             }
         }
         if !any {
@@ -206,9 +207,17 @@ fn source_value(
         let message = format!("the source of the replacement selects {} objects, and one is wanted", found.len());
         return refuse("K170", site.file, site.line, message);
     };
-    let whole = item.object.to_value();
-    let value = path::look_up(&whole, &path::split(path))
-        .or_else(|why| refuse("K171", site.file, site.line, format!("the source field {path}: {why}")))?;
+    let whole;
+    let value = match path::split(path).as_slice() {
+        [first, below @ ..] if first != "*" => {
+            item.object.0.get(first).map_or(Ok(None), |value| path::look_up(value, below))
+        }
+        steps => {
+            whole = item.object.to_value();
+            path::look_up(&whole, steps)
+        }
+    };
+    let value = value.or_else(|why| refuse("K171", site.file, site.line, format!("the source field {path}: {why}")))?;
     let is_empty = |value: &Value| match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
@@ -235,7 +244,13 @@ fn source_value(
 }
 
 /// Writes a value at a path of one object.
-fn write(site: &Site<'_>, item: &mut Item, path: &str, value: &Copied, options: &Refinement) -> Result<(), Refusal> {
+fn write(
+    meter: &Meter,
+    site: &Site<'_>,
+    item: &mut Item,
+    (path, value): (&str, &Copied),
+    options: &Refinement,
+) -> Result<(), Refusal> {
     let create = match (&value.value, options.create) {
         (_, false) => Create::Nothing,
         (Value::Object(_), true) => Create::Map,
@@ -247,10 +262,13 @@ fn write(site: &Site<'_>, item: &mut Item, path: &str, value: &Copied, options: 
     let mut root = Value::Object(std::mem::take(&mut item.object.0));
     // Labels and annotations are texts whatever is written there.
     let plain = matches!(steps.as_slice(), [first, second, ..] if first == "metadata" && (second == "labels" || second == "annotations"));
-    let result = match inside_text(&mut root, &steps, create, value) {
+    let result = match inside_text(&mut root, &steps, create, (value, meter)) {
         true => Ok(1),
-        false => path::visit(&mut root, &steps, create, &mut |slot, new| set(slot, new, value, (options, plain))),
+        false => {
+            path::visit(&mut root, &steps, create, &mut |slot, new| set(slot, new, (value, meter), (options, plain)))
+        }
     };
+    meter.check(site.file, site.line)?;
     if let Value::Object(map) = root {
         item.object.0 = map;
     }
@@ -262,7 +280,7 @@ fn write(site: &Site<'_>, item: &mut Item, path: &str, value: &Copied, options: 
 }
 
 /// Sets a value inside a text that is a document, if the path goes on below one. Refinement do not count there.
-fn inside_text(root: &mut Value, steps: &[String], create: Create, value: &Copied) -> bool {
+fn inside_text(root: &mut Value, steps: &[String], create: Create, value: (&Copied, &Meter)) -> bool {
     for length in 1..steps.len() {
         let (Some(outer), Some(inner)) = (steps.get(..length), steps.get(length..)) else { return false };
         let Ok(Some(Value::String(text))) = path::look_up(root, outer) else { continue };
@@ -279,7 +297,16 @@ fn inside_text(root: &mut Value, steps: &[String], create: Create, value: &Copie
     false
 }
 
-fn set(slot: &mut Value, new: Slot, value: &Copied, (options, plain): (&Refinement, bool)) -> Result<(), String> {
+fn set(
+    slot: &mut Value,
+    new: Slot,
+    (value, meter): (&Copied, &Meter),
+    (options, plain): (&Refinement, bool),
+) -> Result<(), String> {
+    let before = slot.as_str().filter(|_| !options.delimiter.is_empty()).map_or(0, str::len);
+    if !meter.take(of_value(&value.value) + value.text.len() + options.delimiter.len() + before) {
+        return Err("it would be too large".to_owned());
+    }
     if plain && new == Slot::New && options.delimiter.is_empty() {
         *slot = Value::from(value.text.as_str());
         return Ok(());

@@ -362,3 +362,92 @@ fn every_object_says_where_it_comes_from() {
     let top = build(&tree.below("app"), "").unwrap();
     assert_eq!(render(&top), render(&built));
 }
+
+/// Builds files beside `t.yaml`, an object whose `spec.a` is a long text, and returns the rules that refuse the build.
+fn refused(files: &[(&str, &str)]) -> Vec<String> {
+    let mut tree = FileTree::new();
+    let text = "x".repeat(400_000);
+    let object = format!("kind: Thing\napiVersion: e.org/v1\nmetadata: {{name: t}}\nspec:\n  a: {text}\n");
+    for (path, text) in [("t.yaml", object.as_str()), ("long", text.as_str())].iter().chain(files) {
+        tree.insert(RepoPath::parse(path).unwrap(), File::text(text));
+    }
+    let found = build(&tree, "").map(|built| built.bytes);
+    let found = found.map_or_else(|findings| findings, |bytes| panic!("it was built, of {bytes} bytes"));
+    found.into_iter().map(|it| format!("{}:{}: {}", it.file, it.line, it.id)).collect()
+}
+
+#[test]
+fn what_multiplies_a_text_ends_at_the_bound_of_a_build() {
+    let each = |count: usize, entry: &str| (0..count).map(|at| entry.replace('#', &at.to_string())).collect::<String>();
+    let whole = "- source: {kind: Thing, fieldPath: spec}\n  targets: [{select: {kind: Thing}, fieldPaths: [spec.b#], options: {create: true}}]\n";
+    let joined = "- source: {kind: Thing, fieldPath: spec.a}\n  targets: [{select: {kind: Thing}, fieldPaths: [spec.a], options: {delimiter: '#', index: 9}}]\n";
+    let copies = each(20, r#"{"op": "copy", "from": "/spec", "path": "/spec/c#"},"#);
+    let many = |rest: &str| format!("resources: [t.yaml, many.yaml]\n{rest}");
+    let objects = each(500, "---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: m#}\n");
+    let long = "y".repeat(200_000);
+    let cases = [
+        ("replacements", format!("resources: [t.yaml]\nreplacements:\n{}", each(20, whole))),
+        ("joined texts", format!("resources: [t.yaml]\nreplacements:\n{}", each(20, joined))),
+        (
+            "json patches",
+            format!(
+                "resources: [t.yaml]\npatches:\n- target: {{kind: Thing}}\n  patch: |-\n    [{}]\n",
+                copies.trim_end_matches(',')
+            ),
+        ),
+        ("generators", format!("configMapGenerator:\n{}", each(200, "- {name: m#, files: [long]}\n"))),
+        ("secrets", format!("secretGenerator:\n{}", each(200, "- {name: m#, files: [long]}\n"))),
+        ("labels", many(&format!("commonLabels: {{a: {long}}}\n"))),
+        ("annotations", many(&format!("commonAnnotations: {{a: {long}}}\n"))),
+        ("prefixes", many(&format!("namePrefix: {long}\n"))),
+        ("namespaces", many(&format!("namespace: {long}\n"))),
+        (
+            "patches",
+            many(&format!(
+                "patches:\n- target: {{kind: ConfigMap}}\n  patch: '{{kind: ConfigMap, apiVersion: v1, metadata: {{name: a}}, data: {{a: {long}}}}}'\n"
+            )),
+        ),
+    ];
+    for (name, kustomization) in cases {
+        let found = refused(&[("kustomization.yaml", &kustomization), ("many.yaml", &objects)]);
+        assert!(
+            found.len() == 1 && found[0].starts_with("kustomization.yaml:") && found[0].ends_with(": K122"),
+            "{name}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_directory_that_many_others_take_is_counted_for_each() {
+    let overlays: Vec<(String, String)> = (0..200)
+        .map(|at| (format!("o{at}/kustomization.yaml"), format!("resources: [../base]\nnamePrefix: p{at}-\n")))
+        .collect();
+    let names: Vec<String> = (0..200).map(|at| format!("o{at}")).collect();
+    let top = format!("resources: [{}]\n", names.join(", "));
+    let object = format!("kind: Thing\napiVersion: e.org/v1\nmetadata: {{name: t}}\na: {}\n", "x".repeat(400_000));
+    let mut files = vec![
+        ("kustomization.yaml", top.as_str()),
+        ("base/kustomization.yaml", "resources: [t.yaml]\n"),
+        ("base/t.yaml", object.as_str()),
+    ];
+    files.extend(overlays.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    assert_eq!(refused(&files), ["base/t.yaml:1: K122"]);
+}
+
+#[test]
+fn a_small_build_ends_before_it_reads_a_text_that_is_large_once_it_is_read() {
+    let small = |text: &str| {
+        let mut tree = FileTree::new();
+        let object = format!("kind: Thing\napiVersion: e.org/v1\nmetadata: {{name: t}}\n{text}\n");
+        tree.insert(RepoPath::parse("kustomization.yaml").unwrap(), File::text("resources: [t.yaml]\n"));
+        tree.insert(RepoPath::parse("t.yaml").unwrap(), File::text(&object));
+        let whole = build(&tree, "").unwrap();
+        let small = super::build_small(&tree, "", 16 * 1024);
+        assert!(small.iter().flatten().all(|small| *small == whole));
+        small.is_some()
+    };
+    assert!(small("a: b"));
+    assert!(!small(&format!("a: [{}1]", "1, ".repeat(1_000))));
+    assert!(!small(&format!("a: {}", "1".repeat(20_000))));
+    assert!(!small("a: &a b\nc: *a"), "nobody knows how much an alias stands for");
+}

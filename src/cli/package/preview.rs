@@ -36,7 +36,7 @@ pub(super) fn run(session: &mut Session<'_>, arguments: &Preview) -> Result<Exit
     for finding in generated.diagnostics.iter().filter(|finding| finding.severity != Severity::Info) {
         session.note(&finding.to_string());
     }
-    let built = Built { objects: generated.objects, diagnostics: Vec::new() };
+    let built = Built { objects: generated.objects, diagnostics: Vec::new(), bytes: 0 };
     session.out.data(&kustomize::render(&built));
     Ok(ExitCode::Done)
 }

@@ -17,6 +17,8 @@ use crate::yaml::{self, Dialect, Document};
 pub const REALM_DIRECTORY: &str = "keycloak";
 /// Most objects of one app.
 const MAX_OBJECTS: usize = 1_000;
+/// Bytes of the files of one app together: two thousand for each object. A node takes some fifty times the bytes of its text.
+const MAX_FILES_BYTES: usize = 2 * 1024 * 1024;
 /// Longest name in characters.
 const MAX_NAME_CHARS: usize = 255;
 
@@ -41,6 +43,7 @@ pub struct RealmObject {
 pub fn realm_objects(files: &FileTree, app: &AppName) -> Result<Vec<RealmObject>, Vec<Diagnostic>> {
     let directory = format!("apps/{app}/{REALM_DIRECTORY}/");
     let (mut objects, mut findings): (Vec<RealmObject>, Vec<Diagnostic>) = (Vec::new(), Vec::new());
+    let mut bytes = 0_usize;
     for (path, _) in files.iter() {
         let name = path.as_str();
         let is_ours = name.strip_prefix(&directory).is_some_and(|rest| !rest.contains('/'));
@@ -51,6 +54,11 @@ pub fn realm_objects(files: &FileTree, app: &AppName) -> Result<Vec<RealmObject>
             findings.push(Diagnostic::error("R001", name, 0, "the file is not UTF-8"));
             continue;
         };
+        bytes = bytes.saturating_add(text.len());
+        if bytes > MAX_FILES_BYTES {
+            let message = "the files for a Keycloak hold more than 2 MiB together";
+            return Err(vec![Diagnostic::error("R010", name, 0, message).with_hint("split the app into several")]);
+        }
         match yaml::load(name, text, Dialect::Gomplate) {
             Err(found) => findings.extend(found),
             Ok(loaded) => {
