@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::desired::{self, Source};
-use super::sources;
+use super::{room, sources};
 use crate::model::{FileTree, ObjectId, Secrets, Settings};
 use crate::plan::{Desired, DesiredObject, Snapshot};
 use crate::target::Target;
@@ -30,7 +30,7 @@ pub async fn before(snapshot: &Snapshot, past: Past<'_>, target: &dyn Target) ->
     let Past { files, brought, settings, secrets, hash_key } = past;
     let (app, control) = (&snapshot.app, settings.cluster.control_namespace.as_str());
     let source = Source { app, files, secrets, withheld: &[], hash_key, shared: &settings.tls.shared, control };
-    let rendered = desired::render(&source);
+    let rendered = room::render_past(&source).await;
     let found = sources(&rendered.copies, target).await;
     let Desired::Objects(objects) = desired::build(&source, rendered, found).desired else { return BTreeMap::new() };
     let known = objects.into_iter().map(|desired| (desired.object.id(), desired));

@@ -38,6 +38,12 @@ pub(super) struct Source<'a> {
     pub(super) control: &'a str,
 }
 
+impl Source<'_> {
+    fn directory(&self) -> String {
+        format!("apps/{}", self.app)
+    }
+}
+
 /// The objects of an app before what needs a look at the cluster is added.
 pub(super) struct Rendered {
     objects: Vec<(Object, String, usize)>,
@@ -48,6 +54,8 @@ pub(super) struct Rendered {
     missing_secrets: Vec<String>,
     /// Copies of Secrets that they need.
     pub(super) copies: Vec<SecretCopy>,
+    /// About how many bytes of memory they take.
+    pub(super) bytes: usize,
 }
 
 /// What is wanted.
@@ -62,7 +70,16 @@ pub(super) struct Built {
 
 /// Renders the wanted objects and adds the Secrets that come from `secrets.yaml`.
 pub(super) fn render(source: &Source<'_>) -> Rendered {
-    let directory = format!("apps/{}", source.app);
+    rendered(source, kustomize::build(source.files, &source.directory()))
+}
+
+/// Renders as `render` does, or returns nothing if that takes more memory than some bytes.
+pub(super) fn render_small(source: &Source<'_>, most: usize) -> Option<Rendered> {
+    Some(rendered(source, kustomize::build_small(source.files, &source.directory(), most)?))
+}
+
+fn rendered(source: &Source<'_>, built: Result<kustomize::Built, Vec<Diagnostic>>) -> Rendered {
+    let directory = source.directory();
     let mut rendered = Rendered {
         objects: Vec::new(),
         trouble: Vec::new(),
@@ -70,11 +87,11 @@ pub(super) fn render(source: &Source<'_>) -> Rendered {
         payloads: SecretPayloads::default(),
         missing_secrets: Vec::new(),
         copies: Vec::new(),
+        bytes: 0,
     };
     if source.files.below(&directory).is_empty() {
         return rendered;
     }
-    let built = kustomize::build(source.files, &directory);
     let (built, needs) = match built.and_then(|built| Ok((built, secret_needs(source.files, source.app)?))) {
         Ok(both) => both,
         Err(trouble) => return Rendered { trouble, ..rendered },
@@ -82,6 +99,7 @@ pub(super) fn render(source: &Source<'_>) -> Rendered {
     let place = |file: &str| format!("{directory}/{}", file.trim_start_matches(&format!("{directory}/")));
     let placed = built.objects.into_iter().map(|built| (built.object, place(&built.file), built.line));
     rendered.objects = placed.collect();
+    rendered.bytes = built.bytes;
     rendered.namespace = namespace(source.app, rendered.objects.iter().map(|(object, ..)| object));
     for (object, ..) in rendered.objects.iter().filter(|(object, ..)| is_secret(object)) {
         rendered.payloads.insert(object.id(), committed_values(object));
@@ -89,7 +107,7 @@ pub(super) fn render(source: &Source<'_>) -> Rendered {
     if let Some(needs) = needs {
         rendered.add_secrets(&needs, source);
     }
-    let objects: Vec<Object> = rendered.objects.iter().map(|(object, ..)| object.clone()).collect();
+    let objects: Vec<&Object> = rendered.objects.iter().map(|(object, ..)| object).collect();
     rendered.copies = copies::copies(&objects, source.shared);
     rendered
 }
@@ -127,18 +145,18 @@ pub(super) fn build(source: &Source<'_>, mut rendered: Rendered, found: Vec<Foun
             Found::Nothing(why) => _ = awaited.insert(copy.clone(), format!("{} is not copied: {why}", copy.short())),
         }
     }
-    let Rendered { objects, trouble, namespace, payloads, missing_secrets, copies: _ } = rendered;
+    let Rendered { objects, trouble, namespace, payloads, missing_secrets, copies: _, bytes: _ } = rendered;
     let (mut objects, places): (Vec<Object>, Vec<(String, usize)>) =
         objects.into_iter().map(|(object, file, line)| (object, (file, line))).unzip();
     restart::note_config(source.hash_key, &mut objects);
-    let sealed = |(object, (file, line)): (&Object, (String, usize))| DesiredObject {
-        hash: hash::desired_hash(source.hash_key, object),
+    let sealed = |(object, (file, line)): (Object, (String, usize))| DesiredObject {
+        hash: hash::desired_hash(source.hash_key, &object),
         object: hash::seal(source.hash_key, object),
         file,
         line,
     };
     let desired = match trouble.is_empty() {
-        true => Desired::Objects(objects.iter().zip(places).map(sealed).collect()),
+        true => Desired::Objects(objects.into_iter().zip(places).map(sealed).collect()),
         false => Desired::Unreadable(trouble),
     };
     Built { desired, namespace, payloads, missing_secrets, awaited }

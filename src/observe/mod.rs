@@ -12,6 +12,7 @@ mod grounds;
 mod live;
 mod neighbours;
 mod realms;
+mod room;
 mod said;
 mod underway;
 mod volumes;
@@ -37,6 +38,7 @@ pub use before::{Past, before};
 pub use desired::{secret_needs, wanted_ids};
 pub use explain::explain;
 pub use realms::{RealmFiles, RealmObservation, observe_realms, realm_files};
+pub use room::{Room, turn};
 
 /// Why a snapshot could not be made. Trouble of the target is part of the snapshot instead.
 #[derive(Debug, thiserror::Error)]
@@ -112,12 +114,14 @@ pub struct Observed {
     pub snapshot: Snapshot,
     /// The true values of the Secret objects.
     pub payloads: SecretPayloads,
+    /// The room that all this takes, to be kept as long as it is.
+    pub room: Room,
 }
 
 /// Makes the snapshot of one app.
 pub async fn observe(observation: Observation<'_>) -> Observed {
     let Observation { instance, app, commit, presence, settings, inventory, .. } = &observation;
-    let built = build(&observation).await;
+    let (built, room) = build(&observation).await;
     let last = places(wanted(&built.desired));
     let parent = apply_set::parent_id(instance, &settings.cluster.control_namespace);
     let mut snapshot = Snapshot {
@@ -175,10 +179,10 @@ pub async fn observe(observation: Observation<'_>) -> Observed {
     let target = acting.as_deref().unwrap_or(observation.target);
     if observation.held.is_empty() && is_idle(&snapshot, &last, target).await {
         // Nothing of this app is or was in the cluster, or nothing may be concluded: no request is worth it.
-        return Observed { snapshot, payloads: built.payloads };
+        return Observed { snapshot, payloads: built.payloads, room };
     }
     fill(&mut snapshot, &observation, &built.payloads, target).await;
-    Observed { snapshot, payloads: built.payloads }
+    Observed { snapshot, payloads: built.payloads, room }
 }
 
 /// Fills in everything that a target tells.
@@ -203,13 +207,13 @@ pub fn acting(identity: IdentityPolicy, namespace: &str, target: &dyn Target) ->
 }
 
 /// Returns what the app wants, with what is copied for it.
-async fn build(observation: &Observation<'_>) -> desired::Built {
+async fn build(observation: &Observation<'_>) -> (desired::Built, Room) {
     let Observation { app, files, settings, secrets, withheld, hash_key, .. } = observation;
     let (shared, control) = (&settings.tls.shared, settings.cluster.control_namespace.as_str());
     let source = desired::Source { app, files, secrets, withheld, hash_key, shared, control };
-    let rendered = desired::render(&source);
+    let (rendered, room) = room::render_kept(&source).await;
     let found = find_sources(observation, &rendered).await;
-    desired::build(&source, rendered, found)
+    (desired::build(&source, rendered, found), room)
 }
 
 /// Follows the Secrets that the app has copies of and returns what there is of each.

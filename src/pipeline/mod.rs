@@ -35,6 +35,7 @@ mod remote;
 mod requirements;
 mod resume;
 mod review;
+mod room;
 mod secrets;
 mod settled;
 mod shippers;
@@ -273,7 +274,9 @@ async fn change(
         return Err(commit::Error::Lost);
     }
     fault::point("merge");
+    let turn = room::turn(app, read).await;
     let proposal = propose(app, read, request).map_err(commit::Error::Refused)?;
+    drop(turn);
     if let Some(refusal) = request.and_then(|operation| cancel::said(instance, operation)) {
         return Err(commit::Error::Refused(refusal));
     }
@@ -392,6 +395,7 @@ fn propose(app: &AppName, read: &Read, request: Option<&Operation>) -> Result<Pr
         (None, Merge::Upstream) => Cause::Upstream,
         (None, Merge::Nothing) => return Ok(Proposal::nothing(app)),
     };
+    room::check(app, read, request)?;
     compile::propose(app, &read.sources, cause).map_err(|refusal| text_of(&refusal))
 }
 
@@ -531,7 +535,7 @@ async fn deploy(
     audit::doubt(instance, app, target.as_ref());
     let due = audit::due(instance, app);
     let age = apply::Age::begin(target.as_ref());
-    let Observed { mut snapshot, payloads } =
+    let Observed { mut snapshot, payloads, room: _room } =
         look(instance, (&sight, &judged), (stand, target.as_ref()), (ask, due.clone()), app).await?;
     note_underway(instance, &snapshot);
     let audited = audit::note(instance, &snapshot, &due).await?;

@@ -22,14 +22,14 @@ pub struct SecretCopy {
 }
 
 /// Returns the copies that the objects of an app need, in order.
-pub fn copies(objects: &[Object], shared: &[SharedSecret]) -> Vec<SecretCopy> {
-    let own: BTreeSet<ObjectId> = objects.iter().flat_map(brought).collect();
+pub fn copies(objects: &[&Object], shared: &[SharedSecret]) -> Vec<SecretCopy> {
+    let own: BTreeSet<ObjectId> = objects.iter().copied().flat_map(brought).collect();
     let copy_of = |copy: ObjectId| {
         let SharedSecret { namespace, name } = shared.iter().find(|shared| shared.name == copy.name)?;
         let source = ObjectId::new("", "Secret", namespace, name);
         (source != copy).then_some(SecretCopy { copy, source })
     };
-    let named: BTreeSet<ObjectId> = objects.iter().flat_map(named).filter(|id| !own.contains(id)).collect();
+    let named: BTreeSet<ObjectId> = objects.iter().copied().flat_map(named).filter(|id| !own.contains(id)).collect();
     named.into_iter().filter_map(copy_of).collect()
 }
 
@@ -97,7 +97,7 @@ mod tests {
         let objects: Vec<Object> = objects.iter().cloned().map(|it| Object::from_value(it).unwrap()).collect();
         let shared = ["cert-manager/wild-tls", "cert-manager/house-tls", "other/wild-tls"];
         let shared = shared.map(|text| SharedSecret::try_from(text.to_owned()).unwrap());
-        let copies = copies(&objects, &shared);
+        let copies = copies(&objects.iter().collect::<Vec<_>>(), &shared);
         let told: Vec<String> = copies.iter().map(|it| format!("{} <- {}", it.copy, it.source)).collect();
         assert_eq!(told, expected);
     }

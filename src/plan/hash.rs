@@ -30,7 +30,7 @@ const NO_MAP: &str = "sealed.no-map.";
 ///
 /// What the server or our own marks add makes no difference, so a live object and its committed source can be compared.
 pub fn desired_hash(key: &[u8; 32], object: &Object) -> String {
-    let canonical = canonical(object).to_value();
+    let canonical = Value::Object(canonical(object).0);
     let text = URL_SAFE_NO_PAD.encode(Encoder::new().value(&canonical).keyed_digest(key).0);
     format!("{VERSION}{text}.{}", key_name(key))
 }
@@ -75,8 +75,7 @@ pub fn canonical(object: &Object) -> Object {
 ///
 /// The same value under another key or in another object gets another digest, so that a plan does not even show which
 /// values are equal.
-pub fn seal(key: &[u8; 32], object: &Object) -> Object {
-    let mut object = object.clone();
+pub fn seal(key: &[u8; 32], mut object: Object) -> Object {
     if !is_secret(&object) {
         return object;
     }
@@ -187,13 +186,13 @@ mod tests {
             "data": {"good": "aHVudGVyMg==", "wrapped": "aHVu\ndGVyMg==", "bad": "hunter2!", "number": 5, "none": null},
             "stringData": {"plain": "hunter2!", "port": 5432},
         });
-        let sealed = seal(&KEY, &object(secret));
+        let sealed = seal(&KEY, object(secret));
         let [no_base64, no_text] = BROKEN.map(|(_, why)| why);
         assert_eq!(unfit_values(&sealed), [("bad", no_base64), ("number", no_text), ("port", no_text)]);
         assert!(is_sealed(&sealed) && !sealed.to_value().to_string().contains("hunter2"));
         for values in [json!(["hunter2"]), json!("hunter2"), json!(5)] {
             for key in ["data", "stringData"] {
-                let sealed = seal(&KEY, &object(json!({"kind": "Secret", "metadata": {"name": "a"}, key: values})));
+                let sealed = seal(&KEY, object(json!({"kind": "Secret", "metadata": {"name": "a"}, key: values})));
                 assert_eq!(unfit_values(&sealed), [("", "is no map of keys and values")]);
                 assert!(!sealed.to_value().to_string().contains("hunter2"));
             }
@@ -292,7 +291,7 @@ mod tests {
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "blog"},
             "data": {"a": "c2VjcmV0"}, "stringData": {"b": "secret"},
         }));
-        let sealed = seal(&KEY, &truth);
+        let sealed = seal(&KEY, truth.clone());
         assert!(is_sealed(&sealed) && !is_sealed(&truth) && !is_sealed(&canonical(&truth)));
         let text = sealed.to_value().to_string();
         assert!(!text.contains("secret\"") && !text.contains("c2VjcmV0"), "{text}");

@@ -415,7 +415,7 @@ impl World {
 /// Returns a desired object as `observe` would: sealed, with the hash of its true values and a place in a file.
 pub(in crate::plan) fn desired(object: &Object) -> DesiredObject {
     let file = format!("apps/blog/{}-{}.yaml", object.kind().to_lowercase(), object.name());
-    DesiredObject { object: hash::seal(&KEY, object), hash: hash::desired_hash(&KEY, object), file, line: 3 }
+    DesiredObject { object: hash::seal(&KEY, object.clone()), hash: hash::desired_hash(&KEY, object), file, line: 3 }
 }
 
 fn edited(mut managed: Value, other: Option<(&str, &str, &str)>, paths: &[&[&str]]) -> Value {

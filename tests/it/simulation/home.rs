@@ -205,7 +205,7 @@ impl Home {
 
     async fn walk(&self, name: &'static str, approve: Option<String>) -> Came {
         self.cluster.look();
-        let Observed { mut snapshot, payloads } = self.look(name, approve).await;
+        let Observed { mut snapshot, payloads, room: _room } = self.look(name, approve).await;
         self.claim(&mut snapshot).await;
         self.remember(&mut snapshot).await;
         let mut plan = plan::plan(&snapshot);
