@@ -163,6 +163,113 @@ async fn forty_files_of_four_mebibytes_in_one_app_are_not_read_together() {
     sandbox.stop().await;
 }
 
+/// Pushes apps that are made by a script in a clone, of which each push is a small pack, has the daemon work with all of them and say something
+/// when some are deployed, and returns by how much it grew at most.
+async fn grown_by(machine: &Machine, pushes: &[String], apps: &[&str], said: &str) -> u64 {
+    let pid = daemon_of(machine);
+    let rest = memory(pid, "VmRSS");
+    std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
+    for make in pushes {
+        let pack = "printf 'main\n^origin/main\n' | git pack-objects -q --revs --stdout | wc -c";
+        let commit = format!("set -e\ngit pull -q --rebase\n{make}\ngit add -A . && git commit -qm more\n{pack}");
+        let bytes = machine.done("work", &commit).await.data;
+        assert!(bytes.trim().parse::<u64>().unwrap() <= PACK, "{bytes}");
+        machine.done("work", "git push -q").await;
+    }
+    for command in ["wild status", "wild app list", "wild app deploy stonedb"] {
+        machine.run("home.git", command).await;
+    }
+    let mut told = Vec::new();
+    for app in apps {
+        told.push(machine.run("home.git", &format!("wild app deploy {app}")).await);
+    }
+    let grown = memory(pid, "VmHWM").saturating_sub(rest);
+    println!("the daemon grew by {} MiB", grown / 1024 / 1024);
+    assert!(grown < MOST, "the daemon grew by {} MiB", grown / 1024 / 1024);
+    for told in told {
+        assert!(told.code != 0 && told.notes.contains(said), "{told:#?}");
+    }
+    machine.done("home.git", "wild app deploy stonedb && wild app wait stonedb").await;
+    grown
+}
+
+/// A script that writes an app with files of which each begins as an object and goes on with a block that is repeated.
+fn app_of(app: &str, files: usize, block: &str, times: usize) -> String {
+    format!(
+        "d=apps/{app} && mkdir -p $d\nfor i in $(seq {files}); do {{ printf 'apiVersion: example.org/v1\nkind: Thing\nmetadata:\n  name: f%s\nspec:\n' $i; \
+         yes -- '{block}' | head -n {times}; }} > $d/f$i.yaml; done\n\
+         {{ printf 'resources:\n'; for i in $(seq {files}); do printf -- '- f%s.yaml\n' $i; done; }} > $d/kustomization.yaml"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_of_many_files_each_with_as_many_nodes_as_may_be_is_refused() {
+    let (sandbox, machine) = machine().await;
+    grown_by(&machine, &[app_of("dense", 10, "- a:", 160_000)], &["dense"], "K122").await;
+    sandbox.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_apps_of_small_files_with_many_nodes_do_not_add_up() {
+    let (sandbox, machine) = machine().await;
+    let make: Vec<String> = (0..12).map(|app| app_of(&format!("dense{app}"), 1, "- a:", 40_000)).collect();
+    grown_by(&machine, &[make.join("\n")], &["dense1", "dense7"], "grants.kinds").await;
+    sandbox.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replacements_that_double_an_object_end_where_the_build_is_too_large() {
+    let (sandbox, machine) = machine().await;
+    let make = "d=apps/doubled && mkdir -p $d\n\
+        printf 'apiVersion: example.org/v1\nkind: Thing\nmetadata:\n  name: t\nspec:\n  a: {x: y}\n' > $d/t.yaml\n\
+        { printf 'resources: [t.yaml]\nreplacements:\n'; for i in $(seq 18); do printf -- '- source: {kind: Thing, fieldPath: spec.a}\n  targets:\n  - select: {kind: Thing}\n    fieldPaths: [spec.b, spec.c]\n    options: {create: true}\n- source: {kind: Thing, fieldPath: spec}\n  targets:\n  - select: {kind: Thing}\n    fieldPaths: [spec.a]\n'; done; } > $d/kustomization.yaml";
+    grown_by(&machine, &[make.to_owned()], &["doubled"], "K122").await;
+    sandbox.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_file_that_many_generators_take_is_not_held_for_each() {
+    let (sandbox, machine) = machine().await;
+    let make = "d=apps/maps && mkdir -p $d\nhead -c 1000000 /dev/zero | tr '\\0' a > $d/f\n\
+        { printf 'configMapGenerator:\n'; for i in $(seq 900); do printf -- '- {name: m%s, files: [f]}\n' $i; done; } > $d/kustomization.yaml";
+    grown_by(&machine, &[make.to_owned()], &["maps"], "K122").await;
+    sandbox.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn definitions_of_five_mebibytes_are_planned_with_much_room() {
+    let (sandbox, machine) = machine().await;
+    // Twelve definitions of 7,800 lines and 470 kB, as operators of monitoring bring them.
+    let property = |depth: usize| {
+        format!(
+            "{{ for k in 1 2 3 4 5 6; do printf '%{0}sfield{1}%s:\n%{0}s  description: |-\n%{0}s    What people may read of this field, which goes on for\n%{0}s    some lines, as it does in definitions that are generated.\n%{0}s  type: object\n' '' $k '' '' '' ''",
+            10 + 4 * depth,
+            depth
+        )
+    };
+    let nested = |depth: usize| format!("printf '%{0}s  properties:\n' ''", 10 + 4 * depth);
+    let properties = format!(
+        "{} ; {} ; {} ; {} ; {} ; {} ; {} ; done; }} ; done; }} ; done; }} ; done; }}",
+        property(0),
+        nested(0),
+        property(1),
+        nested(1),
+        property(2),
+        nested(2),
+        property(3)
+    );
+    let make = format!(
+        "d=apps/crds && mkdir -p $d\n{properties} > ../properties\n\
+         for i in $(seq 12); do {{ printf 'apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: things%s.example.org\nspec:\n  group: example.org\n  scope: Namespaced\n  names: {{kind: Thing%s, listKind: Thing%sList, plural: things%s, singular: thing%s}}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n' $i $i $i $i $i; cat ../properties; }} > $d/f$i.yaml; done\n\
+         {{ printf 'resources:\n'; for i in $(seq 12); do printf -- '- f%s.yaml\n' $i; done; }} > $d/kustomization.yaml"
+    );
+    let grown = grown_by(&machine, &[make], &["crds"], "add CustomResourceDefinition to apps.crds.grants.kinds").await;
+    assert!(grown < MOST / 2, "the daemon grew by {} MiB", grown / 1024 / 1024);
+    let bytes = machine.done("work", "cat apps/crds/f*.yaml | wc -c").await.data;
+    assert!(bytes.trim().parse::<u64>().unwrap() > 5_000_000, "{bytes}");
+    sandbox.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn many_commits_of_four_kilobytes_do_not_stay_in_memory() {
     let (sandbox, machine) = machine().await;
