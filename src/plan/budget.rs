@@ -8,9 +8,9 @@ use super::action::Blocked;
 use super::kind;
 use super::namespace;
 use super::prune::{self, Victim};
-use super::snapshot::{Presence, Snapshot};
+use super::snapshot::{Desired, Presence, Snapshot};
 use crate::base::Encoder;
-use crate::model::{Inventory, Record, RecordState};
+use crate::model::{Inventory, ObjectId, Record, RecordState};
 
 /// Characters of a digest: enough that nobody finds a second plan with the same one, few enough to be typed.
 const DIGEST_CHARS: usize = 16;
@@ -132,8 +132,22 @@ fn halved(snapshot: &Snapshot, victims: &[Victim]) -> usize {
     namespaces.iter().filter(|namespace| !namespace.is_empty()).filter(is_halved).count()
 }
 
-/// Returns whether nothing that may be pruned at all would be left.
+/// Returns whether nothing that may be pruned at all would be left, and not as many of the same kinds come in its place: what is only called
+/// otherwise from now on, as generated names are with every change, is not lost.
 pub(super) fn is_everything(snapshot: &Snapshot, victims: &[Victim]) -> bool {
     let prunable = base(snapshot).filter(|record| prune::may_go(snapshot, &record.id)).count();
-    victims.len() >= prunable
+    victims.len() >= prunable && !are_replaced(snapshot, victims)
+}
+
+/// Returns whether the revision brings at least as many objects of each kind as go of it.
+fn are_replaced(snapshot: &Snapshot, victims: &[Victim]) -> bool {
+    let Desired::Objects(objects) = &snapshot.desired else { return false };
+    let stood: BTreeSet<&ObjectId> = base(snapshot).map(|record| &record.id).collect();
+    let new: Vec<ObjectId> =
+        objects.iter().map(|desired| desired.object.id()).filter(|id| !stood.contains(id)).collect();
+    victims.iter().all(|victim| {
+        let is_alike = |id: &&ObjectId| id.group == victim.id.group && id.kind == victim.id.kind;
+        let going = victims.iter().map(|victim| &victim.id).filter(is_alike).count();
+        new.iter().filter(is_alike).count() >= going
+    })
 }

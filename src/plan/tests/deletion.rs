@@ -267,7 +267,7 @@ fn what_came_with_the_same_revision_does_not_make_a_loss_small() {
         plan(snapshot).actions.iter().filter(|action| matches!(action.verb, Verb::Delete { .. })).count()
     };
     // The brakes hold as they held before anything of the revision came, however much of it has come by now.
-    for (stood, dropped, came) in [(3, 3, 1), (3, 3, 50), (30, 10, 200), (49, 11, 500)] {
+    for (stood, dropped, came) in [(3, 3, 1), (5, 5, 4), (8, 8, 80), (30, 10, 200), (49, 11, 500)] {
         let after = dropping(stood + came, dropped);
         let new = || (stood..stood + came).map(|number| format!("ConfigMap/c{number}"));
         let before = new().fold(after.clone(), |world, name| world.forgets(&name).loses(&name)).snapshot;
@@ -281,6 +281,18 @@ fn what_came_with_the_same_revision_does_not_make_a_loss_small() {
         assert_eq!(digest, plan(&before).digest);
         assert_eq!(deletes(&after.with(|snapshot| snapshot.ask.approve = Some(digest)).snapshot), dropped);
     }
+}
+
+#[test]
+fn what_is_only_called_otherwise_is_not_lost() {
+    let renamed =
+        |objects: &[Object]| objects.iter().fold(dropping(2, 2), |world, object| world.wants(object)).snapshot;
+    let deletes = |snapshot: &Snapshot| {
+        plan(snapshot).actions.iter().filter(|action| matches!(action.verb, Verb::Delete { .. })).count()
+    };
+    assert_eq!(deletes(&renamed(&[config("a", "1"), config("b", "1")])), 2);
+    assert_eq!(deletes(&renamed(&[config("a", "1")])), 0, "one comes for two");
+    assert_eq!(deletes(&renamed(&[config("a", "1"), deployment("web", "web:1")])), 0, "another kind");
 }
 
 #[test]

@@ -78,6 +78,7 @@ async fn pods<C: Ground>(world: &World<C>) {
     assert_ne!(world.status(&head, "wild/deploy").await.as_deref(), Some("success"));
     let web = workload("Deployment", "web", ("web", "1"), "");
     let last = plain.push(&[("web.yaml", &web)]).await;
+    plain.agree().await;
     plain.done(&last).await;
 }
 

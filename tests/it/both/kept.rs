@@ -152,7 +152,7 @@ pub(super) async fn nothing_goes_because_enough_came_along<C: Ground>(world: &Wo
     let stands = async |count: usize| {
         let last = plain.path("v1", "configmaps", &format!("new-{}", count - 1));
         plain.until("what came is there", &last, |live| !live.is_null()).await;
-        plain.stands_for("DeletionNeedsApproval", &["8 of 9 objects would be deleted, and it is every object"]).await;
+        plain.stands_for("DeletionNeedsApproval", &["8 of 9 objects would be deleted"]).await;
         for _ in 0..2 {
             world.look_again(plain.name).await;
         }

@@ -256,6 +256,13 @@ impl<C: Ground> Plain<'_, C> {
             .await;
     }
 
+    /// Agrees to the deletions for which the app stands still, by the command that it names.
+    pub(crate) async fn agree(&self) {
+        self.stands_for("DeletionNeedsApproval", &[]).await;
+        let hint = self.world.state(self.name).await.unwrap().hint;
+        says(self.world, &hint, &["deleted"]).await;
+    }
+
     /// Waits until a commit, or one after it, is applied and the app is well.
     pub(crate) async fn done(&self, commit: &CommitId) {
         let holds =

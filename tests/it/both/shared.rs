@@ -77,6 +77,7 @@ pub(super) async fn a_shared_certificate_is_copied_and_follows_its_source<C: Gro
     nothing_shows_a_key(world).await;
     // Who names it no more has no copy.
     let last = plain.push(&[("config.yaml", &config("config", "1"))]).await;
+    plain.agree().await;
     plain.done(&last).await;
     plain.until("the copy is gone", &copy, Value::is_null).await;
 }
