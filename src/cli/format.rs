@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::arguments::Format;
 use super::json::text;
 use super::session::Session;
+use crate::base::is_deceptive;
 use crate::yaml;
 
 /// Version of every document that we print.
@@ -27,13 +28,26 @@ impl Session<'_> {
     pub(super) fn print(&mut self, document: Document<'_>, people: impl FnOnce(&Value) -> String) {
         let Document { kind, value, items } = document;
         let text = match self.format() {
-            Format::Table | Format::Wide => people(&value),
+            Format::Table | Format::Wide => harmless(&people(&value)),
             Format::Json | Format::Sarif => format!("{:#}\n", with_kind(kind, value)),
             Format::Yaml => yaml::write(&with_kind(kind, value)),
-            Format::Name => names(&value, items),
+            Format::Name => harmless(&names(&value, items)),
         };
         self.out.data(&text);
     }
+}
+
+/// Returns a text for people in which nothing acts on a terminal or turns the rest round: what it tells of may come from anybody.
+pub(super) fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            c if is_deceptive(c) => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+    }
+    shown
 }
 
 fn with_kind(kind: &str, value: Value) -> Value {
@@ -74,6 +88,13 @@ mod tests {
             with_kind("App", json!({"name": "ghost"})).to_string(),
             r#"{"apiVersion":"rewild.dev/v1","kind":"App","name":"ghost"}"#
         );
+    }
+
+    #[test]
+    fn what_would_act_on_a_terminal_is_written_as_its_number() {
+        let told = "APP\tnamespace a\u{1b}[31m\u{1b}]0;t\u{7}\u{202e}b\r\n";
+        assert_eq!(harmless(told), "APP\tnamespace a\\u{1b}[31m\\u{1b}]0;t\\u{7}\\u{202e}b\\r\n");
+        assert_eq!(harmless("Zoë … ✓\n"), "Zoë … ✓\n");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::arguments::{DryRun, Flags, Format};
 use super::client::{Call, Client};
 use super::environment::Surroundings;
 use super::error::CommandError;
+use super::format::harmless;
 use super::locate::{Place, locate, repository_around};
 use super::output::Output;
 use crate::base::{Timestamp, parse_duration};
@@ -130,7 +131,7 @@ impl<'a> Session<'a> {
     /// Writes a line for people, unless they asked for errors only.
     pub(super) fn note(&mut self, line: &str) {
         if !self.flags.quiet {
-            self.out.note(line);
+            self.out.note(&harmless(line));
         }
     }
 

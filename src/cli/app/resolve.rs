@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::super::error::{CommandError, ExitCode};
-use super::super::format::Document;
+use super::super::format::{Document, harmless};
 use super::super::json::{flag, list, text};
 use super::super::report::Next;
 use super::super::session::Session;
@@ -199,7 +199,7 @@ fn show_remembered(session: &mut Session<'_>, known: Value) -> ExitCode {
 fn one_by_one(session: &mut Session<'_>, app: &AppName, conflicts: &[Value]) -> Result<Vec<Value>, CommandError> {
     let mut decisions = Vec::new();
     for conflict in conflicts {
-        session.out.note(&conflict_lines(conflict));
+        session.out.note(&harmless(&conflict_lines(conflict)));
         let answer =
             session.out.ask("take mine, upstream, base or a value? (empty leaves it open)").unwrap_or_default();
         let side = match answer.as_str() {

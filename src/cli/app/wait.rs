@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::super::error::{CommandError, ExitCode};
+use super::super::format::harmless;
 use super::super::json::text;
 use super::super::session::Session;
 use super::super::wait::{Pause, Watch};
@@ -82,7 +83,7 @@ pub(super) async fn reach(session: &mut Session<'_>, app: &AppName, goal: Goal) 
             }
             Distance::Unreachable(why) => {
                 session.out.progress("");
-                session.out.note(&format!("{app} cannot become {}: {why}", word(goal)));
+                session.out.note(&harmless(&format!("{app} cannot become {}: {why}", word(goal))));
                 return Ok(ExitCode::Answer);
             }
             Distance::OnTheWay(why) => why,
