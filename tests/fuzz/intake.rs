@@ -11,6 +11,7 @@ use rewild::git::checks::commit::{parse_commit, parse_tag};
 use rewild::git::checks::name::{check_name, collision_key};
 use rewild::git::checks::pack::{Packed, Place, WINDOW_BYTES, huge_steps, parse_head, parse_index};
 use rewild::git::checks::refs::{MAX_REFS, check_ref_name, parse_listing};
+use rewild::git::checks::signature::{Carried, carried};
 use rewild::git::checks::tree::{Kind, check_entries, find_entry, parse};
 use rewild::git::checks::{MAX_PARENTS, MAX_TREE_ENTRIES};
 
@@ -92,6 +93,10 @@ pub(crate) fn push_checks(input: &str) {
                 assert!(entry.kind != Kind::Directory || entry.kind.mode() == 0o040_000);
             }
         }
+    }
+    if let Carried::One(part) = carried(&commit) {
+        assert!(part.payload.len() + part.signature.len() < commit.len(), "{input:?}");
+        assert_eq!(carried(&part.payload), Carried::Nothing, "{input:?}");
     }
     if let Ok(commit) = parse_commit(&commit) {
         assert!(commit.parents.len() <= MAX_PARENTS, "{input:?}");
