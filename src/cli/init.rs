@@ -84,9 +84,13 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Init) -> Result<Ex
     };
     let fail = |error: git::Error| CommandError::new(what.clone(), chain(&error), "choose another folder");
     let wants_cluster = arguments.kubeconfig.is_some() || arguments.context.is_some();
-    let chosen = wants_cluster
-        .then(|| choose(session.environment, arguments.kubeconfig.as_deref(), arguments.context.as_deref()))
-        .transpose()?;
+    let chosen = match wants_cluster {
+        true => {
+            let (file, context) = (arguments.kubeconfig.as_deref(), arguments.context.as_deref());
+            Some(choose(session.environment, file, context).await?)
+        }
+        false => None,
+    };
     if let Some(chosen) = &chosen {
         let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         chosen.may_sign_in(session.environment, name, Rank::First)?;

@@ -51,6 +51,13 @@ impl SecretValue {
     }
 }
 
+impl From<SecretString> for SecretValue {
+    /// Wraps what another library holds.
+    fn from(text: SecretString) -> Self {
+        Self(text)
+    }
+}
+
 impl fmt::Debug for SecretValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SecretValue(hidden)")

@@ -23,7 +23,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use body::with_values;
-pub use cluster::{Access, Cluster, Patience, Plugin, read_plain_file, read_private_file};
+pub use cluster::{Access, Cluster, Patience, Plugin, check_kubeconfig, read_plain_file, read_private_file};
 pub use keycloak::{Keycloak, RealmAccess, RealmCounts, RealmFound, RealmWrite, RealmWritten};
 pub use pulse::since_boot;
 pub use refusal::{FieldConflict, Refusal, RefusalKind};

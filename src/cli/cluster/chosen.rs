@@ -6,8 +6,6 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::super::environment::Surroundings;
@@ -17,7 +15,7 @@ use super::super::locate::{read_settings, settings_file};
 use super::Rank;
 use crate::model::{ClusterName, InstanceId};
 use crate::settings::{self, StateDirectory};
-use crate::target::{read_plain_file, read_private_file};
+use crate::target::{check_kubeconfig, read_plain_file, read_private_file};
 use crate::yaml::kubeconfig::{KubeContext, KubeFault, KubeFiles, KubePrograms, Kubeconfig};
 use crate::yaml::{self, Dialect};
 
@@ -36,7 +34,8 @@ pub(super) fn kept(path: &Path, what: &str) -> Result<Value, CommandError> {
     let text = String::from_utf8(content).unwrap_or_default();
     let read = yaml::load("kubeconfig", &text, Dialect::Kube).ok();
     let value = read.and_then(|loaded| loaded.documents.into_iter().next()).map(|document| document.value);
-    value.ok_or_else(|| CommandError::new(what, format!("{} is no YAML", path.display()), "wild cluster add --first"))
+    let path = path.display();
+    value.ok_or_else(|| CommandError::new(what, format!("{path} is no YAML"), format!("mv {path} {path}.bad")))
 }
 
 /// Returns a kubeconfig without what belongs to one context of it.
@@ -158,12 +157,23 @@ impl Chosen {
     }
 }
 
-/// Reads the chosen context.
-pub(in crate::cli) fn choose(
+/// Reads the chosen context, and refuses one by which no server can be asked.
+pub(in crate::cli) async fn choose(
     environment: &Surroundings,
     file: Option<&Path>,
     context: Option<&str>,
 ) -> Result<Chosen, CommandError> {
+    let chosen = find(environment, file, context)?;
+    let checked = check_kubeconfig(&yaml::write(&chosen.config)).await;
+    checked.map_err(|refusal| {
+        let what = format!("copy the context {}", chosen.context);
+        CommandError::new(what, refusal.message, "kubectl config view --raw --flatten")
+    })?;
+    Ok(chosen)
+}
+
+/// Finds the chosen context.
+fn find(environment: &Surroundings, file: Option<&Path>, context: Option<&str>) -> Result<Chosen, CommandError> {
     let files = files(environment, file);
     let mut seen = Vec::new();
     for file in &files {
@@ -227,11 +237,9 @@ fn copy(file: &Path, name: &str, mut context: KubeContext, what: &str) -> Result
         if matches!(field, "client-key" | "tokenFile") {
             remarks.extend(openness(&path));
         }
-        let written = match field {
-            "tokenFile" => String::from_utf8_lossy(&content).trim().to_owned(),
-            _ => STANDARD.encode(content),
-        };
-        context.inline(field, written);
+        context
+            .inline(field, &content)
+            .map_err(|fault| CommandError::new(what, format!("use {}: {fault}", path.display()), fault.remedy()))?;
     }
     let (server, runs_program) = (context.server.clone(), context.runs_program);
     Ok(Chosen { context: name.to_owned(), server, remarks, config: context.alone(name), runs_program })
@@ -246,7 +254,13 @@ fn openness(file: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
+
+    /// What a certificate is by its form.
+    const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n";
 
     const CONFIG: &str = "apiVersion: v1
 kind: Config
@@ -264,7 +278,7 @@ users:
     fn world() -> (tempfile::TempDir, Surroundings) {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("config"), CONFIG).unwrap();
-        std::fs::write(directory.path().join("ca.pem"), "pem").unwrap();
+        std::fs::write(directory.path().join("ca.pem"), AUTHORITY).unwrap();
         let environment = Surroundings::bare(directory.path());
         (directory, environment)
     }
@@ -272,10 +286,14 @@ users:
     #[test]
     fn a_context_is_copied_alone_and_with_the_files_it_names() {
         let (_directory, environment) = world();
-        let chosen = choose(&environment, Some(Path::new("config")), None).unwrap();
+        let chosen = find(&environment, Some(Path::new("config")), None).unwrap();
         assert_eq!((chosen.context.as_str(), chosen.server.as_str()), ("home", "https://127.0.0.1:6443"));
         let text = yaml::write(&chosen.config);
-        assert!(text.contains("certificate-authority-data: cGVt") && text.contains("token: abc"), "{text}");
+        assert!(
+            text.contains(&format!("certificate-authority-data: {}", STANDARD.encode(AUTHORITY)))
+                && text.contains("token: abc"),
+            "{text}"
+        );
         assert!(!text.contains("get-token"), "{text}");
     }
 
@@ -289,7 +307,7 @@ users:
         for (name, mode) in [("config", 0o600), ("ca.pem", 0o644), ("token", 0o640)] {
             std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(mode)).unwrap();
         }
-        let chosen = choose(&environment, Some(Path::new("config")), None).unwrap();
+        let chosen = find(&environment, Some(Path::new("config")), None).unwrap();
         let token = at("sub/../token");
         let expected = [
             format!("What stands in {} goes along as certificate-authority.", at("ca.pem")),
@@ -298,14 +316,14 @@ users:
         ];
         assert_eq!(chosen.remarks, expected);
         std::fs::set_permissions(at("config"), std::fs::Permissions::from_mode(0o604)).unwrap();
-        let chosen = choose(&environment, Some(Path::new("config")), None).unwrap();
+        let chosen = find(&environment, Some(Path::new("config")), None).unwrap();
         assert!(chosen.remarks[0].contains("Others may read") && chosen.remarks.len() == 4, "{:?}", chosen.remarks);
     }
 
     #[test]
     fn a_second_cluster_stands_beside_the_first_and_under_its_own_name() {
         let (_directory, environment) = world();
-        let chosen = || choose(&environment, Some(Path::new("config")), None).unwrap();
+        let chosen = || find(&environment, Some(Path::new("config")), None).unwrap();
         let names = |config: &Value| -> Vec<String> {
             let contexts = list(config, "contexts").iter().map(|context| text(context, "name").to_owned());
             contexts.chain([text(config, "current-context").to_owned()]).collect()
@@ -330,7 +348,7 @@ users:
         let (directory, mut environment) = world();
         let file = directory.path().join("daemon.yaml");
         environment.variables.insert("WILD_CONFIG".to_owned(), file.display().to_string());
-        let chosen = choose(&environment, Some(Path::new("config")), Some("work")).unwrap();
+        let chosen = find(&environment, Some(Path::new("config")), Some("work")).unwrap();
         assert!(!yaml::write(&chosen.config).contains("get-token"));
         let error = chosen.may_sign_in(&environment, "home", Rank::Beside).unwrap_err();
         assert!(error.because.contains("runs a program") && error.remedy.contains("{home/work: {exec:"), "{error:?}");
@@ -344,8 +362,8 @@ users:
     #[test]
     fn an_unknown_context_is_answered_with_those_that_are_there() {
         let (_directory, environment) = world();
-        let error = choose(&environment, Some(Path::new("config")), Some("lab")).err().unwrap();
+        let error = find(&environment, Some(Path::new("config")), Some("lab")).err().unwrap();
         assert_eq!(error.because, "there are only: home, work");
-        assert!(choose(&environment, None, None).err().unwrap().because.contains("no kubeconfig"));
+        assert!(find(&environment, None, None).err().unwrap().because.contains("no kubeconfig"));
     }
 }

@@ -37,7 +37,8 @@ const ADD_HELP: &str = "Examples:
 The first cluster is where all apps live. Apps live on another one where `.wild/config.yaml` says so: `wild app move`.
 
 Only what reaches a server by a way of its own is copied: without proxy, over an encrypted connection whose certificate is checked; plain http
-only to this machine. Files that the context names are copied into it.
+only to this machine. Files that the context names are copied into it. A token that no header takes, such as one with a line break, and what
+is no certificate or no key are refused by field and line.
 
 A context that runs a program to sign in is copied without it. The program must be written out in daemon.yaml, by its whole path, for the
 first cluster of the instance home or for its cluster edge:
@@ -140,7 +141,7 @@ pub(super) enum Rank {
 pub(super) async fn run(session: &mut Session<'_>, verb: ClusterVerb) -> Result<ExitCode, CommandError> {
     match verb {
         ClusterVerb::Add { kubeconfig, context, name, first } => {
-            let mut chosen = choose(session.environment, kubeconfig.as_deref(), context.as_deref())?;
+            let mut chosen = choose(session.environment, kubeconfig.as_deref(), context.as_deref()).await?;
             if let Some(name) = name {
                 chosen.call(&name)?;
             }

@@ -7,9 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-
+use http::HeaderValue;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use kube::client::{Body, ClientBuilder, ConfigExt};
@@ -22,7 +20,7 @@ use super::file::{Folder, read_plain_file};
 use super::patience::Patience;
 use super::plugin::{Credential, Plugin};
 use crate::base::sha256;
-use crate::model::Narrowed;
+use crate::model::{Narrowed, Purpose, SecretValue};
 use crate::target::{Refusal, RefusalKind};
 use crate::yaml::kubeconfig::{KubeFault, KubeFiles, KubePrograms, Kubeconfig};
 
@@ -179,17 +177,11 @@ impl Source {
                     read_plain_file(&path).map_err(refused)?
                 }
             };
-            context.inline(field, written(field, &bytes));
+            context.inline(field, &bytes).map_err(|fault| {
+                settings(&format!("use {} of the kubeconfig {file}: {fault}; {}", path.display(), fault.remedy()))
+            })?;
         }
         Ok(context.alone(&name))
-    }
-}
-
-/// Returns the content of a file as the field holds it that stands in the place of its name.
-fn written(field: &str, bytes: &[u8]) -> String {
-    match field {
-        "tokenFile" => String::from_utf8_lossy(bytes).trim().to_owned(),
-        _ => STANDARD.encode(bytes),
     }
 }
 
@@ -239,6 +231,13 @@ fn client_of(config: &kube::Config) -> Result<kube::Client, kube::Error> {
     let boxed: fn(hyper_util::client::legacy::Error) -> BoxError = BoxError::from;
     let builder = builder.with_layer(&MapErrLayer::new(boxed)).with_layer(&config.extra_headers_layer()?);
     let base = config.base_uri_layer();
+    if let Some(token) = &config.auth_info.token {
+        // The layer takes it for granted.
+        let token = SecretValue::from(token.clone());
+        HeaderValue::from_str(token.expose(Purpose::Credential))
+            .map_err(http::Error::from)
+            .map_err(kube::Error::HttpError)?;
+    }
     Ok(match config.auth_layer()? {
         Some(auth) => builder.with_layer(&auth).with_layer(&base).build(),
         None => builder.with_layer(&base).build(),
@@ -277,6 +276,12 @@ pub(super) async fn read(access: &Access, narrowed: &mut Vec<Narrowed>) -> Resul
     Ok(Read { config, files })
 }
 
+/// Refuses a kubeconfig of which no client can be made.
+pub async fn check_kubeconfig(text: &str) -> Result<(), Refusal> {
+    let read = read(&Access::Text(text.to_owned()), &mut Vec::new()).await?;
+    read.client(None).map(|_| ())
+}
+
 fn faulty(name: &str, fault: &KubeFault) -> Refusal {
     let file = if name.is_empty() { String::new() } else { format!(" {name}") };
     settings(&format!("use the kubeconfig{file}: {fault}; {}", fault.remedy()))
@@ -288,6 +293,7 @@ fn settings(message: &str) -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use kube::config::AuthInfo;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
@@ -300,6 +306,40 @@ mod tests {
         let row = rows.rfind(|row| row[2].ends_with(&format!(":{port:04X}")) && row[3] == "01")?;
         let (sort, left) = row[5].split_once(':')?;
         Some((sort.to_owned(), u64::from_str_radix(left, 16).ok()?))
+    }
+
+    #[tokio::test]
+    async fn no_credential_whatever_it_holds_makes_more_than_a_refusal() {
+        let long = "a".repeat(1024 * 1024);
+        for text in ["a\nb", "a\rb", "a\0b", "a\u{7f}", "ä", "", " ", "\n", "a", &long] {
+            let secret = || Some(text.to_owned().into());
+            let named = || Some(text.to_owned());
+            let encoded = || Some("AAAA".to_owned());
+            let credentials = [
+                AuthInfo { token: secret(), ..AuthInfo::default() },
+                AuthInfo { username: named(), password: secret(), ..AuthInfo::default() },
+                AuthInfo { impersonate: named(), ..AuthInfo::default() },
+                AuthInfo { impersonate_groups: Some(vec![text.to_owned()]), ..AuthInfo::default() },
+                AuthInfo {
+                    impersonate_user_extra: Some([(text.to_owned(), vec![text.to_owned()])].into()),
+                    ..AuthInfo::default()
+                },
+                AuthInfo { token_file: named(), ..AuthInfo::default() },
+                AuthInfo { client_certificate_data: named(), client_key_data: secret(), ..AuthInfo::default() },
+                AuthInfo { client_certificate_data: encoded(), ..AuthInfo::default() },
+            ];
+            for auth_info in credentials {
+                let mut config = kube::Config::new("https://127.0.0.1:1".parse().unwrap());
+                config.auth_info = auth_info;
+                config.tls_server_name = Some(text.to_owned());
+                // Whether it is one hangs on the field; that it comes back is what counts.
+                let _ = client_of(&config);
+                config.tls_server_name = None;
+                let made = client_of(&config);
+                let is_bad = text.contains('\n') && config.auth_info.token.is_some();
+                assert!(!(is_bad && made.is_ok()), "{text:?}");
+            }
+        }
     }
 
     #[tokio::test]

@@ -47,7 +47,7 @@ use super::{
 use crate::base::Timestamp;
 use crate::health::Health;
 use crate::model::{ClusterIdentity, Editors, HealthRule, InstanceId, Object, ObjectId, OwnEntry};
-pub use access::Access;
+pub use access::{Access, check_kubeconfig};
 use cache::Cache;
 pub use file::{read_plain_file, read_private_file};
 use limit::Limit;

@@ -6,6 +6,7 @@
 //!
 //! Not here: reading the file and those that it names (`target`), copying a context (`cli`).
 
+mod credential;
 mod server;
 
 #[cfg(test)]
@@ -116,6 +117,14 @@ pub enum KubeRule {
     Value,
     /// A field does not hold base64.
     Encoding,
+    /// A field that is sent in a header does not fit in one.
+    Header,
+    /// A field does not hold certificates.
+    Certificate,
+    /// A field does not hold a private key.
+    Key,
+    /// A field does not hold the name of a server.
+    Name,
     /// The address of the server is none that is spoken to.
     Server,
     /// The connection would not be encrypted.
@@ -145,6 +154,18 @@ impl KubeRule {
             Self::Missing => ("it is not there", "kubectl config view"),
             Self::Value => ("it does not hold what it must", "kubectl config view"),
             Self::Encoding => ("it is no base64", "kubectl config view --raw --flatten"),
+            Self::Header => (
+                "it is empty, longer than 64 KiB, or has line breaks or other characters that no header takes",
+                "write it anew, on one line and without blanks around it",
+            ),
+            Self::Certificate => {
+                ("it is no certificate in PEM, so nobody would be vouched for", "kubectl config view --raw --flatten")
+            }
+            Self::Key => (
+                "it is no private key in PEM that can be used without a password",
+                "kubectl config view --raw --flatten",
+            ),
+            Self::Name => ("it is no name of a server", "remove it or write a name such as api.example.org"),
             Self::Server => {
                 ("it is no address such as https://api.example.org:6443", "write the address of the API server")
             }
@@ -248,14 +269,21 @@ impl KubeContext {
         FILES.iter().filter_map(named).collect()
     }
 
-    /// Puts the content of a file in the place of its name.
-    pub fn inline(&mut self, field: &str, encoded: String) {
-        let Some((_, data)) = FILES.iter().find(|(known, _)| *known == field) else { return };
+    /// Puts the content of a file in the place of its name; refuses what would be of no use there. Blanks around a token are none of it.
+    pub fn inline(&mut self, field: &str, content: &[u8]) -> Result<(), KubeFault> {
+        let Some((_, data)) = FILES.iter().find(|(known, _)| *known == field) else { return Ok(()) };
+        let text = match *data {
+            "token" => String::from_utf8_lossy(content).trim().to_owned(),
+            _ => STANDARD.encode(content),
+        };
+        let fault = |rule| KubeFault { rule, line: 0, field: field.to_owned() };
+        credential::judge(data, &text).map_err(fault)?;
         for fields in [&mut self.cluster, &mut self.user] {
             if fields.shift_remove(field).is_some() {
-                fields.insert((*data).to_owned(), Value::from(encoded.clone()));
+                fields.insert((*data).to_owned(), Value::from(text.clone()));
             }
         }
+        Ok(())
     }
 
     /// Takes away what signs in.
@@ -422,9 +450,20 @@ impl<'a> File<'a> {
             return Err(self.at(KubeRule::Impersonation, place, field));
         }
         let mut kept = self.kept(place, fields, &USER_FIELDS)?;
+        let has = |field: &str| {
+            FILES.iter().any(|(file, data)| field == *data && (kept.contains_key(*file) || kept.contains_key(*data)))
+        };
+        match (has("client-certificate-data"), has("client-key-data")) {
+            (true, false) => return Err(self.at(KubeRule::Missing, place, "client-key-data")),
+            (false, true) => return Err(self.at(KubeRule::Missing, place, "client-certificate-data")),
+            _ => {}
+        }
         match fields.get("as-groups") {
             None | Some(Value::Null) => {}
             Some(Value::Array(groups)) if groups.iter().all(Value::is_string) => {
+                let mut texts = groups.iter().filter_map(Value::as_str);
+                let judged = texts.try_for_each(|group| credential::judge("as-groups", group));
+                judged.map_err(|rule| self.at(rule, place, "as-groups"))?;
                 kept.insert("as-groups".to_owned(), Value::from(groups.clone()));
             }
             Some(_) => return Err(self.at(KubeRule::Value, place, "as-groups")),
@@ -452,9 +491,7 @@ impl<'a> File<'a> {
                 // What stands there itself needs no file.
                 continue;
             }
-            if field.ends_with("-data") && STANDARD.decode(text).is_err() {
-                return Err(self.at(KubeRule::Encoding, place, field));
-            }
+            credential::judge(field, text).map_err(|rule| self.at(rule, place, field))?;
             kept.insert(field.to_owned(), Value::from(text));
         }
         Ok(kept)

@@ -27,6 +27,10 @@ fn judged(cluster: &str, user: &str) -> Result<Value, KubeRule> {
     }
 }
 
+/// What a certificate is by its form, and a key.
+const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n";
+const KEY: &str = "-----BEGIN EC PRIVATE KEY-----\nMAMCAQE=\n-----END EC PRIVATE KEY-----\n";
+
 const HTTPS: &str = "server: 'https://api.example.org'";
 
 #[test]
@@ -83,11 +87,14 @@ fn every_field_that_could_lead_elsewhere_is_refused() {
 fn what_is_harmless_is_passed_on_and_nothing_else() {
     let judged = |cluster: &str, user: &str| judged(&format!("{HTTPS}, {cluster}"), user).unwrap();
     let server = "https://api.example.org";
+    let authority = STANDARD.encode(CERTIFICATE);
     let found = judged(
-        "certificate-authority-data: Y2E=, tls-server-name: api, insecure-skip-tls-verify: false, proxy-url: '', extensions: [{name: x}], unknown: 1",
+        &format!(
+            "certificate-authority-data: {authority}, tls-server-name: api, insecure-skip-tls-verify: false, proxy-url: '', extensions: [{{name: x}}], unknown: 1"
+        ),
         "token: t, exec: null, auth-provider: {}, as: alice, as-groups: [a], unknown: {exec: {command: x}}, extensions: []",
     );
-    let cluster = json!({"certificate-authority-data": "Y2E=", "tls-server-name": "api", "server": server});
+    let cluster = json!({"certificate-authority-data": authority, "tls-server-name": "api", "server": server});
     assert_eq!(found, json!([cluster, {"token": "t", "as": "alice", "as-groups": ["a"]}]));
     // Files of its own directory, by both ways of writing; data wins over a file.
     let found = judged("certificate-authority: ca.pem", "tokenFile: /state/instances/k3f7/tokens/one");
@@ -95,9 +102,9 @@ fn what_is_harmless_is_passed_on_and_nothing_else() {
         found,
         json!([{"certificate-authority": "ca.pem", "server": server}, {"tokenFile": "/state/instances/k3f7/tokens/one"}])
     );
-    let found =
-        judged("certificate-authority: /etc/x, certificate-authority-data: Y2E=", "token: t, tokenFile: /etc/x");
-    assert_eq!(found, json!([{"certificate-authority-data": "Y2E=", "server": server}, {"token": "t"}]));
+    let both = format!("certificate-authority: /etc/x, certificate-authority-data: {authority}");
+    let found = judged(&both, "token: t, tokenFile: /etc/x");
+    assert_eq!(found, json!([{"certificate-authority-data": authority, "server": server}, {"token": "t"}]));
 }
 
 #[test]
@@ -158,13 +165,135 @@ fn what_is_written_anew_reads_as_the_same_and_files_can_stand_in_it() {
         context.files(),
         [("certificate-authority", "ca.pem"), ("client-certificate", "c.pem"), ("client-key", "k.pem")]
     );
-    for field in ["certificate-authority", "client-certificate", "client-key"] {
-        context.inline(field, "Y2E=".to_owned());
+    for (field, content) in
+        [("certificate-authority", CERTIFICATE), ("client-certificate", CERTIFICATE), ("client-key", KEY)]
+    {
+        context.inline(field, content.as_bytes()).unwrap();
     }
-    assert_eq!((context.files(), context.authority()), (Vec::new(), "Y2E="));
+    assert_eq!((context.files(), context.authority()), (Vec::new(), STANDARD.encode(CERTIFICATE).as_str()));
     let again = read(&crate::yaml::write(&context.alone("home")));
     assert_eq!(again.context("home").unwrap().as_ref(), Ok(&context));
     let program =
         read(&of("server: 'https://a'", "exec: {command: x}, token: t")).context("home").unwrap().clone().unwrap();
     assert!(program.runs_program && program.user.is_empty());
+}
+
+/// Bytes that no header takes, with the way YAML writes them.
+fn bad_texts() -> Vec<(&'static str, String)> {
+    let escaped =
+        ["a\nb", "a\rb", "a\r\nImpersonate-User: root", "a\0b", "a\u{7f}b", "a\u{1b}b", "\n", "a\n", "\na", "\u{85}"];
+    let mut texts: Vec<(&str, String)> = escaped
+        .into_iter()
+        .map(|text| (text, serde_json::to_string(text).unwrap().replace('\u{7f}', "\\x7f").replace('\u{85}', "\\x85")))
+        .collect();
+    texts.push(("1 MiB", format!("'{}'", "a".repeat(1024 * 1024))));
+    texts
+}
+
+#[test]
+fn what_becomes_a_header_and_does_not_fit_in_one_is_refused_by_field_and_line() {
+    let token = |text: &str| judged(HTTPS, text).map(|_| ()).map_err(|rule| (text.len(), rule));
+    for (bytes, written) in bad_texts() {
+        for field in
+            ["token: T", "username: u, password: T", "username: T, password: p", "as: T", "as: a, as-groups: [g, T]"]
+        {
+            let field = field.replace('T', &written);
+            let read = read(&of(HTTPS, &field)).unwrap();
+            let fault = read.context("home").unwrap().clone().unwrap_err();
+            assert_eq!((fault.rule, fault.line), (KubeRule::Header, 12), "{bytes:?}");
+            let told = fault.to_string();
+            assert!(told.starts_with("line 12: user \"me\": ") && told.len() < 200, "{told}");
+            assert!(!told.contains("root"), "{told}");
+        }
+    }
+    // Two of them are sent in base64, which takes letters of any language.
+    for field in ["token: 'aäb'", "token: 'a b'", "as: 'ä'", "as: ' a'", "as-groups: ['']", "as-groups: ['ä']"] {
+        assert_eq!(token(field).map_err(|(_, rule)| rule), Err(KubeRule::Header), "{field}");
+    }
+    for field in
+        ["username: 'ä', password: 'ü b'", "as: 'system:serviceaccount:a:b', as-groups: ['a b']", "token: ''", "as: ''"]
+    {
+        assert_eq!(token(field), Ok(()), "{field}");
+    }
+    // A block that somebody wrote for looks ends with a line break.
+    let block = of(HTTPS, "").replace("user: {}", "user:\n    token: |\n      abcdefgh\n");
+    let fault = read(&block).unwrap().context("home").unwrap().clone().unwrap_err();
+    assert_eq!(fault.to_string().split(": it").next(), Some("line 13: user \"me\": token"), "{fault}");
+    let block = block.replace("token: |", "token: |-");
+    assert!(read(&block).unwrap().context("home").unwrap().is_ok());
+}
+
+#[test]
+fn a_file_in_the_place_of_a_field_is_judged_as_the_field_and_blanks_around_a_token_are_none_of_it() {
+    let inlined = |user: &str, field: &str, content: &[u8]| {
+        let mut context =
+            read(&of(&format!("{HTTPS}, certificate-authority: ca"), user)).unwrap().contexts.remove(0).1.unwrap();
+        let done = context.inline(field, content);
+        done.map(|()| context.field("token").unwrap_or_default().to_owned())
+    };
+    for content in ["abc", "abc\n", "\r\n abc \t\r\n\n"] {
+        assert_eq!(inlined("tokenFile: t", "tokenFile", content.as_bytes()), Ok("abc".to_owned()), "{content:?}");
+    }
+    let long = "a".repeat(1024 * 1024);
+    for content in ["", " \n", "abc\nsecond\n", "a\0b", "a b", "ä", &long] {
+        let fault = inlined("tokenFile: t", "tokenFile", content.as_bytes()).unwrap_err();
+        assert_eq!((fault.rule, fault.field.as_str()), (KubeRule::Header, "tokenFile"), "{:?}", content.len());
+    }
+    assert_eq!(inlined("tokenFile: t", "tokenFile", b"a\xff").unwrap_err().rule, KubeRule::Header);
+    let of_identity = |field: &str, content: &str| {
+        inlined("client-certificate: c, client-key: k", field, content.as_bytes())
+            .map_err(|fault| fault.rule)
+            .map(|_| ())
+    };
+    assert_eq!(of_identity("certificate-authority", "not a cert"), Err(KubeRule::Certificate));
+    assert_eq!(of_identity("client-certificate", KEY), Err(KubeRule::Certificate));
+    assert_eq!(of_identity("client-key", CERTIFICATE), Err(KubeRule::Key));
+    assert_eq!(of_identity("client-key", KEY), Ok(()));
+}
+
+#[test]
+fn what_vouches_for_a_server_and_what_signs_in_is_looked_at_by_its_form() {
+    use KubeRule::*;
+    let encoded = |text: &str| STANDARD.encode(text);
+    let broken = [
+        "not a cert".to_owned(),
+        CERTIFICATE.replace("MAMCAQE=", "AAAA"),
+        CERTIFICATE.replace("MAMCAQE=", "MAMCAQ=="),
+        CERTIFICATE.replace("MAMCAQE=", "!!!"),
+        CERTIFICATE.replace("MAMCAQE=", ""),
+        CERTIFICATE.replace("-----END CERTIFICATE-----", ""),
+        CERTIFICATE.replace("CERTIFICATE", "TRUSTED CERTIFICATE"),
+        format!("{CERTIFICATE}{}", CERTIFICATE.replace("MAMCAQE=", "AAAA")),
+        KEY.to_owned(),
+    ];
+    for text in &broken {
+        let cluster = format!("{HTTPS}, certificate-authority-data: {}", encoded(text));
+        assert_eq!(judged(&cluster, ""), Err(Certificate), "{text}");
+        let user = format!("client-certificate-data: {}, client-key-data: {}", encoded(text), encoded(KEY));
+        assert_eq!(judged(HTTPS, &user), Err(Certificate), "{text}");
+    }
+    for text in
+        [CERTIFICATE.to_owned(), KEY.replace("EC ", "ENCRYPTED "), KEY.replace("MAMCAQE=", "AAAA"), "AAAA".into()]
+    {
+        let user = format!("client-certificate-data: {}, client-key-data: {}", encoded(CERTIFICATE), encoded(&text));
+        assert_eq!(judged(HTTPS, &user), Err(Key), "{text}");
+    }
+    assert_eq!(judged(HTTPS, &format!("client-key-data: {}", encoded(KEY))), Err(Missing));
+    assert_eq!(judged(HTTPS, &format!("client-certificate-data: {}", encoded(CERTIFICATE))), Err(Missing));
+    for text in
+        [CERTIFICATE.to_owned(), format!("# home\n{CERTIFICATE}\n{CERTIFICATE}"), CERTIFICATE.replace('\n', "\r\n")]
+    {
+        assert!(judged(&format!("{HTTPS}, certificate-authority-data: {}", encoded(&text)), "").is_ok(), "{text}");
+    }
+    for (name, is_one) in [
+        ("api.example.org", true),
+        ("10.0.0.1", true),
+        ("'::1'", true),
+        ("'bad name!'", false),
+        ("a..b", false),
+        ("'a\n  b'", false),
+    ] {
+        let found = judged(&format!("{HTTPS}, tls-server-name: {name}"), "").map(|_| ());
+        assert_eq!(found, if is_one { Ok(()) } else { Err(Name) }, "{name}");
+    }
 }

@@ -496,3 +496,171 @@ async fn what_a_changed_file_may_not_say_is_not_added_either_and_files_that_go_a
     assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
     cluster.stop().await;
 }
+
+/// What a user of a kubeconfig holds that no header takes or that is no certificate, and what is said of it.
+fn spoiled() -> Vec<(Value, &'static str)> {
+    let long = "a".repeat(1024 * 1024);
+    let texts = ["abc\ndef", "abc\n", "\nabc", "abc\rdef", "abc\r\nImpersonate-User: root", "a\0b", "tökén", &long];
+    let mut all: Vec<(Value, &str)> = texts.iter().map(|text| (json!({"token": text}), "token: it is empty")).collect();
+    for text in ["a\nb", "a\0b"] {
+        all.push((json!({"token": "abc", "as": text}), "as: it is empty"));
+        all.push((json!({"token": "abc", "as": "alice", "as-groups": ["staff", text]}), "as-groups: it is empty"));
+        all.push((json!({"username": "alice", "password": text}), "password: it is empty"));
+        all.push((json!({"username": text, "password": "abc"}), "username: it is empty"));
+    }
+    all.push((json!({"client-certificate-data": "AAAA", "client-key-data": "AAAA"}), "no certificate in PEM"));
+    all
+}
+
+/// Returns a kubeconfig whose user holds these fields.
+fn signed(name: &str, server: &str, user: &Value) -> Value {
+    let mut config: Value = serde_json::from_str(&kubeconfig(&[(name, server)])).unwrap();
+    config["users"][0]["user"] = user.clone();
+    config
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_that_no_header_takes_is_told_and_what_was_good_before_goes_on() {
+    let mut ground = Ground::start().await;
+    ground.write(&signed("home", &ground.home(), &json!({"token": "good-0"})).to_string());
+    let mut spoiled = spoiled();
+    // The content of a file in the place of a field, each as it comes from somebody's editor.
+    for (number, content) in ["", "\n\n", "one\ntwo\n", "a\0b"].into_iter().enumerate() {
+        let name = format!("token-{number}");
+        std::fs::write(ground.directory.path().join(&name), content).unwrap();
+        spoiled.push((json!({"tokenFile": name}), "tokenFile: it is empty"));
+    }
+    for (number, (user, why)) in spoiled.iter().enumerate() {
+        ground.write(&signed("home", &ground.home(), user).to_string());
+        let said = |it: &Value| it["trouble"].as_str().is_some_and(|said| said.contains(why));
+        let cluster = ground.cluster_until(&format!("{why} is told of number {number}"), said).await;
+        assert_eq!((&cluster["reachable"], &cluster["elsewhere"]), (&json!(true), &json!(false)), "{cluster}");
+        if number % 5 == 0 {
+            for app in ["one", "two"] {
+                let version = format!("{number}a");
+                let pushed = ground.push(app, &version).await;
+                ground.plain(app).done(&pushed).await;
+                assert_eq!(ground.versions(app).await, [json!(version), Value::Null]);
+            }
+        }
+        // A line break at the end of a file is ordinary.
+        std::fs::write(ground.directory.path().join("token"), format!(" good-{number} \r\n\n")).unwrap();
+        ground.write(&signed("home", &ground.home(), &json!({"tokenFile": "token"})).to_string());
+        ground
+            .cluster_until("it is good again", |it| it.get("trouble").is_none_or(|said| said == "" || said.is_null()))
+            .await;
+    }
+    // A daemon that starts on such a file says so, and the others of its clusters go on.
+    let mut both = signed("home", &ground.home(), &json!({}));
+    for (key, bad) in signed("bad", ground.other.url(), &spoiled[0].0).as_object().unwrap() {
+        if let (Some(entries), Some(bad)) = (both[key].as_array_mut(), bad.as_array()) {
+            entries.extend(bad.iter().cloned());
+        }
+    }
+    both["current-context"] = json!("bad");
+    ground.write(&both.to_string());
+    ground.restart().await;
+    let (_, all) = ground.call("GET", "/clusters", None).await;
+    let named =
+        |name: &str| all["clusters"].as_array().unwrap().iter().find(|it| it["name"] == json!(name)).unwrap().clone();
+    assert_eq!(named("home")["reachable"], json!(true), "{all}");
+    assert!(named("bad")["refused"] == json!(true) && named("bad")["why"].as_str().unwrap().contains("token"), "{all}");
+    ground.world.stop().await;
+}
+
+/// What is typed once a bad file is there, without a daemon and with one.
+const ANSWERED: [&str; 8] = [
+    "wild status",
+    "wild doctor",
+    "wild cluster list",
+    "wild cluster list -o json",
+    "wild cluster show edge",
+    "wild app list",
+    "wild cluster add --dry-run --kubeconfig ~/.kube/config --as third",
+    "wild cluster remove edge --dry-run",
+];
+
+/// Makes an instance with a cluster and returns where the copy of its kubeconfig is.
+async fn copied(machine: &Machine) -> PathBuf {
+    machine.done(".", "wild init home.git --bare --domain cloud.example.org --kubeconfig ~/.kube/config").await;
+    let instances = machine.root().join("home/.local/state/wild/instances");
+    std::fs::read_dir(instances).unwrap().next().unwrap().unwrap().path().join("kubeconfig")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_that_no_header_takes_is_not_added() {
+    let (cluster, access) = input::sandbox().await;
+    let home = access.url.clone();
+    let machine = Machine::start(access, "stonedb 15.5").await;
+    let copy = copied(&machine).await;
+    let before = std::fs::read_to_string(&copy).unwrap();
+    let whole = |why: &str, ran: &Ran| {
+        assert!(ran.code == 2 && ran.notes.contains(why) && ran.notes.contains("try: "), "{why}: {ran:?}");
+        assert!(!format!("{ran:?}").contains("panicked") && ran.notes.len() < 2_000, "{ran:?}");
+    };
+    for (user, why) in spoiled() {
+        machine.write("home/other", &signed("edge", &home, &user).to_string());
+        whole(why, &machine.run("home.git", "wild cluster add --kubeconfig ~/other").await);
+        assert_eq!(std::fs::read_to_string(&copy).unwrap(), before, "{why}");
+    }
+    machine.write("home/other", "kind: Config\ncurrent-context: edge\ncontexts: [{name: edge, context: {cluster: e, user: u}}]\nclusters: [{name: e, cluster: {server: 'https://127.0.0.1:1'}}]\nusers:\n- name: u\n  user:\n    token: |\n      abcdefgh\n");
+    whole("line 8: user \"u\": token", &machine.run("home.git", "wild cluster add --kubeconfig ~/other").await);
+    for (content, is_good) in [("one\ntwo\n", false), ("", false), ("one\n", true)] {
+        machine.write("home/token", content);
+        machine.write("home/other", &signed("edge", &home, &json!({"tokenFile": "token"})).to_string());
+        let ran = machine.run("home.git", "wild cluster add --dry-run --kubeconfig ~/other").await;
+        assert_eq!(ran.code == 0, is_good, "{content:?}: {ran:?}");
+    }
+    let mut authority = signed("edge", "https://127.0.0.1:1", &json!({"token": "abc"}));
+    authority["clusters"][0]["cluster"]["certificate-authority-data"] = json!(STANDARD.encode("not a cert"));
+    machine.write("home/other", &authority.to_string());
+    whole(
+        "certificate-authority-data: it is no certificate",
+        &machine.run("home.git", "wild cluster add --kubeconfig ~/other").await,
+    );
+    // One that has the form of a certificate and is none is refused by the library that would use it.
+    let form = "-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n";
+    authority["clusters"][0]["cluster"]["certificate-authority-data"] = json!(STANDARD.encode(form));
+    machine.write("home/other", &authority.to_string());
+    whole("root certificate", &machine.run("home.git", "wild cluster add --kubeconfig ~/other").await);
+    assert_eq!(std::fs::read_to_string(&copy).unwrap(), before);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_that_no_header_takes_stops_no_command_where_an_older_version_copied_it() {
+    let (cluster, access) = input::sandbox().await;
+    let home = access.url.clone();
+    let mut machine = Machine::start(access, "stonedb 15.5").await;
+    let copy = copied(&machine).await;
+    let text = std::fs::read_to_string(&copy).unwrap();
+    let good = rewild::yaml::load_one("kubeconfig", &text, rewild::yaml::Dialect::Kube).unwrap().unwrap().value;
+    for (number, (user, _)) in spoiled().into_iter().step_by(4).enumerate() {
+        let mut both = good.clone();
+        for (key, bad) in signed("edge", &home, &user).as_object().unwrap() {
+            if let (Some(entries), Some(bad)) = (both[key].as_array_mut(), bad.as_array()) {
+                entries.extend(bad.iter().cloned());
+            }
+        }
+        if number == 1 {
+            both["current-context"] = json!("edge");
+        }
+        std::fs::write(&copy, both.to_string()).unwrap();
+        for line in ANSWERED {
+            let ran = machine.run("home.git", line).await;
+            assert!((0..=6).contains(&ran.code) && !ran.notes.contains("panicked"), "{line}: {ran:?}");
+        }
+        let ran = machine.run("home.git", "wild cluster list -o json").await;
+        assert!(ran.code == 0 && ran.data.contains("\"refused\": true"), "{ran:?}");
+    }
+    let settings = format!("instances: [{{name: home, path: {}/home.git}}]\n", machine.root().display());
+    machine.start_daemon(&settings).await;
+    for line in ANSWERED {
+        let ran = machine.run("home.git", line).await;
+        assert!((0..=6).contains(&ran.code) && !ran.notes.contains("panicked"), "{line}: {ran:?}");
+    }
+    machine.done("home.git", "wild cluster remove edge").await;
+    assert!(!std::fs::read_to_string(&copy).unwrap().contains("edge"));
+    assert!(!machine.log().contains("panicked"), "{}", machine.log());
+    cluster.stop().await;
+}
