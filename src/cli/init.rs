@@ -24,8 +24,9 @@ use crate::yaml;
 
 /// The deployed branch of a new instance.
 const BRANCH: &str = "main";
-/// What git must never take in: secret values, and what programs leave behind.
-const IGNORED: &str = "secrets.yaml\nsecrets.yaml.lock\nkubeconfig\noperations/\n*.tmp\n*.log\n.kube/cache/\n";
+/// What git must never take in: secret values, and what programs leave behind. Names are those beside the file itself: an app may have files that
+/// are called the same.
+const IGNORED: &str = "/secrets.yaml\n/secrets.yaml.lock\n/kubeconfig\n/operations/\n*.tmp\n*.log\n/.kube/cache/\n";
 /// Folders that are searched upwards for a repository.
 const MAX_FOLDERS: usize = 64;
 /// Folders of one depth that are searched for an instance; a repository with more beside none is one of something else.
@@ -404,7 +405,7 @@ mod tests {
         let read = |path: &str| std::fs::read_to_string(directory.path().join("my-cloud").join(path)).unwrap();
         assert!(read("config.yaml").contains("domain: my-cloud.home.arpa"));
         assert!(read(".wild/config.yaml").contains("url: https://example.org/d.git"));
-        assert!(read(".gitignore").starts_with("secrets.yaml\n"));
+        assert!(read(".gitignore").starts_with("/secrets.yaml\n"));
         assert!(directory.path().join("my-cloud/.git/hooks/pre-receive").exists());
         let before = read(".wild/config.yaml");
         let (code, out) = wild(&environment, "wild init my-cloud").await;
@@ -433,7 +434,7 @@ mod tests {
         assert!(out.data.contains("  directory   clusters/home\n"), "{out:?}");
         let read = |path: &str| std::fs::read_to_string(fleet.join(path)).unwrap();
         assert!(read("clusters/home/config.yaml").contains("domain: home.home.arpa"));
-        assert!(read("clusters/home/.gitignore").starts_with("secrets.yaml\n") && !fleet.join("config.yaml").exists());
+        assert!(read("clusters/home/.gitignore").starts_with("/secrets.yaml\n") && !fleet.join("config.yaml").exists());
         assert_eq!(wild(&environment, "wild init fleet --subdirectory clusters/cabin --no-hook").await.0, 0);
         assert_eq!(wild(&environment, "wild init fleet/clusters/lab --no-hook").await.0, 0);
         assert!(

@@ -392,30 +392,78 @@ async fn nothing_that_holds_a_secret_goes_to_a_remote_or_comes_from_one() {
     world.until("the rewritten branch is followed", async || world.head().await.as_str() == good).await;
 }
 
+/// Runs a script below a folder, with `wild` in the path and nothing of this machine's settings.
+fn shell(root: &Path, script: &str) -> (bool, String) {
+    let bin = Path::new(env!("CARGO_BIN_EXE_wild")).parent().unwrap();
+    let output = Command::new("sh")
+        .args(["-euc", script])
+        .current_dir(root)
+        .env_clear()
+        .env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()))
+        .envs([("HOME", root), ("XDG_RUNTIME_DIR", root), ("XDG_STATE_HOME", root)])
+        .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@b.c")])
+        .envs([("GIT_COMMITTER_NAME", "a"), ("GIT_COMMITTER_EMAIL", "a@b.c")])
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+/// Files of apps that are called as ours are, and hold no secret.
+const HONEST: [(&str, &str); 5] = [
+    ("apps/web/secrets.yaml", "apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {name: web}\n"),
+    ("apps/web/base/secrets.yaml", "resources: []\n"),
+    ("apps/web/kubeconfig", "a template\n"),
+    ("apps/web/operations/run.yaml", "a: 1\n"),
+    ("docs/secrets.yaml.lock", "a: 1\n"),
+];
+
+#[test]
+fn an_honest_file_that_is_called_as_ours_is_committed_and_ours_is_refused_by_name() {
+    for place in ["", "clusters/home/"] {
+        let root = tempfile::tempdir().unwrap();
+        let run = |script: &str| shell(root.path(), script);
+        let subdirectory = if place.is_empty() { String::new() } else { format!(" --subdirectory {place}") };
+        let (done, said) =
+            run(&format!("wild init fleet --domain cloud.example.org{}", subdirectory.trim_end_matches('/')));
+        assert!(done, "{said}");
+        let at = |path: &str| root.path().join("fleet").join(place).join(path);
+        for (path, text) in HONEST {
+            std::fs::create_dir_all(at(path).parent().unwrap()).unwrap();
+            std::fs::write(at(path), text).unwrap();
+        }
+        std::fs::write(at("secrets.yaml"), "apps:\n  blog:\n    password: Xk3vPq9wZt8m\n").unwrap();
+        std::fs::write(at("kubeconfig"), "x\n").unwrap();
+        let (done, said) = run("cd fleet && git add -A && git commit -qm all && git ls-files");
+        assert!(done, "{said}");
+        let taken: Vec<&str> = said.lines().collect();
+        for (path, _) in HONEST {
+            assert!(taken.contains(&format!("{place}{path}").as_str()), "{path} of {place:?} is swallowed: {said}");
+        }
+        for ours in ["secrets.yaml", "kubeconfig"] {
+            assert!(!taken.contains(&format!("{place}{ours}").as_str()), "{ours}: {said}");
+        }
+        // Ours in clear is refused with its name, also where somebody takes the line out.
+        for script in ["git add -f PLACEsecrets.yaml", "sed -i /secrets.yaml/d PLACE.gitignore && git add -A"] {
+            let script = script.replace("PLACE", place);
+            let (done, said) = run(&format!("cd fleet && {script} && git commit -qm x"));
+            assert!(
+                !done && said.contains(&format!("{place}secrets.yaml")) && said.contains("secret/plaintext"),
+                "{said}"
+            );
+            assert!(run("cd fleet && git reset -q && git checkout -q .").0);
+        }
+        // A value of today is one in any file.
+        std::fs::write(at("apps/web/secrets.yaml"), "a: >-\n  Xk3vPq9wZt8m\n").unwrap();
+        let (done, said) = run("cd fleet && git add -A && git commit -qm x");
+        assert!(!done && said.contains("apps/web/secrets.yaml:2"), "{said}");
+    }
+}
+
 #[test]
 fn a_commit_with_a_secret_is_not_made_in_a_work_tree() {
     let root = tempfile::tempdir().unwrap();
-    let run = |script: &str| {
-        let output = Command::new("sh")
-            .args(["-euc", script])
-            .current_dir(root.path())
-            .env_clear()
-            .env(
-                "PATH",
-                format!(
-                    "{}:{}",
-                    Path::new(env!("CARGO_BIN_EXE_wild")).parent().unwrap().display(),
-                    std::env::var("PATH").unwrap()
-                ),
-            )
-            .envs([("HOME", root.path()), ("XDG_RUNTIME_DIR", root.path()), ("XDG_STATE_HOME", root.path())])
-            .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@b.c")])
-            .envs([("GIT_COMMITTER_NAME", "a"), ("GIT_COMMITTER_EMAIL", "a@b.c")])
-            .output()
-            .unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8_lossy(&said).into_owned())
-    };
+    let run = |script: &str| shell(root.path(), script);
     let (done, said) = run("wild init home --domain cloud.example.org");
     assert!(done, "{said}");
     let secrets = "apps:\n  blog:\n    password: Xk3vPq9wZt8m\n";
