@@ -1,4 +1,4 @@
-//! Pure. The spellings in which a text can stand in a file: as it is, escaped, percent-encoded, wrapped over lines, in wide characters.
+//! Pure. The spellings in which a text can stand in a file: as it is, escaped, percent-encoded, wrapped or folded over lines, in wide characters.
 //!
 //! A view is the text behind a spelling. A file that does not use the spelling has no such view, so most files are looked through once.
 //! Not here: base64, which is sought as it is written (`search`).
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 pub(super) struct View(&'static [Spelling]);
 
 /// A spelling that is taken back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Spelling {
     /// `\n`, `\"`, `\u0041`, as in JSON, in quotes of YAML and in programs.
     Escapes,
@@ -18,12 +18,14 @@ enum Spelling {
     Percents,
     /// Line breaks with the indentation behind them, as a long text is wrapped.
     Wraps,
+    /// Line breaks and blanks beside each other, which stand for one blank where a text is folded: scalars of YAML, paragraphs.
+    Folds,
     /// NUL bytes, which stand beside each ASCII character in UTF-16.
     Wide,
 }
 
 /// All views of a file. An escaped text is often escaped once more, where a document stands in a field of another.
-pub(super) const VIEWS: [View; 8] = [
+pub(super) const VIEWS: [View; 12] = [
     View(&[]),
     View(&[Spelling::Wraps]),
     View(&[Spelling::Escapes]),
@@ -32,9 +34,23 @@ pub(super) const VIEWS: [View; 8] = [
     View(&[Spelling::Percents]),
     View(&[Spelling::Escapes, Spelling::Percents]),
     View(&[Spelling::Wide]),
+    View(&[Spelling::Folds]),
+    View(&[Spelling::Escapes, Spelling::Folds]),
+    View(&[Spelling::Escapes, Spelling::Escapes, Spelling::Folds]),
+    View(&[Spelling::Wide, Spelling::Folds]),
 ];
 
+/// Returns a text as it stands in the view of folded texts.
+pub(super) fn folded(text: &str) -> String {
+    String::from_utf8_lossy(&Spelling::Folds.taken_back(text.trim_ascii().as_bytes())).into_owned()
+}
+
 impl View {
+    /// Returns whether it shows only what holds blanks otherwise than the view without folds.
+    pub(super) fn is_folded(self) -> bool {
+        self.0.contains(&Spelling::Folds)
+    }
+
     /// Returns the text behind the spelling; nothing if the file does not use it.
     pub(super) fn text<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let mut text = Cow::Borrowed(bytes);
@@ -77,6 +93,7 @@ impl Spelling {
             Self::Escapes => memchr::memchr(b'\\', text),
             Self::Percents => memchr::memchr(b'%', text),
             Self::Wraps => memchr::memchr2(b'\n', b'\r', text),
+            Self::Folds => fold(text),
             Self::Wide => memchr::memchr(0, text),
         }
     }
@@ -106,6 +123,10 @@ impl Spelling {
             Self::Wraps if matches!(first, b'\n' | b'\r') => {
                 let blank = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
                 (few([0; 4], 0), blank)
+            }
+            Self::Folds if matches!(first, b' ' | b'\n' | b'\r') => {
+                let blank = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+                (few([b' ', 0, 0, 0], 1), blank)
             }
             Self::Wide if first == 0 => (few([0; 4], 0), 1),
             _ => (few([first, 0, 0, 0], 1), 1),
@@ -149,6 +170,14 @@ impl Iterator for Pieces<'_> {
     }
 }
 
+/// Returns where the first line break or the first blanks beside each other stand. A blank alone is what it stands for.
+fn fold(text: &[u8]) -> Option<usize> {
+    memchr::memchr3_iter(b' ', b'\n', b'\r', text).find(|at| {
+        let is_blank_alone = text.get(*at) == Some(&b' ') && !text.get(at + 1).is_some_and(u8::is_ascii_whitespace);
+        !is_blank_alone
+    })
+}
+
 /// Reads an escape and returns what it stands for, and its length.
 fn escape(rest: &[u8]) -> (Few, usize) {
     let one = |byte: u8| (few([byte, 0, 0, 0], 1), 2);
@@ -156,7 +185,17 @@ fn escape(rest: &[u8]) -> (Few, usize) {
         Some(b'n') => one(b'\n'),
         Some(b'r') => one(b'\r'),
         Some(b't') => one(b'\t'),
-        Some(sign @ (b'"' | b'\\' | b'/' | b'\'' | b' ')) => one(sign),
+        Some(sign @ (b'"' | b'\\' | b'/' | b'\'' | b' ' | b'\t')) => one(sign),
+        Some(b'0') => one(0),
+        Some(b'a') => one(0x07),
+        Some(b'b') => one(0x08),
+        Some(b'v') => one(0x0B),
+        Some(b'f') => one(0x0C),
+        Some(b'e') => one(0x1B),
+        Some(b'N') => code(Some(0x85), 2),
+        Some(b'_') => code(Some(0xA0), 2),
+        Some(b'L') => code(Some(0x2028), 2),
+        Some(b'P') => code(Some(0x2029), 2),
         Some(b'x') => code(hex(rest.get(2..4)), 4),
         Some(b'u') => match (hex(rest.get(2..6)), rest.get(6..8), hex(rest.get(8..12))) {
             // A character beyond 16 bits is two escapes.
@@ -167,7 +206,7 @@ fn escape(rest: &[u8]) -> (Few, usize) {
         },
         Some(b'U') => code(hex(rest.get(2..10)), 10),
         // A line that goes on in the next one.
-        Some(b'\n') => {
+        Some(b'\n' | b'\r') => {
             let blank = rest.iter().skip(1).take_while(|byte| byte.is_ascii_whitespace()).count();
             (few([0; 4], 0), 1 + blank)
         }
@@ -196,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_text_is_the_same_whether_it_is_taken_back_as_a_whole_or_piece_by_piece() {
-        let texts: [&[u8]; 8] = [
+        let texts: [&[u8]; 9] = [
             b"",
             b"plain",
             b"\\",
@@ -205,8 +244,9 @@ mod tests {
             b"one\n   two\r\n\tthree\n\n",
             b"\0w\0i\0d\0e",
             b"\\\n  goes on%0A\0",
+            b"a b  c\n d\r\n\n e \tf\t \n",
         ];
-        for spelling in [Spelling::Escapes, Spelling::Percents, Spelling::Wraps, Spelling::Wide] {
+        for spelling in [Spelling::Escapes, Spelling::Percents, Spelling::Wraps, Spelling::Folds, Spelling::Wide] {
             for text in texts {
                 let pieces: Vec<u8> = spelling.pieces(text).flat_map(|piece| piece.bytes).collect();
                 assert_eq!(spelling.taken_back(text), pieces, "{spelling:?} of {text:?}");

@@ -8,6 +8,8 @@ mod forms;
 mod keys;
 mod search;
 #[cfg(test)]
+mod spellings;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
@@ -165,7 +167,7 @@ pub fn judge(bytes: &[u8], role: Role, search: &Search, known: &NoSecrets) -> Ve
     if let Some(finding) = claim(bytes, role) {
         found.insert(finding.leak, finding.line);
     }
-    for view in VIEWS {
+    for view in VIEWS.into_iter().filter(|view| search.has_blanks() || !view.is_folded()) {
         let Some(text) = view.text(bytes) else { continue };
         let mut note = |at: usize, leak: Leak| {
             if matches!(&leak, Leak::Value(path) if known.values.contains(path)) {
@@ -173,7 +175,9 @@ pub fn judge(bytes: &[u8], role: Role, search: &Search, known: &NoSecrets) -> Ve
             }
             found.entry(leak).or_insert_with(|| line_of(bytes, view.origin(bytes, at)));
         };
-        keys::find(&text, &mut note);
+        if !view.is_folded() {
+            keys::find(&text, &mut note);
+        }
         search.find(&text, &mut note);
     }
     let findings = found.into_iter().map(|(leak, line)| Finding { line, leak });

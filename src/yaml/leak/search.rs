@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::Leak;
+use super::forms::folded;
 use crate::base::{Digest, Encoder};
 use crate::model::{Purpose, SecretBytes, SecretValue};
 
@@ -35,6 +36,8 @@ pub struct Search {
     /// How far a spread head is shifted to be a place in the table.
     shift: u32,
     digest: Digest,
+    /// Whether a value can be folded.
+    has_blanks: bool,
 }
 
 /// What a value looks like in a file.
@@ -60,8 +63,10 @@ impl Search {
         let mut encoder = Encoder::new();
         encoder.text("values that are sought");
         let mut forms = Vec::new();
+        let mut has_blanks = false;
         for (path, value) in values {
             let value = value.expose(Purpose::LeakSearch);
+            has_blanks |= value.len() >= MIN_BYTES && value.trim_ascii().contains(|c: char| c.is_ascii_whitespace());
             encoder.text(path).text(value);
             let new =
                 forms_of(value).into_iter().map(|bytes| Form { path: path.to_owned(), bytes: SecretBytes::new(bytes) });
@@ -74,6 +79,7 @@ impl Search {
             shift: 64 - bits.trailing_zeros(),
             digest: encoder.digest(),
             forms,
+            has_blanks,
         };
         for (number, form) in search.forms.iter().enumerate() {
             let Some(head) = form.bytes.expose(Purpose::LeakSearch).first_chunk::<HEAD>() else { continue };
@@ -97,6 +103,11 @@ impl Search {
     /// Returns whether any value is sought.
     pub fn is_empty(&self) -> bool {
         self.forms.is_empty()
+    }
+
+    /// Returns whether any value has blanks in it, at which it can be folded over lines.
+    pub(super) fn has_blanks(&self) -> bool {
+        self.has_blanks
     }
 
     /// Tells the first place of every value that a text holds.
@@ -152,12 +163,41 @@ fn forms_of(value: &str) -> BTreeSet<Vec<u8>> {
     if value.contains(' ') {
         forms.insert(value.replace(' ', "+").into_bytes());
     }
+    for text in written(value) {
+        forms.insert(folded(&text).into_bytes());
+        forms.insert(text.into_bytes());
+    }
+    if !value.is_ascii() {
+        // Only ASCII is left of UTF-16 by the view of wide characters.
+        forms.insert(value.encode_utf16().flat_map(u16::to_le_bytes).collect());
+        forms.insert(value.encode_utf16().flat_map(u16::to_be_bytes).collect());
+        if let Ok(latin) = value.chars().map(|c| u8::try_from(u32::from(c))).collect() {
+            forms.insert(latin);
+        }
+    }
     if value.contains('\n') {
         // As it stands in a file whose lines are joined.
         forms.insert(value.lines().map(str::trim).collect::<String>().into_bytes());
     }
     forms.retain(|form| form.len() >= MIN_BYTES);
     forms
+}
+
+/// Returns a text as it stands where one sign is written as several: in single quotes of YAML and of shells, in tables, in XML.
+fn written(value: &str) -> BTreeSet<String> {
+    let entities = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let quoted = entities.replace('"', "&quot;");
+    BTreeSet::from([
+        value.to_owned(),
+        value.replace('\'', "''"),
+        value.replace('\'', "'\\''"),
+        value.replace('"', "\"\""),
+        quoted.replace('\'', "&apos;"),
+        quoted.replace('\'', "&#39;"),
+        quoted.replace('\'', "&#x27;"),
+        entities,
+        quoted,
+    ])
 }
 
 /// Returns a text behind some bytes of a group of three.
