@@ -12,10 +12,37 @@ const MARK_BYTES: usize = 48;
 const HEADER_BYTES: usize = 400;
 /// Shortest run of base64 that counts as the body of a key.
 const MIN_BODY: usize = 20;
+/// Shortest run of base64 that counts as the body of a key where words stand before it; keys are wrapped at 64 characters or more.
+const MIN_LINE: usize = 60;
+/// Shortest run behind the mark of a key that is looked at: what is shorter belongs to the notation of a program.
+const MIN_WORD: usize = 3;
+/// Shortest part between two slashes that one part of a key reaches; the names in a path are shorter.
+const MIN_PART: usize = 16;
+/// What the headers of old formats begin with.
+const HEADERS: [&[u8]; 6] = [b"Proc", b"DEK", b"Version", b"Comment", b"Hash", b"Charset"];
 /// Shortest text behind the mark of age; a true one has 58 characters.
 const MIN_AGE: usize = 30;
 /// Shortest secret part of a token.
 const MIN_TOKEN: usize = 20;
+/// Fewest changes between digits and letters in the secret part of a token that has not capitals all over; names that people make have fewer.
+const MIN_CHANGES: usize = 4;
+/// Words that say a credential was taken out or is still to be put in.
+const PLACEHOLDERS: [&str; 11] = [
+    "your",
+    "here",
+    "redacted",
+    "omitted",
+    "masked",
+    "removed",
+    "hidden",
+    "replace",
+    "change",
+    "insert",
+    "placeholder",
+];
+/// Words that stand beside those.
+const BESIDE_PLACEHOLDERS: [&str; 14] =
+    ["a", "an", "the", "my", "me", "this", "with", "token", "bearer", "password", "secret", "data", "api", "key"];
 /// Shortest credential in a kubeconfig.
 const MIN_CREDENTIAL: usize = 8;
 /// Shortest key in a kubeconfig.
@@ -47,9 +74,12 @@ pub(super) fn find(text: &[u8], note: &mut impl FnMut(usize, Leak)) {
         note(at, Leak::Token);
     }
     for at in memmem::find_iter(text, b"client-key-data").filter(|at| {
-        let value = text.get(at + "client-key-data".len()..).unwrap_or_default();
-        let value = value.iter().skip_while(|byte| b"\"': \t\r\n|>-".contains(byte));
-        value.take_while(|byte| is_base64(byte)).count() >= MIN_KEY_DATA
+        let behind = text.get(at + "client-key-data".len()..).unwrap_or_default();
+        let blank = behind.iter().take_while(|byte| b"\"': \t\r\n|>-".contains(byte)).count();
+        [behind.get(blank..), scalar_behind(behind)]
+            .into_iter()
+            .flatten()
+            .any(|value| value.iter().take_while(|byte| is_base64(byte)).count() >= MIN_KEY_DATA)
     }) {
         note(at, Leak::KubeCredential);
     }
@@ -73,7 +103,36 @@ fn is_private_key(text: &[u8], at: usize) -> bool {
     });
     let behind = text.get(at + "PRIVATE KEY".len()..).unwrap_or_default();
     let behind = behind.strip_prefix(b" BLOCK").unwrap_or(behind).trim_ascii_start();
-    begins && behind.starts_with(b"----") && has_run(behind, 0, MIN_BODY)
+    begins && behind.starts_with(b"----") && holds_body(behind)
+}
+
+/// Returns whether the body of a key stands behind a mark: at once or behind the headers of old formats, or, where words stand between as in a
+/// program that writes it, at least a whole line of one.
+fn holds_body(behind: &[u8]) -> bool {
+    let dashes = behind.iter().take_while(|byte| **byte == b'-').count();
+    let near = behind.get(dashes..behind.len().min(HEADER_BYTES)).unwrap_or_default();
+    let end =
+        ["-----BEGIN", "-----END", "---- END"].iter().filter_map(|mark| memmem::find(near, mark.as_bytes())).min();
+    let near = near.get(..end.unwrap_or(near.len())).unwrap_or_default();
+    let mut runs = near.split(|byte| !is_base64(byte)).filter(|run| run.len() >= MIN_WORD);
+    let has_headers = runs.clone().next().is_some_and(|first| HEADERS.iter().any(|name| first.starts_with(name)));
+    let is_body = |run: &[u8]| is_drawn(run, MIN_BODY) || (run.len() >= MIN_KEY_DATA && is_no_path(run));
+    match has_headers {
+        true => runs.any(is_body),
+        false => runs.clone().next().is_some_and(is_body) || runs.any(|run| is_drawn(run, MIN_LINE)),
+    }
+}
+
+/// Returns whether a run of base64 looks drawn by lot: letters of both sizes and digits.
+fn is_drawn(run: &[u8], length: usize) -> bool {
+    let has = |of: fn(&u8) -> bool| run.iter().any(of);
+    let is_mixed = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit);
+    run.len() >= length && is_mixed && is_no_path(run)
+}
+
+/// Returns whether a run of base64 is no path of short names.
+fn is_no_path(run: &[u8]) -> bool {
+    run.split(|byte| *byte == b'/').any(|part| part.len() >= MIN_PART)
 }
 
 /// Returns whether a run of base64 stands near behind a place.
@@ -88,7 +147,12 @@ fn is_token(text: &[u8], at: usize) -> bool {
     let mut words = text.get(at + "wild_".len()..).unwrap_or_default().splitn(2, |byte| *byte == b'_');
     let (Some(id), Some(rest)) = (words.next(), words.next()) else { return false };
     let secret: Vec<u8> = rest.iter().copied().take_while(u8::is_ascii_alphanumeric).collect();
-    let is_random = secret.iter().any(u8::is_ascii_digit) && secret.iter().any(u8::is_ascii_alphabetic);
+    let changes = |sort: fn(&u8) -> (bool, bool)| {
+        secret.iter().zip(secret.iter().skip(1)).filter(|(one, next)| sort(one) != sort(next)).count()
+    };
+    let of_digits = changes(|byte| (byte.is_ascii_digit(), false));
+    let of_all = changes(|byte| (byte.is_ascii_digit(), byte.is_ascii_uppercase()));
+    let is_random = of_digits >= MIN_CHANGES || of_digits > 0 && of_all * 2 >= secret.len();
     !is_inside && !id.is_empty() && id.iter().all(u8::is_ascii_alphanumeric) && secret.len() >= MIN_TOKEN && is_random
 }
 
@@ -99,14 +163,46 @@ fn kubeconfig_credential(text: &[u8]) -> Option<usize> {
         return None;
     }
     let of_key = |key: &'static [u8]| {
-        memmem::find_iter(text, key).find(|at| {
-            let behind = text.get(at + key.len()..).unwrap_or_default();
-            let behind = behind.strip_prefix(b"\"").unwrap_or(behind).trim_ascii_start();
-            let Some(value) = behind.strip_prefix(b":") else { return false };
-            let value = value.iter().skip_while(|byte| b"\"' \t".contains(byte));
-            let is_of_value = |byte: &&u8| byte.is_ascii_graphic() && !b"\"',{}<>$".contains(*byte);
-            value.take_while(is_of_value).count() >= MIN_CREDENTIAL
-        })
+        memmem::find_iter(text, key)
+            .find(|at| scalar_behind(text.get(at + key.len()..).unwrap_or_default()).is_some_and(is_credential))
     };
     of_key(b"token").or_else(|| of_key(b"password"))
+}
+
+fn is_credential(scalar: &[u8]) -> bool {
+    // Another place of the file holds what an alias stands for.
+    let is_alias = scalar.strip_prefix(b"*").is_some_and(|name| name.first().is_some_and(u8::is_ascii_alphanumeric));
+    is_alias || scalar.len() >= MIN_CREDENTIAL && !is_placeholder(scalar)
+}
+
+/// Returns whether a credential is none but says so: `REDACTED`, `DATA+OMITTED`, `YOUR-TOKEN-HERE`, or one character over and over.
+fn is_placeholder(scalar: &[u8]) -> bool {
+    let words = || scalar.split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let is_of = |list: &[&str], word: &[u8]| list.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
+    let is_known = |word: &[u8]| is_of(&PLACEHOLDERS, word) || is_of(&BESIDE_PLACEHOLDERS, word);
+    let says_so = words().any(|word| is_of(&PLACEHOLDERS, word)) && words().all(is_known);
+    says_so || scalar.iter().zip(scalar.iter().skip(1)).all(|(one, next)| one == next)
+}
+
+/// Returns the first word of the scalar that stands behind a key, however YAML or JSON write it: with an anchor or a tag before it, in quotes, as a
+/// block, on the next line. Nothing if none stands there.
+fn scalar_behind(text: &[u8]) -> Option<&[u8]> {
+    let unquoted = text.strip_prefix(b"\"").or(text.strip_prefix(b"'")).unwrap_or(text);
+    let mut rest = unquoted.trim_ascii_start().strip_prefix(b":")?;
+    loop {
+        let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        rest = rest.get(blank..)?;
+        rest = match rest.first()? {
+            b'&' | b'!' => rest.get(rest.iter().take_while(|byte| !byte.is_ascii_whitespace()).count()..)?,
+            b'#' | b'|' | b'>' => rest.get(memchr::memchr2(b'\n', b'\r', rest)?..)?,
+            _ => break,
+        };
+    }
+    let quotes = rest.iter().take_while(|byte| b"\"'".contains(byte)).count();
+    let word = rest.get(quotes..)?;
+    let is_of_scalar = |byte: &&u8| byte.is_ascii_graphic() && !b"\"',{}<>$".contains(*byte);
+    let (scalar, behind) = word.split_at(word.iter().take_while(is_of_scalar).count());
+    // Where none stands, the next key comes.
+    let is_key = quotes == 0 && scalar.ends_with(b":") && behind.first().is_none_or(u8::is_ascii_whitespace);
+    (!is_key).then_some(scalar)
 }

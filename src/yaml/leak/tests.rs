@@ -156,6 +156,119 @@ fn a_kubeconfig_is_judged_by_what_it_signs_in_with() {
 }
 
 #[test]
+fn a_kubeconfig_hides_its_credential_behind_no_notation_of_yaml_and_says_when_it_was_taken_out() {
+    let config =
+        |user: &str| format!("kind: Config\nclusters: []\ncontexts: []\nusers:\n- name: me\n  user:\n    {user}\n");
+    let told = "it holds the credential of a kubeconfig";
+    let key = "A".repeat(64);
+    for user in [
+        "token: >-\n      abcdefgh12",
+        "token: |\n      abcdefgh12\n",
+        "token: |2- # mine\n      abcdefgh12",
+        "token:\n      abcdefgh12",
+        "token:\n    # mine\n      'abcdefgh12'",
+        "token: &a abcdefgh12",
+        "token: &a\n      abcdefgh12",
+        "token: !!str abcdefgh12",
+        "token: !!str &a >-\n      abcdefgh12",
+        "token: ! 'abcdefgh12'",
+        "token : abcdefgh12",
+        "'token': abcdefgh12",
+        "\"token\": \"abcdefgh12\"",
+        "\"tok\\u0065n\": \"abcdefgh12\"",
+        "? token\n    : abcdefgh12",
+        "token: *a",
+        "token: \"!abcdefgh12\"",
+        "password: >-\n      hunter2hunter2",
+        "password: !!str hunter2hunter2",
+        "password: password",
+        "password: changeme",
+        "password: my-secret-password",
+        "token: your-5ecret-here",
+        "token: REDACTED-no-not-that1",
+        &format!("client-key-data: !!binary {key}"),
+        &format!("client-key-data: &k >-\n      {key}"),
+    ] {
+        let found = shown(&judge(config(user).as_bytes(), Role::Other, &search(), &NoSecrets::default()));
+        assert!(found.len() == 1 && found[0].ends_with(told), "{user}: {found:?}");
+    }
+    for user in [
+        "token: REDACTED",
+        "token: 'REDACTED'",
+        "token: >-\n      REDACTED",
+        "client-key-data: DATA+OMITTED\n    token: REDACTED",
+        "password: DATA+OMITTED",
+        "token: YOUR-TOKEN-HERE",
+        "token: \"your_bearer_token_here\"",
+        "token: <your-token-here>",
+        "token: replace-me",
+        "token: change-me-here",
+        "token: xxxxxxxxxxxxxxxx",
+        "token: '****************'",
+        "token: $TOKEN_OF_HOME",
+        "token:\n    username: somebodyelse",
+        "token:\n- name: somebodyelse",
+        "tokenFile: /run/secrets/tokens/home",
+    ] {
+        check(config(user), &[]);
+    }
+}
+
+#[test]
+fn the_mark_of_a_key_is_none_without_a_body_behind_it() {
+    let mark = "-----BEGIN RSA PRIVATE KEY-----";
+    for text in [
+        format!("if grep -q -- '{mark}' /etc/ssl/private/server/key; then echo found; fi\n"),
+        format!("A file that begins with {mark} is a key, see https://example.org/docs/HowTo2/keys/and/more/of/it\n"),
+        format!("if line == \"{mark}\" {{ return readTheWholeKeyOfTheServer(1) }}\n"),
+        format!("{mark}\n...\n-----END RSA PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\n{BODY}{BODY}"),
+        format!("sed -n '/{mark}/,$p' /var/lib/rancher/k3s/server/tls/client-ca.key\nsha256 {}\n", "0a1b".repeat(16)),
+        format!("# {mark}\n# <the key of the server comes here, as it is written by openssl>\n"),
+        format!("KEY='{mark}'\n--from-file=/home/alice/.ssh/id_rsa\n"),
+        format!("key: {mark} REDACTED\n"),
+    ] {
+        check(&text, &[]);
+    }
+    let line = BODY.lines().collect::<String>();
+    for text in [
+        format!("{mark}\n{BODY}"),
+        format!("{mark} {line} -----END RSA PRIVATE KEY-----"),
+        format!("key = b\"{mark}\\n\" \\\n  b\"{line}\\n\"\n"),
+        format!("String key = \"{mark}\\n\" +\n  \"{line}\";\n"),
+        format!("echo '{mark}' > k\necho '{line}' >> k\n"),
+        format!("{mark}\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-128-CBC,0A1B2C\r\n\r\n{BODY}"),
+        format!("# {mark}\n# {}\n", BODY.lines().next().unwrap()),
+        format!(
+            "{mark}\n{}",
+            line.as_bytes().chunks(10).map(|it| String::from_utf8_lossy(it) + "\n").collect::<String>()
+        ),
+        format!("a: >-\n  {mark}\n  {line}\n"),
+    ] {
+        let found = shown(&judge(text.as_bytes(), Role::Other, &search(), &NoSecrets::default()));
+        assert!(found.len() == 1 && found[0].ends_with("it holds a private key"), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn a_token_is_drawn_by_lot_and_a_name_is_made_by_people() {
+    for name in [
+        "wild_http_requestsTotal1234567890123",
+        "wild_http_requestsTotalByInstanceAndRoute2",
+        "wild_app_info20261126abcdefghijkl",
+        "wild_x_aaaaaaaaaaaaaaaaaaaaaaaa1",
+    ] {
+        check(format!("token: {name}\n"), &[]);
+    }
+    for token in [
+        "wild_k3f7q2m5_Ab3dEf6hIj9lMn2pQr5t",
+        "wild_a_0c4f19b7e2d83a5610ffb2c9",
+        "wild_k3f7_mfrggzdfmztwq2lknnwg23tpobyxe43u",
+    ] {
+        check(format!("token: {token}\n"), &["1: it holds a token of wild"]);
+    }
+}
+
+#[test]
 fn files_of_secrets_are_told_by_their_names() {
     for name in [
         "secrets.yaml",

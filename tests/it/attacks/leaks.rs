@@ -188,6 +188,62 @@ async fn a_push_with_a_secret_anywhere_in_it_is_refused_and_told_without_the_val
     }
 }
 
+/// A value as people choose them, in the spellings that YAML, shells and pages have for it.
+const PHRASE: &str = "it's glass river seven mountain";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_push_of_a_phrase_is_refused_however_its_lines_are_folded_and_its_quotes_are_written() {
+    let (world, _) = deployed().await;
+    guard(&world).await;
+    wild(&world, "wild secret set apps.stonedb.password", PHRASE).await;
+    assert_eq!(value(&world), PHRASE);
+    let home = world.root().join("home.git");
+    let before = refs(&world);
+    let kubeconfig = |user: &str| format!("kind: Config\nclusters: []\ncontexts: []\nusers:\n- user:\n    {user}");
+    for (attack, text, place) in [
+        ("folded", "a: 1\nb: >-\n  it's glass\n  river seven\n  mountain".to_owned(), "x.yaml:3"),
+        ("folded and kept", "b: >+\n    it's glass river\n    seven mountain\n".to_owned(), "x.yaml:2"),
+        ("plain over lines", "b: it's glass\n   river seven mountain".to_owned(), "x.yaml:1"),
+        ("plain on the next line", "b:\n  it's\n  glass river seven mountain".to_owned(), "x.yaml:2"),
+        ("in single quotes", "b: 'it''s glass river seven mountain'".to_owned(), "x.yaml:1"),
+        ("in single quotes over lines", "b: 'it''s glass\n  river seven mountain'".to_owned(), "x.yaml:1"),
+        ("in double quotes over lines", "b: \"it's gla\\\n  ss river\n  seven mountain\"".to_owned(), "x.yaml:1"),
+        ("in a page", "it is it&apos;s glass river seven mountain".to_owned(), "x.yaml:1"),
+        ("in a shell", "P='it'\\''s glass river seven mountain'".to_owned(), "x.yaml:1"),
+        ("in a paragraph", "the password is it's glass river\nseven mountain".to_owned(), "x.yaml:1"),
+        ("a folded token", kubeconfig("token: >-\n      abcdefgh12"), "x.yaml:6"),
+        ("a token behind an anchor", kubeconfig("token: &a abcdefgh12"), "x.yaml:6"),
+        ("a token behind a tag", kubeconfig("token: !!str abcdefgh12"), "x.yaml:6"),
+    ] {
+        for path in ["x.yaml", "apps/stonedb/x.yaml"] {
+            let (done, said) = in_a_clone(&world, &home, &file(path, &text), &[]);
+            assert!(!done && said.contains("secret/plaintext") && said.contains(place), "{attack}: {said}");
+            assert_eq!(refs(&world), before, "{attack}");
+        }
+    }
+    // Past the hook nothing of it is applied.
+    let commit = world
+        .push("by another way", &[("apps/stonedb/x.yaml", Some("b: >-\n  it's glass\n  river seven mountain\n"))])
+        .await;
+    blocked(&world, "stonedb", "apps/stonedb/x.yaml:2").await;
+    shows(&world, &commit, "failure").await;
+    world.push("take it out", &[("apps/stonedb/x.yaml", None)]).await;
+    world.healthy("stonedb").await;
+    // What tells of secrets and holds none goes through.
+    let honest = [
+        kubeconfig("token: REDACTED"),
+        kubeconfig("client-key-data: DATA+OMITTED"),
+        kubeconfig("token: YOUR-TOKEN-HERE"),
+        "grep -q -- '-----BEGIN RSA PRIVATE KEY-----' /etc/ssl/private/server/key && echo found".to_owned(),
+        "token: wild_http_requestsTotal1234567890123".to_owned(),
+        "glass seven river mountain, it's".to_owned(),
+    ];
+    for text in honest {
+        let (done, said) = in_a_clone(&world, &home, &file("notes/y.yaml", &text), &[]);
+        assert!(done, "{text}: {said}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_push_of_what_only_looks_like_a_secret_is_taken() {
     let (world, old) = deployed().await;
