@@ -18,7 +18,7 @@ use crate::model::{DirectoryTrouble, Verify};
 const ADD_HELP: &str = "Examples:
   wild directory add sample https://git.example.org/wild/directory.git
   wild directory add stable https://git.example.org/wild/directory.git --branch stable
-  wild directory add sample https://git.example.org/wild/directory.git --verify signed
+  wild directory add own https://git.example.org/wild/directory.git --branch own --verify signed
 
 With --verify signed nothing is taken of a commit that is not signed by a key of allowedSigners (SSH) or allowedKeyring (OpenPGP) of \
 daemon.yaml. What is signed is the newest commit of the branch, and with it all that leads to it.

@@ -1,4 +1,4 @@
-//! Pure. Whether what a server says of a request quotes a value of it that looks like a secret.
+//! Whether what a server says of a request quotes a value of it that looks like a secret.
 //!
 //! Servers name the value that they refuse. Of a Secret they are never quoted; of any other object they are, unless that would show what every
 //! output hides. Not here: what looks like a secret (`model::veil`), what is told instead (`told.rs`).

@@ -307,7 +307,7 @@ async fn planted_machine(canaries: &[Canary]) -> (Machine, rewild::sandbox::Sand
 }
 
 /// What is typed, each with the code that it ends with.
-const STORY: [(&str, i32); 9] = [
+const STORY: [(&str, i32); 10] = [
     ("wild cluster add", 0),
     ("wild directory add sample $ROOT/directory.git", 0),
     ("wild app add stonedb && wild app deploy stonedb", 0),
@@ -318,6 +318,8 @@ const STORY: [(&str, i32); 9] = [
         "git clone -q $ROOT/cloud $ROOT/clone 2>&1 && cd $ROOT/clone && mkdir -p apps/edge && cp $ROOT/edge.yaml apps/edge/edge.yaml && printf 'namespace: edge\\nresources: [edge.yaml]\\n' > apps/edge/kustomization.yaml && printf 'tls: {shared: [cert-manager/wildcard-tls]}\\n' >> .wild/config.yaml && git add -A && git commit -qm edge && git push -q 2>&1",
         0,
     ),
+    // What is shared along with its use waits for a word, once the push is seen.
+    ("for n in $(seq 500); do wild operation approve --app edge && exit 0; sleep 0.2; done; exit 1", 0),
     ("cd $ROOT/clone && cat $ROOT/typed > leak && git add leak && git commit -qm 'a slip' && git push -q 2>&1", 1),
     ("wild app config quillblog set title=canary", 0),
 ];

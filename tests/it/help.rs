@@ -81,6 +81,13 @@ const EXAMPLES: &[Example] = &[
         0,
         "directory stable added",
     ),
+    after(
+        "cd $ROOT && ssh-keygen -q -t ed25519 -N '' -C '' -f ada && echo \"ada $(cat ada.pub)\" > allowed && cd directory.git && \
+         git update-ref refs/heads/own $(git -c gpg.format=ssh -c user.signingkey=$ROOT/ada.pub commit-tree -S main^{tree} -p main -m vetted)",
+        "wild directory add own https://git.example.org/wild/directory.git --branch own --verify signed",
+        0,
+        "directory own added",
+    ),
     example("wild directory list", 0, "sample"),
     example("wild directory list -o json", 0, "\"kind\": \"DirectoryList\""),
     example("wild directory fetch", 0, "stable"),
@@ -362,7 +369,7 @@ async fn every_example_of_help_runs_as_printed() {
     let root = machine.root().display().to_string();
     let settings = format!(
         "instances: [{{name: home, path: {root}/desk/home}}]\nlisten: 127.0.0.1:0\nmetricsListen: ''\n\
-         egress: {{allow: [{root}/directory.git]}}\n"
+         egress: {{allow: [{root}/directory.git]}}\nallowedSigners: {root}/allowed\n"
     );
     machine.write("home/.config/wild/daemon.yaml", &settings);
     let printed = printed(&machine).await;
