@@ -22,6 +22,8 @@ async fn a_deletion_is_held(world: &World) {
     let plain = Plain { world, name: "slow" };
     let (kept, held) = (config("kept", "1"), config("held", "1"));
     let first = plain.push(&[("kept.yaml", &kept), ("held.yaml", &held)]).await;
+    // They stand in place of everything that the app had.
+    plain.agree().await;
     plain.done(&first).await;
     let path = plain.path("v1", "configmaps", "held");
     let finalizer = |names: Value| json!({"metadata": {"finalizers": names}});
