@@ -44,8 +44,9 @@ async fn a_kind_and_its_first_object_come_together(world: &World<Plane>) {
     plain.push(&[("gizmo.yaml", GIZMO), ("definition.yaml", &DEFINITION.replace("Namespaced", "Cluster"))]).await;
     plain.stands_for("ApplyFailed", &["never made anew", "its objects would go with it"]).await;
     assert_eq!(plain.uid(path).await, before);
-    // Away with both: the object goes, its kind stays.
+    // Away with both, to which a person agrees: the object goes, its kind stays.
     plain.push(&[("config.yaml", &config("config", "1"))]).await;
+    plain.agree().await;
     let gizmo = plain.path("both.example.org/v1", "gizmos", "one");
     plain.until("the object is gone", &gizmo, Value::is_null).await;
     plain.healthy().await;
