@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::arguments::Format;
 use super::json::text;
 use super::session::Session;
-use crate::base::is_deceptive;
+use crate::base::escaped;
 use crate::yaml;
 
 /// Version of every document that we print.
@@ -39,15 +39,8 @@ impl Session<'_> {
 
 /// Returns a text for people in which nothing acts on a terminal or turns the rest round: what it tells of may come from anybody.
 pub(super) fn harmless(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => shown.push(c),
-            c if is_deceptive(c) => shown.extend(c.escape_default()),
-            c => shown.push(c),
-        }
-    }
-    shown
+    let line = |line: &str| line.split('\t').map(escaped).collect::<Vec<_>>().join("\t");
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn with_kind(kind: &str, value: Value) -> Value {
