@@ -91,7 +91,7 @@ pub(super) async fn take_in(instance: &Instance, before: Option<&Overview>, afte
     let then = before.and_then(|before| before.settings().ok());
     let mut all = instance.approvals.0.lock().await;
     let mut grown = grown(then.as_deref(), &now);
-    for (app, shared) in shared_anew(instance, (then.as_deref(), &now), (before, after)).await? {
+    for (app, shared) in shared_anew((then.as_deref(), &now), (before, after)) {
         grown.entry(app).or_default().extend(shared);
     }
     let asked = match grown.is_empty() {
@@ -160,32 +160,18 @@ fn listed(grants: &Grants) -> BTreeSet<String> {
     lists.iter().flat_map(|(list, items)| items.iter().map(move |item| in_words(list, item))).collect()
 }
 
-/// Returns by app the certificates that are shared anew and that its files name, where those came along: whoever may read a Secret of another
-/// namespace was granted that.
-async fn shared_anew(
-    instance: &Instance,
+/// Returns the Secrets of others that are shared anew, in words, for each app that changed along with that. Which of them it reads is not asked:
+/// a name can be put together in a build.
+fn shared_anew(
     (then, now): (Option<&Settings>, &Settings),
     (before, after): (Option<&Overview>, &Overview),
-) -> Result<BTreeMap<AppName, BTreeSet<String>>, Error> {
+) -> BTreeMap<AppName, BTreeSet<String>> {
     let known = then.map(|then| then.tls.shared.as_slice()).unwrap_or_default();
-    let new: Vec<&SharedSecret> = now.tls.shared.iter().filter(|shared| !known.contains(shared)).collect();
-    let mut found: BTreeMap<AppName, BTreeSet<String>> = BTreeMap::new();
-    if new.is_empty() {
-        return Ok(found);
-    }
+    let new: BTreeSet<String> =
+        now.tls.shared.iter().filter(|shared| !known.contains(shared)).map(shared_in_words).collect();
     let came = |app: &&AppName| before.is_none_or(|before| before.apps.get(*app) != after.apps.get(*app));
-    for app in after.apps.keys().filter(came) {
-        let files = instance.tree.read_tree(&after.head, &[&format!("apps/{app}")]).await?;
-        let names = |shared: &SharedSecret| {
-            let texts = files.iter().filter_map(|(_, file)| file.as_text());
-            texts.into_iter().any(|text| text.contains(&shared.name))
-        };
-        let shared: BTreeSet<String> = new.iter().filter(|it| names(it)).map(|it| shared_in_words(it)).collect();
-        if !shared.is_empty() {
-            found.insert(app.clone(), shared);
-        }
-    }
-    Ok(found)
+    let changed = after.apps.keys().filter(came).filter(|_| !new.is_empty());
+    changed.map(|app| (app.clone(), new.clone())).collect()
 }
 
 fn shared_in_words(shared: &SharedSecret) -> String {
