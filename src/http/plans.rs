@@ -75,6 +75,7 @@ pub(super) fn document(planned: &Plan, cascades: &[Cascade]) -> Value {
         wake_on,
         digest,
         victims,
+        going: _,
         agreed: _,
     } = planned;
     let text = format!("{}{}{}{}", plan::display(planned), held(planned), along(cascades), outlook(planned));

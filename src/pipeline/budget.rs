@@ -6,9 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tokio::sync::MutexGuard;
+
 use super::{Error, Instance};
-use crate::model::{AppName, CommitId, Inventory, ObjectId};
-use crate::plan::{self, Elsewhere, Plan, Presence, Snapshot, Verb};
+use crate::model::{AppName, CommitId, Inventory};
+use crate::plan::{self, Elsewhere, Going, Plan, Presence, Snapshot, Verb};
 
 /// Name of the ledger in the store.
 const LEDGER: &str = "deletions";
@@ -43,7 +45,9 @@ impl Place {
 /// Takes in a revision before any pass of it: how much may go of all apps is measured by what they had then.
 pub(super) async fn begin(instance: &Instance, commit: &CommitId) -> Result<(), Error> {
     let objects = instance.store.count_records(&instance.id).await?;
-    change(instance, |ledger| ledger.turn_to(commit, objects)).await
+    let mut open = Open::of(instance).await?;
+    open.ledger.turn_to(commit, objects);
+    open.keep(instance).await
 }
 
 /// Returns the incarnations that stood in a place when what is to go there came up; nothing where nothing is.
@@ -52,12 +56,7 @@ pub(super) async fn standing(
     app: &AppName,
     place: Place,
 ) -> Result<Option<BTreeSet<String>>, Error> {
-    let mut open = instance.deletions.lock().await;
-    let known = match open.take() {
-        Some(known) => known,
-        None => read(instance).await?,
-    };
-    Ok(open.insert(known).standing.get(&place.of(app)).cloned())
+    Ok(Open::of(instance).await?.ledger.standing.get(&place.of(app)).cloned())
 }
 
 /// Remembers what stands in a place as long as something is to go there.
@@ -67,39 +66,35 @@ pub(super) async fn stand(
     inventory: &Inventory,
     going: Going,
 ) -> Result<(), Error> {
-    change(instance, |ledger| ledger.stand(place.of(app), inventory, going)).await
+    let mut open = Open::of(instance).await?;
+    open.ledger.stand(place.of(app), inventory, going);
+    open.keep(instance).await
 }
 
-/// Changes the ledger and stores it.
-async fn change(instance: &Instance, how: impl FnOnce(&mut Ledger)) -> Result<(), Error> {
-    let mut open = instance.deletions.lock().await;
-    let known = match open.take() {
-        Some(known) => known,
-        None => read(instance).await?,
-    };
-    let mut ledger = known.clone();
-    how(&mut ledger);
-    if ledger != known {
-        instance.store.put_cursor(&instance.id, LEDGER, &ledger.text()).await?;
+/// The ledger, while nobody else has it.
+struct Open<'a> {
+    place: MutexGuard<'a, Option<Ledger>>,
+    known: Ledger,
+    ledger: Ledger,
+}
+
+impl<'a> Open<'a> {
+    async fn of(instance: &'a Instance) -> Result<Self, Error> {
+        let place = instance.deletions.lock().await;
+        let known = match place.as_ref() {
+            Some(known) => known.clone(),
+            None => read(instance).await?,
+        };
+        Ok(Self { place, ledger: known.clone(), known })
     }
-    *open = Some(ledger);
-    Ok(())
-}
 
-/// Whether something is to go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Going {
-    /// Something is, or may be where nobody can look.
-    Some,
-    /// Nothing is.
-    Nothing,
-}
-
-impl Going {
-    /// Returns whether a plan lets something of these objects go, or would if it could be looked at or a person agreed.
-    pub(super) fn of(plan: &Plan, dropped: &[ObjectId]) -> Self {
-        let hidden = |blocked: &plan::Blocked| blocked.object.as_ref().is_some_and(|id| dropped.contains(id));
-        if plan.digest.is_empty() && !plan.blocked.iter().any(hidden) { Self::Nothing } else { Self::Some }
+    /// Stores what was changed. Until that is done, everybody goes by what was stored.
+    async fn keep(mut self, instance: &Instance) -> Result<(), Error> {
+        if self.ledger != self.known {
+            instance.store.put_cursor(&instance.id, LEDGER, &self.ledger.text()).await?;
+        }
+        *self.place = Some(self.ledger);
+        Ok(())
     }
 }
 
@@ -107,19 +102,13 @@ impl Going {
 pub(super) async fn plan(instance: &Instance, snapshot: &mut Snapshot) -> Result<Plan, Error> {
     snapshot.standing = standing(instance, &snapshot.app, Place::Cluster).await?;
     let alone = plan::plan(snapshot);
-    let mut open = instance.deletions.lock().await;
-    let known = match open.take() {
-        Some(known) => known,
-        None => read(instance).await?,
-    };
-    let mut ledger = known.clone();
-    let dropped = if alone.blocked.is_empty() { Vec::new() } else { plan::dropped(snapshot) };
-    let going = Going::of(&alone, &dropped);
-    ledger.stand(Place::Cluster.of(&snapshot.app), &snapshot.inventory, going);
+    let mut open = Open::of(instance).await?;
+    let ledger = &mut open.ledger;
+    ledger.stand(Place::Cluster.of(&snapshot.app), &snapshot.inventory, alone.going);
     let plan = if prunes(snapshot, &alone) {
         let objects = instance.store.count_records(&instance.id).await?;
         ledger.turn_to(&snapshot.commit, objects);
-        fill(instance, snapshot, &ledger).await?;
+        fill(instance, snapshot, ledger).await?;
         let plan = plan::plan(snapshot);
         ledger.enter(&snapshot.app, &plan, waits(&plan) && !waits(&alone));
         plan
@@ -127,10 +116,7 @@ pub(super) async fn plan(instance: &Instance, snapshot: &mut Snapshot) -> Result
         ledger.waiting.remove(&snapshot.app);
         alone
     };
-    if ledger != known {
-        instance.store.put_cursor(&instance.id, LEDGER, &ledger.text()).await?;
-    }
-    *open = Some(ledger);
+    open.keep(instance).await?;
     Ok(plan)
 }
 
@@ -218,12 +204,14 @@ impl Ledger {
         self.commit = commit.as_str().to_owned();
     }
 
-    /// Remembers what stands in a place when something comes up that is to go, and forgets it when nothing is.
+    /// Remembers what stands in a place when something comes up that is to go, and forgets it when nothing is. A plan that did not look changes
+    /// nothing of that, unless nothing is left that could go.
     fn stand(&mut self, place: String, inventory: &Inventory, going: Going) {
         let uids = || inventory.records().map(|record| record.uid.clone()).filter(|uid| !uid.is_empty());
         match going {
-            Going::Some => _ = self.standing.entry(place).or_insert_with(|| uids().collect()),
-            Going::Nothing => _ = self.standing.remove(&place),
+            Going::Unknown if !inventory.is_empty() => {}
+            Going::Something => _ = self.standing.entry(place).or_insert_with(|| uids().collect()),
+            Going::Unknown | Going::Nothing => _ = self.standing.remove(&place),
         }
     }
 
@@ -257,6 +245,28 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{ObjectId, Record};
+
+    #[test]
+    fn what_stood_is_known_until_a_plan_that_looked_finds_nothing_to_go() {
+        let record =
+            |name: &str| Record { uid: name.to_owned(), ..Record::sample(ObjectId::new("", "ConfigMap", "a", name)) };
+        let few = Inventory::new([record("u1"), record("u2")]);
+        let many = Inventory::new([record("u1"), record("u2"), record("u3")]);
+        let mut ledger = Ledger::default();
+        let mut stood = |inventory: &Inventory, going: Going| {
+            ledger.stand("blog".to_owned(), inventory, going);
+            ledger.standing.get("blog").map(BTreeSet::len)
+        };
+        assert_eq!(stood(&few, Going::Unknown), None);
+        assert_eq!(stood(&few, Going::Something), Some(2));
+        // What comes later is not counted, also after a pass that broke off and after one that could not read.
+        for going in [Going::Something, Going::Unknown, Going::Unknown, Going::Something] {
+            assert_eq!(stood(&many, going), Some(2), "{going:?}");
+        }
+        assert_eq!((stood(&many, Going::Nothing), stood(&many, Going::Something)), (None, Some(3)));
+        assert_eq!(stood(&Inventory::default(), Going::Unknown), None);
+    }
 
     #[test]
     fn the_ledger_of_another_revision_says_nothing_unless_an_app_waits() {

@@ -5,15 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use super::budget::{self, Going, Place};
+use super::budget::{self, Place};
 use super::cancel::Opened;
 use super::read::Sight;
 use super::skip::skips;
 use super::{Error, Instance, lock, state, statuses};
 use crate::apply::{self, Applied};
 use crate::model::{
-    AppName, CommitId, DriftState, Effect, Inventory, ObjectId, ObjectState, Operation, REALM_GROUP, SecretPayloads,
-    Secrets,
+    AppName, CommitId, DriftState, Effect, Inventory, ObjectState, Operation, REALM_GROUP, SecretPayloads, Secrets,
 };
 use crate::observe::{self, RealmFiles, RealmObservation};
 use crate::package::realm::REALM_DIRECTORY;
@@ -80,9 +79,7 @@ pub(super) async fn carry_out<'a>(
         return Ok((Part::default(), opened));
     };
     let mut own = plan::realm::plan(&looked.snapshot, plan.actions.len());
-    let remembered: Vec<ObjectId> = looked.snapshot.inventory.records().map(|record| record.id.clone()).collect();
-    let going = Going::of(&own, &remembered);
-    budget::stand(instance, (&snapshot.app, Place::Keycloak), &looked.snapshot.inventory, going).await?;
+    budget::stand(instance, (&snapshot.app, Place::Keycloak), &looked.snapshot.inventory, own.going).await?;
     note_wait(instance, &looked.snapshot, &own);
     record::settle_realms(&instance.store, &instance.id, &own).await?;
     if !applied.is_complete() || !plan.blocked.is_empty() {

@@ -86,11 +86,9 @@ pub(super) async fn seen_head(instance: &Instance) -> Result<SeenHead<'_>, Error
 async fn made_since(instance: &Instance, seen: Option<&CommitId>, head: &CommitId) -> Result<Vec<CommitId>, Error> {
     let log = instance.repository.first_parent_log(head, SHARED_CAPACITY, &[]).await?;
     let Some(place) = log.iter().position(|commit| Some(&commit.id) == seen) else { return Ok(Vec::new()) };
-    let since = log.into_iter().take(place).skip(1).collect::<Vec<_>>().into_iter().rev();
-    let ours = since.take_while(|commit| commit.committer == instance.committer).map(|commit| commit.id);
-    let mut made: Vec<CommitId> = ours.collect();
-    made.reverse();
-    Ok(made)
+    let between = log.get(1..place).unwrap_or_default();
+    let others = between.iter().rposition(|commit| commit.committer != instance.committer).map_or(0, |last| last + 1);
+    Ok(between.iter().skip(others).map(|commit| commit.id.clone()).collect())
 }
 
 async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overview) -> Result<(), Error> {

@@ -49,8 +49,21 @@ pub struct Plan {
     pub digest: String,
     /// What a person would let go by agreeing, held back or not, in this incarnation of the plan.
     pub victims: Vec<ObjectId>,
+    /// Whether something that is no longer wanted is to go.
+    pub going: Going,
     /// Deletions of a farewell to which a person agreed, for its later stages.
     pub agreed: Agreed,
+}
+
+/// Whether something of an app that is no longer wanted is to go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Going {
+    /// Nobody looked: the plan ended before that.
+    Unknown,
+    /// Nothing is.
+    Nothing,
+    /// Something is, or may be where it cannot be looked at, also where it waits for something.
+    Something,
 }
 
 impl Plan {
@@ -74,6 +87,7 @@ impl Plan {
             wake_on: Vec::new(),
             digest: String::new(),
             victims: Vec::new(),
+            going: Going::Unknown,
             agreed: Agreed::new(),
         }
     }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::action::{Blocked, Plan, WakeOn};
+use super::action::{Blocked, Going, Plan, WakeOn};
 use super::hook::{Ended, Moment, Run};
 use super::prune::{Fate, Victim};
 use super::remove::Farewell;
@@ -69,7 +69,9 @@ fn keep(snapshot: &Snapshot, plan: &mut Plan) {
     plan.notes.extend(other_hooks(snapshot));
     let mut spent = Vec::new();
     let mut writes = decide(snapshot, &wanted, plan, &mut spent);
-    let victims = sort_out(prune::prune(snapshot, &ids), plan);
+    let fates = prune::prune(snapshot, &ids);
+    plan.going = going(&fates);
+    let victims = sort_out(fates, plan);
     hold_news(snapshot, &mut writes, &victims, plan);
     order::hold_dependents(&mut writes, &mut plan.blocked);
     waves::hold(snapshot, &wanted, &mut writes, plan);
@@ -340,6 +342,15 @@ fn hold_news(snapshot: &Snapshot, writes: &mut Vec<(Wanted, Write)>, victims: &[
     for stop in secrets.into_iter().chain(unmet) {
         block(plan, stop);
     }
+}
+
+/// Returns whether something of what is no longer wanted is to go.
+fn going(fates: &[(ObjectId, Fate)]) -> Going {
+    let goes = |fate: &Fate| match fate {
+        Fate::Delete(_) | Fate::Leaving | Fate::Block(..) => true,
+        Fate::Forget(_) | Fate::Keep(_) | Fate::Moves(_) | Fate::MayMove(_) => false,
+    };
+    if fates.iter().any(|(_, fate)| goes(fate)) { Going::Something } else { Going::Nothing }
 }
 
 /// Sorts out what is no longer wanted; returns what is to be deleted.

@@ -68,7 +68,9 @@ mod yields;
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, Blocked, DriftItem, DriftKind, Extras, Force, Plan, Propagation, Verb, Verdict, WakeOn};
+pub use action::{
+    Action, Blocked, DriftItem, DriftKind, Extras, Force, Going, Plan, Propagation, Verb, Verdict, WakeOn,
+};
 pub use admission::{Altered, altered};
 pub use advice::with_place;
 pub use authored::notices;

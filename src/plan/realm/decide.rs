@@ -13,7 +13,7 @@ use crate::model::{
     CLIENT_SECRET, ClusterName, DriftPolicy, ObjectId, REALM_API, RealmKind, Record, RecordState, realm_object,
 };
 use crate::plan::action::{
-    Action, Blocked, DriftItem, DriftKind, Extras, Force, Plan, Propagation, Verb, Verdict, WakeOn,
+    Action, Blocked, DriftItem, DriftKind, Extras, Force, Going, Plan, Propagation, Verb, Verdict, WakeOn,
 };
 use crate::plan::budget;
 use crate::plan::prune::Victim;
@@ -188,8 +188,13 @@ impl Walk<'_> {
     fn farewell(&mut self, kept: &BTreeSet<&ObjectId>) {
         let snapshot = self.snapshot;
         let mut victims = Vec::new();
+        self.plan.going = Going::Nothing;
         for record in snapshot.inventory.records().filter(|record| !kept.contains(&record.id)) {
-            match fate(snapshot, record) {
+            let fate = fate(snapshot, record);
+            if matches!(fate, Fate::Delete | Fate::Unseen(_)) {
+                self.plan.going = Going::Something;
+            }
+            match fate {
                 Fate::Delete => victims.push(Victim {
                     id: record.id.clone(),
                     api_version: REALM_API.to_owned(),

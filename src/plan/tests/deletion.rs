@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::world::{World, claim, config, custom, definition, deployment, id, object, secret};
 use super::{check, check_health};
-use crate::model::{AppName, Object, Prune, RecordState};
+use crate::model::{AppName, Inventory, Object, Prune, RecordState};
 use crate::plan::{
-    ClaimedVolume, Desired, Elsewhere, Freshness, Owner, Presence, Snapshot, TargetState, Verb, WakeOn, plan,
+    ClaimedVolume, Desired, Elsewhere, Freshness, Going, Owner, Presence, Snapshot, TargetState, Verb, WakeOn, plan,
 };
 
 fn configs(count: usize) -> Vec<Object> {
@@ -281,6 +281,21 @@ fn what_came_with_the_same_revision_does_not_make_a_loss_small() {
         assert_eq!(digest, plan(&before).digest);
         assert_eq!(deletes(&after.with(|snapshot| snapshot.ask.approve = Some(digest)).snapshot), dropped);
     }
+}
+
+#[test]
+fn that_nothing_goes_is_said_by_who_looked() {
+    let going = |world: World| plan(&world.snapshot).going;
+    let away = TargetState::Unreachable { since: World::new().snapshot.now, why: String::new() };
+    assert_eq!(going(many(3)), Going::Nothing);
+    assert_eq!(going(dropping(3, 1)), Going::Something);
+    assert_eq!(going(dropping(8, 6)), Going::Something, "it waits for a person");
+    assert_eq!(going(dropping(3, 1).watch("", "ConfigMap", Freshness::Stale)), Going::Something, "it may be there");
+    assert_eq!(going(dropping(8, 6).with(|it| it.target = away)), Going::Unknown);
+    assert_eq!(going(dropping(8, 6).with(|it| it.desired = Desired::Unreadable(Vec::new()))), Going::Unknown);
+    assert_eq!(going(presence(dropping(8, 6), Presence::Vanished)), Going::Unknown);
+    let removed = dropping(2, 2).drops("ConfigMap/c0").with(|it| it.inventory = Inventory::default());
+    assert_ne!(going(removed), Going::Something);
 }
 
 #[test]

@@ -166,6 +166,11 @@ pub(super) async fn nothing_goes_because_enough_came_along<C: Ground>(world: &Wo
     stands(1).await;
     plain.push(&[("all.yaml", &new(80))]).await;
     stands(80).await;
+    // Neither does a revision in between that nobody can read.
+    plain.push(&[("all.yaml", "kind: [")]).await;
+    plain.stands_for("Unreadable", &[]).await;
+    plain.push(&[("all.yaml", &new(80))]).await;
+    stands(80).await;
     let hint = world.state(plain.name).await.unwrap().hint;
     says(world, &hint, &["deleted     ConfigMap/old-7"]).await;
     // What stood then counts no more: of what is there now a few may go.
