@@ -105,6 +105,9 @@ fn of_instance(instance: &Value) -> Vec<Value> {
     found.extend(open.map(|file| open_file(file, "whoever read it knows what is in it", "replace what is in it")));
     let strays = list(instance, "strayClusters").iter();
     found.extend(strays.map(|it| finding(text(it, "what"), text(it, "because"), text(it, "remedy"), Vec::new())));
+    let refusal = |closed: &Value| closed.get("closed").cloned().unwrap_or_default();
+    let closed = list(instance, "closedInstances").iter().map(refusal);
+    found.extend(closed.map(|it| finding(text(&it, "what"), text(&it, "because"), text(&it, "remedy"), Vec::new())));
     let trouble = instance.get("remote").map(|remote| text(remote, "trouble")).unwrap_or_default();
     if !trouble.is_empty() {
         found.push(finding("the remote is not followed", trouble, "wild status", Vec::new()));
@@ -296,7 +299,8 @@ mod tests {
     fn what_holds_the_whole_instance_comes_first() {
         let silent = json!({"cluster": {"reachable": false, "since": "T", "why": "refused"},
             "clusters": [{"first": true}, {"name": "edge", "reachable": false, "since": "U"}, {"name": "attic", "reachable": null}, {"name": "lab", "reachable": true}],
-            "strayClusters": [{"what": "use clusters.hme of daemon.yaml", "because": "B", "remedy": "R"}], "remote": {"trouble": "it went back"}});
+            "strayClusters": [{"what": "use clusters.hme of daemon.yaml", "because": "B", "remedy": "R"}], "remote": {"trouble": "it went back"},
+            "closedInstances": [{"name": "lab", "closed": {"what": "open the instance lab", "because": "C", "remedy": "D"}}]});
         let whats: Vec<String> = of_instance(&silent).iter().map(|it| text(it, "what").to_owned()).collect();
         assert_eq!(
             whats,
@@ -304,6 +308,7 @@ mod tests {
                 "the cluster does not answer since T",
                 "the cluster edge does not answer since U",
                 "use clusters.hme of daemon.yaml",
+                "open the instance lab",
                 "the remote is not followed"
             ]
         );

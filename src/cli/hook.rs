@@ -3,6 +3,7 @@
 //!
 //! Not here: the checks and the scripts (`git::hook`), what a clone is given (`git::clone`), the merge driver (`merge_file.rs`).
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
@@ -11,12 +12,13 @@ use serde_json::{Value, json};
 use super::client::{Call, Client};
 use super::error::{CommandError, ExitCode};
 use super::json::{list, text};
-use super::locate::{around, connect, repository_around};
+use super::locate::{around, connect, open_state, read_settings, repository_around, settings_file};
 use super::scan::{broken_seals, sought};
 use super::session::Session;
 use crate::base::chain;
-use crate::git::hook::{Intake, RefUpdate, Rewind, check};
+use crate::git::hook::{ID_RULE, Intake, RefUpdate, Rewind, check};
 use crate::git::{self, Leaked, Repository, Staged};
+use crate::settings::Home;
 
 /// Push options that are looked at.
 const MAX_PUSH_OPTIONS: usize = 32;
@@ -156,7 +158,8 @@ async fn pre_receive(session: &mut Session<'_>) -> Result<ExitCode, CommandError
         Ok(repository) => sought(session, &repository).await.scanner,
         Err(error) => return Err(fail(error)),
     };
-    let intake = Intake { repository: path, branch: branch.clone(), quarantine, updates, rewind, scanner };
+    let elsewhere = ids_elsewhere(session, &path);
+    let intake = Intake { repository: path, branch: branch.clone(), quarantine, updates, rewind, scanner, elsewhere };
     let refusals = check(intake).await.map_err(fail)?;
     match refusals.split_first() {
         None => Ok(ExitCode::Done),
@@ -167,7 +170,19 @@ async fn pre_receive(session: &mut Session<'_>) -> Result<ExitCode, CommandError
     }
 }
 
-/// Looks for secrets in what the next commit brings.
+/// Returns the identities that belong to other repositories, as far as whoever pushes may read that.
+fn ids_elsewhere(session: &Session<'_>, own: &Path) -> BTreeSet<String> {
+    let environment = session.environment;
+    let settings = read_settings(environment, &settings_file(environment, None)).ok();
+    let state = settings.filter(|settings| settings.state_dir.exists()).and_then(|settings| open_state(&settings).ok());
+    let homes = state.and_then(|state| state.homes().ok()).unwrap_or_default();
+    let own = own.canonicalize().ok();
+    let is_elsewhere =
+        |home: &Home| home.repository.exists() && own.as_ref().is_some_and(|own| !own.starts_with(&home.repository));
+    homes.into_iter().filter(|(_, home)| is_elsewhere(home)).map(|(id, _)| id.to_string()).collect()
+}
+
+/// Looks for secrets and lost identities in what the next commit brings.
 async fn pre_commit(session: &mut Session<'_>) -> Result<ExitCode, CommandError> {
     let what = "look for secrets in the commit";
     let fail = |error: git::Error| CommandError::new(what, chain(&error), "git status");
@@ -175,9 +190,18 @@ async fn pre_commit(session: &mut Session<'_>) -> Result<ExitCode, CommandError>
     let sought = sought(session, &repository).await;
     let index = session.environment.variable("GIT_INDEX_FILE").map(|path| session.environment.path(Path::new(path)));
     let index = index.filter(|path| path.exists());
-    let Staged { mut leaks, sealed } = repository.staged_leaks(index, sought.scanner).await.map_err(fail)?;
+    let Staged { mut leaks, sealed } = repository.staged_leaks(index.clone(), sought.scanner).await.map_err(fail)?;
     leaks.extend(broken_seals(session, sealed).await);
-    refuse_leaks(&leaks)
+    refuse_leaks(&leaks)?;
+    match repository.staged_id_faults(index).await.map_err(fail)?.first() {
+        None => Ok(ExitCode::Done),
+        Some(fault) => {
+            let because = format!("{}:{}: {ID_RULE}: {fault}", fault.file, fault.line);
+            let remedy =
+                format!("{}; if this is a copy to be an instance of its own: git commit --no-verify", fault.remedy());
+            Err(CommandError::new("commit", because, remedy))
+        }
+    }
 }
 
 /// Looks for secrets in the message of a commit.

@@ -44,7 +44,8 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Status) -> Result<
     let free = list(&instance, "foreignBranches").is_empty();
     let followed = remote_trouble(&instance).is_empty() && list(&instance, "directories").iter().all(is_followed);
     let good = list(&instance, "statuses").iter().all(|status| !matches!(text(status, "state"), "failure" | "error"));
-    let calm = reachable && free && followed && good && list(&apps, "apps").iter().all(is_calm);
+    let open = list(&instance, "closedInstances").is_empty();
+    let calm = reachable && open && free && followed && good && list(&apps, "apps").iter().all(is_calm);
     let value = json!({
         "instance": instance,
         "apps": list(&apps, "apps"),
@@ -96,6 +97,11 @@ fn head(instance: &Value) -> String {
         let (path, mode) = (text(file, "path"), text(file, "mode"));
         lines.push_str(&format!("  others could read {path} (mode {mode}): replace what is in it\n"));
     }
+    for closed in list(instance, "closedInstances") {
+        let refusal = closed.get("closed").unwrap_or(&Value::Null);
+        let (name, because, remedy) = (text(closed, "name"), text(refusal, "because"), text(refusal, "remedy"));
+        lines.push_str(&format!("  the instance {name} is not open: {because}; {remedy}\n"));
+    }
     if !remote_trouble(instance).is_empty() {
         lines.push_str(&format!("  the remote is not followed: {}\n", remote_trouble(instance)));
     }
@@ -128,6 +134,8 @@ mod tests {
             head(&instance),
             "home   main 0123456   cluster none yet: wild cluster add\n  pending   wild/deploy (home)  seen\n"
         );
+        let closed = json!({"name": "lab", "closed": {"because": "B", "remedy": "R"}});
+        assert!(head(&json!({"closedInstances": [closed]})).contains("  the instance lab is not open: B; R\n"));
         let trouble = json!({"kind": "rewound", "message": "it went back", "hint": "wild x"});
         let rewound = json!({"name": "sample", "trouble": trouble, "packages": []});
         assert!(head(&json!({"directories": [rewound]})).contains("  sample: it went back; wild x\n"));

@@ -1,13 +1,14 @@
 //! Wake-ups become passes: one worker per instance, one serial pass per app, triggers without data.
 //!
 //! `queue` decides what begins when, `worker` runs it and listens to branches, cluster, files, schedule and people,
-//! `waits` knows who waits for what, `metrics` counts. Not here: what a pass does (`pipeline`), the API (`http`).
+//! `waits` knows who waits for what, `metrics` counts, `opening` opens instances. Not here: what a pass does (`pipeline`), the API (`http`).
 
 mod drifts;
 mod events;
 mod files;
 mod metrics;
 mod notes;
+mod opening;
 mod outlooks;
 mod probes;
 mod queue;
@@ -16,25 +17,24 @@ mod waits;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 pub use metrics::Metrics;
+pub use opening::ClosedInstance;
 pub use outlooks::Outlook;
 
 use crate::base::Timestamp;
-use crate::broadcast;
-use crate::forge::{Forge, Gitea};
-use crate::git::{self, Allowed, Credential, CredentialKind, Egress, Remote, RemoteUrl, Signers};
-use crate::model::{AppName, InstanceName, Operation, Purpose, Reason, RefusalText, Request, SecretValue, Trigger};
-use crate::pipeline::{self, Error, Instance, Opening};
-use crate::settings::{DaemonSettings, ExecEntry, InstanceEntry, StateDirectory};
+use crate::git;
+use crate::model::{AppName, InstanceName, Operation, Reason, RefusalText, Request, Trigger};
+use crate::pipeline::{Error, Instance};
+use crate::settings::{DaemonSettings, StateDirectory};
 use crate::store::Store;
-use crate::target::{Access, Plugin, RealmAccess};
+use crate::target::Access;
+use opening::{Ground, Opened};
 use worker::Shared;
 
 /// How long a stop may take before what still runs is cut off; the record shows what was done.
@@ -71,12 +71,12 @@ pub struct Daemon {
 }
 
 struct Inner {
-    settings: DaemonSettings,
-    handles: BTreeMap<InstanceName, Handle>,
-    metrics: Metrics,
+    ground: Ground,
+    handles: RwLock<BTreeMap<InstanceName, Handle>>,
+    closed: RwLock<BTreeMap<InstanceName, ClosedInstance>>,
+    /// Held while closed instances are tried again.
+    trying: tokio::sync::Mutex<()>,
     started: Timestamp,
-    store: Store,
-    stop: CancellationToken,
     tasks: tokio::sync::Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -87,69 +87,75 @@ pub struct Handle {
 }
 
 impl Daemon {
-    /// Opens the store and every instance, and starts a worker for each.
+    /// Opens the store and every instance that can be opened, and starts a worker for each. One that cannot be is told and tried again: what
+    /// somebody does to one repository stops no other. Fails if none can be opened.
     pub async fn start(settings: DaemonSettings, start: Start) -> Result<Self, Error> {
         let Start { state, clock, access, work } = start;
         git::clear_scratch(&state.quarantine()).await?;
         let store = Store::open(&state.store()).await?;
-        let stop = CancellationToken::new();
-        let metrics = Metrics::new();
-        // Nothing works before all can: where one instance is refused, the others are given up untouched.
-        let mut opened: Vec<Arc<Instance>> = Vec::new();
-        for entry in &settings.instances {
-            let opening = opening(&settings, &state, entry, access.clone(), clock)?;
-            let opening = Opening { beside: opened.clone(), ..opening };
-            // On the heap: what opens an instance is large, and the stack of a thread is not.
-            opened.push(Arc::new(Box::pin(Instance::open(opening, &state, store.clone())).await?));
+        let (stop, metrics) = (CancellationToken::new(), Metrics::new());
+        let ground = Ground { settings, state, store, metrics, stop, clock, access, work };
+        let Opened { handles, tasks, failed } = opening::open_all(&ground).await?;
+        let mut closed = BTreeMap::new();
+        for (entry, error) in failed {
+            // Whoever starts a daemon that can do nothing hears of it at once.
+            if handles.is_empty() {
+                return Err(error);
+            }
+            closed.insert(entry.name.clone(), ClosedInstance::new(entry, &error));
         }
-        let mut handles = BTreeMap::new();
-        let mut tasks = Vec::new();
-        for (entry, instance) in settings.instances.iter().zip(opened) {
-            let shared = Arc::new(Shared::new(instance.clone(), &settings, &state, metrics.clone(), work)?);
-            let notes = Box::new(notes::GitNotes::new(instance.clone()));
-            let forge = forge(&instance, entry).await?;
-            let bus = instance.bus.clone();
-            tasks.push(tokio::spawn(broadcast::send_statuses(
-                bus,
-                forge,
-                notes,
-                settings.public_url.clone(),
-                stop.clone(),
-            )));
-            let clusters = Box::new(events::Clusters::new(instance.clone()));
-            let bus = instance.bus.clone();
-            tasks.push(tokio::spawn(broadcast::send_kubernetes_events(bus, clusters, stop.clone())));
-            tasks.push(tokio::spawn(sweeps::run(instance.clone(), stop.clone())));
-            tasks.push(tokio::spawn(worker::run(shared.clone(), stop.clone())));
-            handles.insert(entry.name.clone(), Handle { shared });
-        }
-        for stray in stray_clusters(&settings, &handles) {
-            let RefusalText { what, because, remedy, .. } = stray;
+        let has_closed = !closed.is_empty();
+        let inner = Inner {
+            ground,
+            handles: RwLock::new(handles),
+            closed: RwLock::new(closed),
+            trying: tokio::sync::Mutex::default(),
+            started: clock(),
+            tasks: tokio::sync::Mutex::new(tasks),
+        };
+        let daemon = Self { inner: Arc::new(inner) };
+        for RefusalText { what, because, remedy, .. } in daemon.stray_clusters() {
             tracing::warn!(because, remedy, "{what}: it has no effect");
         }
-        let started = clock();
-        let tasks = tokio::sync::Mutex::new(tasks);
-        Ok(Self { inner: Arc::new(Inner { settings, handles, metrics, started, store, stop, tasks }) })
+        if has_closed {
+            let trying = tokio::spawn(opening::try_again(daemon.clone()));
+            daemon.inner.tasks.lock().await.push(trying);
+        }
+        Ok(daemon)
     }
 
     /// Returns one instance.
     pub fn instance(&self, name: &str) -> Option<Handle> {
-        self.inner.handles.get(name).cloned()
+        self.handles().get(name).cloned()
     }
 
     /// Returns all instances by name.
     pub fn instances(&self) -> Vec<Handle> {
-        self.inner.handles.values().cloned().collect()
+        self.handles().values().cloned().collect()
+    }
+
+    /// Returns the instances that could not be opened, by name.
+    pub fn closed(&self) -> Vec<ClosedInstance> {
+        self.inner.closed.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Tries to open the instances that could not be opened, and begins to work on those that can be now.
+    pub async fn open_closed(&self) {
+        opening::open_closed(self).await;
+    }
+
+    fn handles(&self) -> RwLockReadGuard<'_, BTreeMap<InstanceName, Handle>> {
+        self.inner.handles.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the settings.
     pub fn settings(&self) -> &DaemonSettings {
-        &self.inner.settings
+        &self.inner.ground.settings
     }
 
     /// Returns what its settings say of clusters that no instance has at present, each with what helps.
     pub fn stray_clusters(&self) -> Vec<RefusalText> {
-        stray_clusters(&self.inner.settings, &self.inner.handles)
+        stray_clusters(&self.inner.ground.settings, &self.handles(), &self.closed())
     }
 
     /// Returns when it was started.
@@ -159,17 +165,17 @@ impl Daemon {
 
     /// Returns its metrics.
     pub fn metrics(&self) -> &Metrics {
-        &self.inner.metrics
+        &self.inner.ground.metrics
     }
 
     /// Returns what ends when the daemon stops.
     pub fn stopping(&self) -> CancellationToken {
-        self.inner.stop.clone()
+        self.inner.ground.stop.clone()
     }
 
     /// Stops: nothing new begins, running passes end, what takes too long is cut off.
     pub async fn stop(&self) {
-        self.inner.stop.cancel();
+        self.inner.ground.stop.cancel();
         let tasks = std::mem::take(&mut *self.inner.tasks.lock().await);
         for mut task in tasks {
             if tokio::time::timeout(STOP_DEADLINE, &mut task).await.is_err() {
@@ -177,9 +183,9 @@ impl Daemon {
                 let _ = task.await;
             }
         }
-        self.inner.store.close().await;
+        self.inner.ground.store.close().await;
         // Handles may live on, such as in a connection that is being closed: they must not keep the next process out.
-        for handle in self.inner.handles.values() {
+        for handle in self.instances() {
             handle.instance().release();
         }
     }
@@ -230,8 +236,12 @@ impl Handle {
     }
 }
 
-fn stray_clusters(settings: &DaemonSettings, handles: &BTreeMap<InstanceName, Handle>) -> Vec<RefusalText> {
-    let mut known = BTreeSet::new();
+fn stray_clusters(
+    settings: &DaemonSettings,
+    handles: &BTreeMap<InstanceName, Handle>,
+    closed: &[ClosedInstance],
+) -> Vec<RefusalText> {
+    let mut known: BTreeSet<String> = closed.iter().map(|closed| closed.entry.name.to_string()).collect();
     for (instance, handle) in handles {
         let targets = handle.instance().targets();
         let contexts = targets.all().map(|(name, _)| targets.context(name)).filter(|context| !context.is_empty());
@@ -253,105 +263,4 @@ fn stray_clusters(settings: &DaemonSettings, handles: &BTreeMap<InstanceName, Ha
         diagnostics: Vec::new(),
     };
     settings.stray_clusters(&known).into_iter().map(stray).collect()
-}
-
-fn opening(
-    settings: &DaemonSettings,
-    state: &StateDirectory,
-    entry: &InstanceEntry,
-    access: Option<Access>,
-    clock: fn() -> Timestamp,
-) -> Result<Opening, Error> {
-    let configured =
-        settings.clusters.get(entry.name.as_str()).filter(|cluster| cluster.in_cluster).map(|_| Access::InCluster);
-    let file = (!entry.kubeconfig.as_os_str().is_empty())
-        .then(|| Access::File { path: state.root().join(&entry.kubeconfig), context: String::new() });
-    Ok(Opening {
-        name: entry.name.clone(),
-        path: state.root().join(&entry.path),
-        subdirectory: entry.subdirectory.clone(),
-        branch: entry.branch.clone(),
-        remote: remote(state, entry)?,
-        signers: Signers {
-            ssh: named(state, &settings.allowed_signers),
-            pgp: named(state, &settings.allowed_keyring),
-            scratch: state.quarantine(),
-        },
-        access: access.or(configured).or(file),
-        plugins: settings.programs_of(entry.name.as_str()).into_iter().map(plugin).collect(),
-        keycloak: entry.keycloak.as_ref().map(|keycloak| RealmAccess {
-            url: keycloak.url.clone(),
-            realm: keycloak.realm.clone(),
-            client: keycloak.client.clone(),
-            user: keycloak.user.clone(),
-            credential: state.root().join(&keycloak.credential_file),
-        }),
-        clock,
-        beside: Vec::new(),
-    })
-}
-
-/// Returns where a file is that the settings may name.
-fn named(state: &StateDirectory, file: &Path) -> Option<PathBuf> {
-    (!file.as_os_str().is_empty()).then(|| state.root().join(file))
-}
-
-fn plugin((context, exec): (String, ExecEntry)) -> (String, Plugin) {
-    (context, Plugin::new(exec.command, exec.args, exec.env))
-}
-
-/// Returns the remote of an instance. Its address stands in the daemon's own settings, so it may be anything that the operator wrote.
-fn remote(state: &StateDirectory, entry: &InstanceEntry) -> Result<Option<Remote>, Error> {
-    if entry.remote.is_empty() {
-        return Ok(None);
-    }
-    let url = RemoteUrl::parse(&entry.remote, Allowed::Local).map_err(|error| {
-        refused(&format!("use the remote of {}", entry.name), &error.to_string(), "wild daemon --help")
-    })?;
-    let token = token(state, entry)?;
-    let credential = token.map(|token| Credential {
-        origin: url.clone(),
-        kind: CredentialKind::Token { user: "wild".to_owned(), token },
-    });
-    Ok(Some(Remote { url, credential, egress: Egress::Any, scratch: state.quarantine() }))
-}
-
-/// Reads the token of a remote from the file that the operator named.
-fn token(state: &StateDirectory, entry: &InstanceEntry) -> Result<Option<SecretValue>, Error> {
-    if entry.credential_file.as_os_str().is_empty() {
-        return Ok(None);
-    }
-    let path = state.root().join(&entry.credential_file);
-    Ok(Some(crate::settings::read_credential(&path)?))
-}
-
-/// Returns the forge behind the remote, if there is one and its token is known.
-async fn forge(instance: &Instance, entry: &InstanceEntry) -> Result<Option<Box<dyn Forge>>, Error> {
-    let kind = pipeline::settings(instance).await?.statuses.forge.clone();
-    if kind == "none" || entry.remote.is_empty() {
-        return Ok(None);
-    }
-    let Some(Remote { credential: Some(Credential { kind: CredentialKind::Token { token, .. }, .. }), .. }) =
-        &instance.remote
-    else {
-        return Ok(None);
-    };
-    let token = SecretValue::new(token.expose(Purpose::Credential).to_owned());
-    match Gitea::new(&entry.remote, token) {
-        Ok(forge) => Ok(Some(Box::new(forge))),
-        Err(error) => {
-            tracing::info!(instance = %entry.name, error = %error, "no forge is told statuses");
-            Ok(None)
-        }
-    }
-}
-
-fn refused(what: &str, because: &str, remedy: &str) -> Error {
-    Error::Refused(Box::new(RefusalText {
-        code: 2,
-        what: what.to_owned(),
-        because: because.to_owned(),
-        remedy: remedy.to_owned(),
-        diagnostics: Vec::new(),
-    }))
 }

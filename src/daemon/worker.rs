@@ -73,7 +73,7 @@ impl Shared {
         work: Work,
     ) -> Result<Self, Error> {
         let intervals = settings.intervals("daemon.yaml").map_err(|found| {
-            super::refused(
+            super::opening::refused(
                 "read daemon.yaml",
                 &found.first().map(ToString::to_string).unwrap_or_default(),
                 "wild daemon --help",

@@ -12,6 +12,7 @@ use super::changes::Change;
 use super::problem::Problem;
 use super::{Host, instance};
 use crate::base::Timestamp;
+use crate::daemon::{ClosedInstance, Daemon};
 use crate::model::{ClusterIdentity, ClusterName, CommitId, Reason, Trigger};
 use crate::pipeline::{self, Instance};
 use crate::target::{AccessReport, Reachability, Target};
@@ -35,8 +36,23 @@ pub(super) async fn daemon_status(State(daemon): Host) -> Answered {
 pub(super) async fn list(State(daemon): Host) -> Answered {
     let instances = daemon.instances();
     let names: Vec<String> = instances.iter().map(|handle| handle.instance().name.to_string()).collect();
-    let items: Vec<Value> = instances.iter().map(|handle| identity(handle.instance())).collect();
+    let mut items: Vec<Value> = instances.iter().map(|handle| identity(handle.instance())).collect();
+    items.extend(closed(&daemon));
     Ok(answer(&json!({"instances": names, "items": items})))
+}
+
+/// Returns the instances that are not open: whoever means one hears why, instead of something about another one.
+fn closed(daemon: &Daemon) -> Vec<Value> {
+    let shown = |ClosedInstance { entry, refusal }: &ClosedInstance| {
+        json!({
+            "name": entry.name,
+            "path": daemon.settings().state_dir.join(&entry.path).display().to_string().trim_end_matches('/'),
+            "subdirectory": entry.subdirectory,
+            "branch": entry.branch,
+            "closed": {"what": refusal.what, "because": refusal.because, "remedy": refusal.remedy},
+        })
+    };
+    daemon.closed().iter().map(shown).collect()
 }
 
 fn identity(instance: &Instance) -> Value {
@@ -68,6 +84,7 @@ pub(super) async fn show(State(daemon): Host, Path(name): Path<String>) -> Answe
         fields.insert("directories".to_owned(), directories(shown).await?);
         fields.insert("foreignBranches".to_owned(), json!(pipeline::foreign_branches(shown).await.unwrap_or_default()));
         fields.insert("strayClusters".to_owned(), value(&daemon.stray_clusters())?);
+        fields.insert("closedInstances".to_owned(), json!(closed(&daemon)));
         fields.insert("ready".to_owned(), json!(handle.is_ready().err()));
         fields.insert("openFiles".to_owned(), value(&shown.open_files().await)?);
         fields.insert("stateDir".to_owned(), json!(daemon.settings().state_dir.display().to_string()));
@@ -203,6 +220,10 @@ pub(super) fn silence(instance: &Instance) -> Option<(Timestamp, String)> {
 
 /// `POST /instances/{instance}/pushed`: a hint that the branch moved. It names no commit; the daemon looks for itself.
 pub(super) async fn pushed(State(daemon): Host, Path(name): Path<String>) -> Answered {
+    // The push may have put back what kept it from being opened.
+    if daemon.closed().iter().any(|closed| closed.entry.name.as_str() == name) {
+        daemon.open_closed().await;
+    }
     let handle = instance(&daemon, &name)?;
     pipeline::seen(handle.instance()).await?;
     handle.wake(Trigger { app: None, reason: Reason::Push });

@@ -152,6 +152,9 @@ async fn in_time(request: Request, next: Next) -> Response {
 /// Returns an instance by its name in a path.
 fn instance(daemon: &Daemon, name: &str) -> Result<crate::daemon::Handle, Problem> {
     daemon.instance(name).ok_or_else(|| {
+        if let Some(closed) = daemon.closed().iter().find(|closed| closed.entry.name.as_str() == name) {
+            return Problem::of_refusal(&closed.refusal);
+        }
         let names: Vec<String> = daemon.instances().iter().map(|handle| handle.instance().name.to_string()).collect();
         let because = match crate::base::nearest::nearest(name, names.iter().map(String::as_str)) {
             Some(meant) => format!("there is no instance {name}; did you mean {meant}?"),

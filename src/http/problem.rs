@@ -57,7 +57,8 @@ impl Problem {
         Self::new(422, what, because, "wild --help")
     }
 
-    fn of_refusal(refusal: &RefusalText) -> Self {
+    /// Returns the problem of a refusal.
+    pub(super) fn of_refusal(refusal: &RefusalText) -> Self {
         let RefusalText { code, what, because, remedy, diagnostics } = refusal;
         let status = if *code == 2 { 422 } else { 409 };
         let findings = diagnostics.clone();

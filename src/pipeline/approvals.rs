@@ -258,7 +258,7 @@ async fn asked_for(
         let (Some(app), Some(parent)) = (asking_app(instance, &commit).await?, commit.parents.first()) else {
             continue;
         };
-        let at = async |commit: &CommitId| overview::settings_at(&instance.tree, commit).await;
+        let at = async |commit: &CommitId| overview::settings_at(&instance.tree, commit, Some(&instance.id)).await;
         let (Ok(then), Ok(now)) = (at(parent).await?, at(&commit.id).await?) else { continue };
         asked.entry(app.clone()).or_default().extend(grown(Some(&then), &now).remove(&app).unwrap_or_default());
     }

@@ -16,6 +16,7 @@ use super::audit::Turns;
 use super::cancel::Cancels;
 use super::claims::Wishes;
 use super::consents::Consents;
+use super::homes;
 use super::leaks::Leaks;
 use super::neighbours;
 use super::offers;
@@ -170,14 +171,17 @@ impl Instance {
 
     async fn assemble(opening: Opening, state: &StateDirectory, store: Store) -> Result<Self, Error> {
         let repository = neighbours::repository(&opening).await?;
-        let settings = settings(&opening, &repository).await?;
+        let head = head(&opening, &repository).await?;
+        let settings = settings(&opening, &repository, &head).await?;
         let id = settings.instance_id.clone();
+        let home = homes::check(&opening, (&repository, &head), &id, state).await?;
         neighbours::check_identity(&opening, &id)?;
         let is_shared = opening.beside.iter().any(|other| other.repository.git_dir() == repository.git_dir());
         let tree = repository.instance_at(opening.subdirectory.clone());
         let Opening { name, path, branch, remote, signers, access, plugins, keycloak, clock, .. } = opening;
         let own = state.instance(&id)?;
         let lock = InstanceLock::take(&own.lock(), clock())?;
+        own.remember(&home)?;
         let is_alone = !is_shared && tree.subdirectory().is_top();
         repository.clear_left_over(if is_alone { Writers::None } else { Writers::Others }).await?;
         let beside = repository.work_tree().map(|root| root.join(tree.subdirectory().as_str()).join("secrets.yaml"));
@@ -331,16 +335,22 @@ async fn tidy(store: &Store, id: &InstanceId, settings: &Settings, now: Timestam
     Ok(())
 }
 
-/// Reads the settings of an instance from the head of its branch.
-async fn settings(opening: &Opening, repository: &Repository) -> Result<Arc<Settings>, Error> {
-    let Opening { path, branch, subdirectory, .. } = opening;
+/// Returns the head of the branch of an instance.
+async fn head(opening: &Opening, repository: &Repository) -> Result<CommitId, Error> {
+    let Opening { path, branch, .. } = opening;
     let Some(head) = repository.head(branch).await? else {
         let remedy = format!("wild init {}", path.display());
         return Err(refused(path, format!("its branch {branch} has no commit"), &remedy));
     };
     neighbours::check_place(opening, repository, &head).await?;
+    Ok(head)
+}
+
+/// Reads the settings of an instance from the head of its branch.
+async fn settings(opening: &Opening, repository: &Repository, head: &CommitId) -> Result<Arc<Settings>, Error> {
+    let Opening { path, subdirectory, .. } = opening;
     let tree = repository.instance_at(subdirectory.clone());
-    overview::settings_at(&tree, &head).await?.map_err(|diagnostics| {
+    overview::settings_at(&tree, head, None).await?.map_err(|diagnostics| {
         let because = diagnostics.first().map(ToString::to_string).unwrap_or_default();
         let hint = diagnostics.first().map_or(SETTINGS_VERSION, |finding| finding.hint.as_str()).to_owned();
         refused(path, because, &hint)

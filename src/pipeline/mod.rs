@@ -21,6 +21,7 @@ mod counts;
 mod fault;
 mod files;
 mod grants;
+mod homes;
 mod inputs;
 mod instance;
 mod leaks;

@@ -69,7 +69,7 @@ fn another_place() -> String {
     "wild init PATH --subdirectory DIR".to_owned()
 }
 
-fn refused(opening: &Opening, because: String, remedy: String) -> Error {
+pub(super) fn refused(opening: &Opening, because: String, remedy: String) -> Error {
     let what = match opening.subdirectory.is_top() {
         true => format!("open the instance {}", opening.name),
         false => format!("open the instance {} in {}", opening.name, opening.subdirectory),

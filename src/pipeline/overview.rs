@@ -11,7 +11,7 @@ use super::{Error, Instance, read};
 use crate::base::RepoPath;
 use crate::compile;
 use crate::git::{self, InstanceTree};
-use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, RefusalText, SETTINGS_PATH, Settings};
+use crate::model::{AppName, CommitId, Config, Diagnostic, FileTree, InstanceId, RefusalText, SETTINGS_PATH, Settings};
 
 /// Commits that changed the settings and are searched for the newest ones that read.
 const MAX_SETTINGS_WALK: usize = 100;
@@ -129,8 +129,8 @@ async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) ->
     let (settings, in_force) = match same(SETTINGS_PATH) {
         Some(known) => (known.settings.clone(), known.in_force.clone()),
         None => {
-            let settings = compile::settings_of(&files).map(Arc::new);
-            let in_force = in_force(tree, head, &settings).await?;
+            let settings = settings_of(&files, Some(&instance.id));
+            let in_force = in_force(tree, head, &settings, Some(&instance.id)).await?;
             (settings, in_force)
         }
     };
@@ -145,9 +145,20 @@ async fn next(instance: &Instance, head: &CommitId, known: Option<&Overview>) ->
 pub(super) async fn settings_at(
     tree: &InstanceTree,
     commit: &CommitId,
+    id: Option<&InstanceId>,
 ) -> Result<Result<Arc<Settings>, Vec<Diagnostic>>, git::Error> {
-    let own = compile::settings_of(&tree.read_tree(commit, &[SETTINGS_PATH]).await?).map(Arc::new);
-    Ok(in_force(tree, commit, &own).await?.map_or(own, Ok))
+    let own = settings_of(&tree.read_tree(commit, &[SETTINGS_PATH]).await?, id);
+    Ok(in_force(tree, commit, &own, id).await?.map_or(own, Ok))
+}
+
+/// Reads the settings of an instance whose identity is known: those that name another one are not its own.
+fn settings_of(files: &FileTree, id: Option<&InstanceId>) -> Result<Arc<Settings>, Vec<Diagnostic>> {
+    let settings = compile::settings_of(files)?;
+    let Some(id) = id.filter(|id| **id != settings.instance_id) else { return Ok(Arc::new(settings)) };
+    let line = files.text(SETTINGS_PATH).map_or(0, |text| git::written_id(text).line);
+    let message = format!("instanceId is {}, and this instance is {id}", settings.instance_id);
+    let hint = format!("instanceId: {id}");
+    Err(vec![Diagnostic::error("S108", SETTINGS_PATH, line, message).with_hint(&hint)])
 }
 
 /// Returns the settings that a commit leaves in force: its own, or the newest before it that read, so that a mistake in them stops no app.
@@ -155,14 +166,15 @@ async fn in_force(
     tree: &InstanceTree,
     commit: &CommitId,
     own: &Result<Arc<Settings>, Vec<Diagnostic>>,
+    id: Option<&InstanceId>,
 ) -> Result<Option<Arc<Settings>>, git::Error> {
     if let Ok(own) = own {
         return Ok(Some(own.clone()));
     }
     for change in tree.first_parent_log(commit, MAX_SETTINGS_WALK, &[SETTINGS_PATH]).await? {
         let files = tree.read_tree(&change.id, &[SETTINGS_PATH]).await?;
-        if let Ok(settings) = compile::settings_of(&files) {
-            return Ok(Some(Arc::new(settings)));
+        if let Ok(settings) = settings_of(&files, id) {
+            return Ok(Some(settings));
         }
     }
     Ok(None)

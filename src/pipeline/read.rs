@@ -435,7 +435,7 @@ pub(super) async fn desired(
     };
     let former = match &before {
         // The commit that removes an app may remove what the settings say of it.
-        Some(before) => overview::settings_at(&instance.tree, before).await?.ok(),
+        Some(before) => overview::settings_at(&instance.tree, before, Some(&instance.id)).await?.ok(),
         None => None,
     };
     let context = former.as_ref().unwrap_or(&settings).context_of(app.as_str()).to_owned();
@@ -493,7 +493,7 @@ async fn last_with(instance: &Instance, app: &AppName, head: &CommitId) -> Resul
 async fn outlived(instance: &Instance, app: &AppName, head: &CommitId) -> Result<Vec<String>, Error> {
     let log = instance.tree.first_parent_log(head, MAX_REMOVAL_WALK, &[&format!("apps/{app}")]).await?;
     let Some(removal) = log.first() else { return Ok(Vec::new()) };
-    let settings = overview::settings_at(&instance.tree, &removal.id).await?;
+    let settings = overview::settings_at(&instance.tree, &removal.id, Some(&instance.id)).await?;
     Ok(settings.map(|settings| settings.grants_of(app.as_str()).secrets).unwrap_or_default())
 }
 

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::read::head;
 use super::{Error, Instance, files, leaks, overview, statuses};
 use crate::base::RepoPath;
-use crate::git::{self, FetchRef, Moved, NewCommit, PushRef, Pushed, PushedRef, RefChange, Remote};
+use crate::git::{
+    self, FetchRef, IdFault, Moved, NamedId, NewCommit, PushRef, Pushed, PushedRef, RefChange, Remote, WrittenId,
+};
 use crate::merge::{self, RESOLUTIONS_REF};
 use crate::model::{CommitId, EventKind};
 
@@ -118,6 +120,9 @@ async fn follow_branch(
         let trouble = format!("the remote went back or rewrote its history, to {}", there.short());
         return Ok(Standing::apart(trouble));
     }
+    if let Some(trouble) = other_id(instance, here, there).await? {
+        return Ok(Standing::apart(trouble));
+    }
     if instance.repository.is_ancestor(here, there).await? {
         forward(instance, here, there).await?;
         return Ok(Standing { moved: true, trouble: String::new() });
@@ -126,6 +131,19 @@ async fn follow_branch(
         return Ok(Standing::apart(String::new()));
     }
     reunite(instance, here, there).await
+}
+
+/// Returns why a commit of the remote is not followed by which an instance would not be the one it was.
+async fn other_id(instance: &Instance, here: &CommitId, there: &CommitId) -> Result<Option<String>, Error> {
+    let mut ids = instance.repository.instance_ids(here).await?;
+    let own = WrittenId { id: NamedId::Id(instance.id.to_string()), line: 0 };
+    ids.insert(instance.tree.subdirectory().clone(), own);
+    let faults = instance.repository.id_faults(ids, there).await?;
+    let told = |fault: &IdFault| {
+        let place = if fault.line == 0 { fault.file.clone() } else { format!("{}:{}", fault.file, fault.line) };
+        format!("the remote is not followed to {}: {place}: {fault}; {}", there.short(), fault.remedy())
+    };
+    Ok(faults.first().map(told))
 }
 
 /// Brings two histories together that parted while the remote could not be reached: one merge commit where no file was
@@ -202,6 +220,11 @@ async fn unite_resolutions(instance: &Instance, remote: &Remote, there: Option<&
 /// Takes in what people committed to an update branch on the remote.
 async fn follow_update(instance: &Instance, name: &str, there: &CommitId) -> Result<(), Error> {
     let Some(here) = instance.repository.read_ref(name).await? else { return Ok(()) };
+    let deployed = head(instance).await?;
+    if let Some(trouble) = other_id(instance, &deployed, there).await? {
+        tracing::warn!(instance = %instance.name, branch = name, trouble, "an update branch is not taken from the remote");
+        return Ok(());
+    }
     if instance.repository.is_ancestor(&here, there).await? {
         let change = RefChange { name: name.to_owned(), expected: Some(here), new: Some(there.clone()) };
         instance.repository.update_refs(&[change]).await?;

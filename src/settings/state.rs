@@ -5,6 +5,7 @@
 //! <state>/wild.db.opening          locked while the store is opened
 //! <state>/instances/<id>/lock      the instance lock
 //! <state>/instances/<id>/hash.key  key of the hashes on live objects
+//! <state>/instances/<id>/home.json which repository the identity belongs to
 //! <state>/instances/<id>/kubeconfig, secrets.yaml
 //! ```
 //!
@@ -72,6 +73,11 @@ pub struct InstanceState {
 }
 
 impl InstanceState {
+    /// Returns its directory.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Narrows what others may do with it and its files, and returns what they could.
     pub fn narrow(&self) -> Result<Vec<Narrowed>, Error> {
         narrow_directory(&self.root)

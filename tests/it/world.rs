@@ -213,7 +213,7 @@ impl<C: Ground> World<C> {
         self.restart().await;
     }
 
-    /// Stops the daemon and returns why one with a second instance, on another branch of the same repository, does not start.
+    /// Stops the daemon and returns why one with a second instance, on another branch of the same repository, does not open that one.
     pub(crate) async fn second_instance(&mut self, branch: &str) -> String {
         self.daemon.stop().await;
         let mut settings = self.settings.clone();
@@ -226,7 +226,11 @@ impl<C: Ground> World<C> {
         let state = StateDirectory::open(&self.root.join("state")).unwrap();
         let access = Some(Access::Text(self.cluster.kubeconfig()));
         let start = Start { state, clock: self.clock, access, work: Work::Requests };
-        Daemon::start(settings, start).await.err().unwrap().to_string()
+        let daemon = Daemon::start(settings, start).await.unwrap();
+        let closed = daemon.closed();
+        daemon.stop().await;
+        let refusal = &closed.first().unwrap().refusal;
+        format!("{}: {}", refusal.what, refusal.because)
     }
 
     /// Stops the daemon, loses its store and starts another.

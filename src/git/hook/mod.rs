@@ -8,4 +8,4 @@ mod receive;
 
 pub use inspect::{HookFault, Inspected, inspect};
 pub use install::{Installed, install, install_in_clone, remove_from_clone};
-pub use receive::{Intake, RefUpdate, Refusal, Rewind, check};
+pub use receive::{ID_RULE, Intake, RefUpdate, Refusal, Rewind, check};

@@ -22,6 +22,7 @@ use super::super::check_tree::{HostileTree, Refusal as BadObject};
 use super::super::checks::refs::MAX_REFS;
 use super::super::error::{Error, git};
 use super::super::history::{diff_paths, is_ancestor};
+use super::super::instance_ids::{IdFault, IdFaultKind, faults_of, ids_of};
 use super::super::instances::instances;
 use super::super::intake::{CommitCheck, check_objects};
 use super::super::lane;
@@ -29,7 +30,7 @@ use super::super::network::Scope;
 use super::super::notes::NOTES_REF;
 use super::super::objects::{Known, Objects};
 use super::super::read::{list_files, read_tree, refused};
-use super::super::refs::{check_name, commit_id, list_refs, oid};
+use super::super::refs::{check_name, commit_id, list_refs, oid, read_ref};
 use super::super::repository::{Repository, open};
 use super::super::scan::{Brought, Leaked, Scanner, search_new};
 use crate::base::RepoPath;
@@ -77,7 +78,12 @@ pub struct Intake {
     pub rewind: Rewind,
     /// The secrets that are looked for.
     pub scanner: Arc<Scanner>,
+    /// Identities that belong to other repositories: what has one of them is a copy, which may get its own.
+    pub elsewhere: BTreeSet<String>,
 }
+
+/// The rule by which an instance keeps its identity.
+pub const ID_RULE: &str = "instance/identity";
 
 /// Why a push is refused.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -188,6 +194,7 @@ fn check_push(intake: &Intake) -> Result<Vec<Refusal>, Error> {
         if searched.insert(oid(new)?) {
             refusals.extend(check_history(&repository, objects, intake, oid(new)?, &heads)?);
         }
+        refusals.extend(check_ids(&repository, objects, intake, (update, &commit_id(tip)))?);
         if is_deployed(intake, update) {
             refusals.extend(check_deployed(&repository, objects, update.old.as_ref(), &commit_id(tip))?);
         }
@@ -357,6 +364,35 @@ fn check_deployed(
         refusals.extend(check_instance(repository, objects, new, place, &changed)?);
     }
     Ok(refusals)
+}
+
+/// Checks that each instance stays the one it was. What waits for people becomes part of the deployed branch; any other branch is compared
+/// with itself, because it may be the deployed one of another daemon.
+fn check_ids(
+    repository: &git2::Repository,
+    objects: &Objects<'_>,
+    intake: &Intake,
+    (update, new): (&RefUpdate, &CommitId),
+) -> Result<Vec<Refusal>, Error> {
+    let before = match kind_of(&update.name) {
+        RefKind::Waiting if !is_deployed(intake, update) => {
+            read_ref(repository, objects.known, &format!("refs/heads/{}", intake.branch))?.map(commit_id)
+        }
+        RefKind::Branch | RefKind::Waiting => update.old.clone(),
+        RefKind::Tag | RefKind::Ours | RefKind::Foreign(_) => None,
+    };
+    let Some(before) = before else { return Ok(Vec::new()) };
+    let faults = faults_of(repository, objects, &ids_of(repository, objects, &before)?, new)?;
+    let is_kept = |fault: &&IdFault| match &fault.kind {
+        IdFaultKind::Changed { was, .. } => !intake.elsewhere.contains(was),
+        IdFaultKind::Missing { .. } | IdFaultKind::Gone { .. } | IdFaultKind::Doubled { .. } => true,
+    };
+    Ok(faults.iter().filter(is_kept).map(of_other_id).collect())
+}
+
+fn of_other_id(fault: &IdFault) -> Refusal {
+    let hint = format!("{}, then: {AMEND}", fault.remedy());
+    refusal(ID_RULE, &fault.file, fault.line, &fault.to_string(), &hint)
 }
 
 /// Returns where the instances live; a repository without any is about to get one at its top.

@@ -37,7 +37,7 @@ pub(super) const MAX_LEAKS: usize = 50;
 /// Size of a file that is searched, in bytes: the most that the limit of a push can be set to.
 const MAX_SEARCHED_BYTES: u64 = 64 * 1024 * 1024;
 /// Size of settings of an instance that are read for what is no secret, in bytes: as large as any file of it.
-const MAX_SETTINGS_BYTES: u64 = MAX_FILE_BYTES as u64;
+pub(super) const MAX_SETTINGS_BYTES: u64 = MAX_FILE_BYTES as u64;
 /// Objects that are remembered: the files and directories of the largest instance, twice.
 const MAX_REMEMBERED: usize = 1_000_000;
 

@@ -7,6 +7,7 @@ mod consent;
 mod credentials;
 mod directories;
 mod grants;
+mod identities;
 mod leaks;
 mod local;
 mod locks;

@@ -57,8 +57,15 @@ impl Push {
         let quarantine = Some(self.clone.repository.git_dir().join("objects"));
         let repository = self.instance.repository.path().to_owned();
         let scanner = nothing();
-        let intake =
-            Intake { repository, branch: "main".to_owned(), quarantine, updates: vec![update], rewind, scanner };
+        let intake = Intake {
+            repository,
+            branch: "main".to_owned(),
+            quarantine,
+            updates: vec![update],
+            rewind,
+            scanner,
+            elsewhere: BTreeSet::new(),
+        };
         check(intake).await.unwrap()
     }
 
@@ -159,15 +166,16 @@ async fn an_instance_around_another_is_refused_and_one_beside_it_is_not() {
     assert!(around[0].message.contains("around that in c/cabin"), "{around:?}");
     let around = Push::two().await.files(&[("c/.wild/config.yaml", SETTINGS)]).await;
     assert_eq!(shown(&around), ["instance/nested c/.wild/config.yaml:0"]);
-    assert!(Push::two().await.files(&[("c/lab/.wild/config.yaml", SETTINGS)]).await.is_empty());
+    let own = SETTINGS.replace("k3f7q2m5xd", "brandnew");
+    assert!(Push::two().await.files(&[("c/lab/.wild/config.yaml", &own)]).await.is_empty());
 }
 
 #[tokio::test]
 async fn secrets_that_come_before_the_settings_of_their_instance_are_found() {
     let push = Push::two().await;
     push.clone.commit(&[("lab/secrets.yaml", "password: x\n")], "oops").await;
-    let mut next =
-        change(push.clone.repository.head("main").await.unwrap(), &[("lab/.wild/config.yaml", SETTINGS)], "x");
+    let own = SETTINGS.replace("k3f7q2m5xd", "brandnew");
+    let mut next = change(push.clone.repository.head("main").await.unwrap(), &[("lab/.wild/config.yaml", &own)], "x");
     next.changes.insert(path_of("lab/secrets.yaml"), None);
     let new = push.clone.repository.commit(next).await.unwrap();
     let refusals = push.update(MAIN, Some(&push.head), Some(&new)).await;
@@ -291,6 +299,7 @@ async fn a_push_without_quarantine_is_checked_too() {
         updates,
         rewind: Rewind::Refused,
         scanner: nothing(),
+        elsewhere: BTreeSet::new(),
     };
     assert_eq!(shown(&check(intake).await.unwrap()), ["conflict/file .wild/conflicts/x.yaml:0"]);
 }
@@ -340,6 +349,7 @@ async fn the_quarantine_of_the_git_program_is_read() {
         updates,
         rewind: Rewind::Refused,
         scanner: nothing(),
+        elsewhere: BTreeSet::new(),
     };
     assert_eq!(shown(&check(intake).await.unwrap()), ["conflict/marker apps/ghost/x.yaml:1"]);
 }
