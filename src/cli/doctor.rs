@@ -179,7 +179,10 @@ fn checked(instance: &Value, checks: &Value) -> Vec<Value> {
 fn of_repository(instance: &Value) -> Vec<Value> {
     let branches = list(instance, "foreignBranches").iter().filter_map(Value::as_str).map(|branch| {
         let what = format!("somebody else made {branch}");
-        let because = "it stands on no commit of ours, so nothing of it is read";
+        let because = match branch {
+            "refs/heads/wild" => "no branch wild/… can be made while it is there, on which updates wait for people",
+            _ => "it stands on no commit of ours, so nothing of it is read",
+        };
         finding(what, because, format!("git push origin :{branch}"), Vec::new())
     });
     branches.collect()

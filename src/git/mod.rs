@@ -65,7 +65,7 @@ pub use network::{
 pub use notes::NOTES_REF;
 pub use options::set_options;
 pub use outline::Outline;
-pub use refs::RefChange;
+pub use refs::{RefChange, RefObstacle};
 pub use remote_url::{Allowed, RemoteUrl, UrlError};
 pub use repository::{Layout, Repository};
 pub use scan::{Brought, Leaked, Scanner, Staged};

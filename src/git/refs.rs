@@ -3,7 +3,7 @@
 //! Not here: the objects they point to (`commit.rs`).
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use git2::{ErrorCode, Oid, Transaction};
@@ -34,6 +34,15 @@ pub struct RefChange {
     pub expected: Option<CommitId>,
     /// Where it goes; nothing deletes it.
     pub new: Option<CommitId>,
+}
+
+/// What keeps a ref from being made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RefObstacle {
+    /// Another ref, by its full name.
+    Ref(String),
+    /// A file or directory that is no ref.
+    File(PathBuf),
 }
 
 impl Repository {
@@ -71,10 +80,55 @@ impl Repository {
         self.write(attempt, move |repository, _| update_refs(repository, &changes, "wild")).await
     }
 
+    /// Returns what keeps a ref from being made: a ref that is called as a directory above it or lies below it, or a file in its place.
+    pub async fn obstacle(&self, name: &str) -> Result<Option<RefObstacle>, Error> {
+        check_name(name)?;
+        let (attempt, name) = (format!("look for {name} in {}", self.path().display()), name.to_owned());
+        self.read(attempt, move |repository, known| obstacle(repository, known, &name)).await
+    }
+
     /// Deletes a ref if it is still where the caller saw it.
     pub async fn delete_ref(&self, name: &str, expected: &CommitId) -> Result<(), Error> {
         self.update_refs(&[RefChange { name: name.to_owned(), expected: Some(expected.clone()), new: None }]).await
     }
+}
+
+fn obstacle(repository: &git2::Repository, known: &Known, name: &str) -> Result<Option<RefObstacle>, Error> {
+    let attempt = || format!("look for {name} in {}", repository.path().display());
+    let path = |name: &str| repository.commondir().join(name);
+    let above = name.match_indices('/').filter_map(|(at, _)| name.get(..at)).filter(|above| *above != "refs");
+    for above in above {
+        // Not `read_ref`: what leads nowhere stands in the way as well.
+        match repository.find_reference(above) {
+            Ok(_) => return Ok(Some(RefObstacle::Ref(above.to_owned()))),
+            Err(_) if path(above).is_file() => return Ok(Some(RefObstacle::File(path(above)))),
+            Err(_) => {}
+        }
+    }
+    if let Some((below, _)) = list_refs(repository, known, &format!("{name}/"))?.pop_first() {
+        return Ok(Some(RefObstacle::Ref(below)));
+    }
+    let own = path(name);
+    if own.is_dir() {
+        let left = first_file(&own).map_err(io(attempt()))?;
+        return Ok(left.map(RefObstacle::File));
+    }
+    Ok((own.is_file() && repository.find_reference(name).is_err()).then_some(RefObstacle::File(own)))
+}
+
+/// Returns a file below a directory in which refs lie; empty directories are cleared away by git.
+fn first_file(directory: &Path) -> std::io::Result<Option<PathBuf>> {
+    for entry in std::fs::read_dir(directory)?.flatten() {
+        match entry.file_type()?.is_dir() {
+            true => {
+                if let Some(found) = first_file(&entry.path())? {
+                    return Ok(Some(found));
+                }
+            }
+            false => return Ok(Some(entry.path())),
+        }
+    }
+    Ok(None)
 }
 
 /// Checks the name of a ref: full, valid for git, short enough, no part that could pass for an option.

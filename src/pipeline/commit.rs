@@ -12,7 +12,7 @@ use super::remote::{self, Published};
 use super::skip::skips;
 use super::{Instance, Read, fault, files, leaks, overview, review, undo};
 use crate::compile::{Authors, Fate, Join, NewGeneration, Proposal, TRAILERS, TreeEdit};
-use crate::git::{self, NewCommit};
+use crate::git::{self, NewCommit, RefObstacle};
 use crate::merge::{RESOLUTIONS_REF, Resolution, resolution_path};
 use crate::model::{AppName, Author, CommitId, Diagnostic, File, Operation, RefusalText, Request, SecretOrigin};
 use crate::package::{self, Entropy};
@@ -384,6 +384,10 @@ async fn wait(
     match proposed::propose(instance, commit).await? {
         Proposed::Made => Ok(()),
         Proposed::Foreign => Err(foreign(&instance.tree.subdirectory().update_branch(app), &format!("update {app}"))),
+        Proposed::Obstructed(obstacle) => {
+            let branch = instance.tree.subdirectory().update_branch(app);
+            Err(obstructed(&branch, &obstacle, &format!("update {app}")))
+        }
     }
 }
 
@@ -398,6 +402,20 @@ pub(super) fn foreign(branch: &str, what: &str) -> Error {
         remedy: format!("git push origin :{branch}"),
         diagnostics: Vec::new(),
     })
+}
+
+/// Returns the refusal where something leaves no room for a branch.
+pub(super) fn obstructed(branch: &str, obstacle: &RefObstacle, what: &str) -> Error {
+    let (because, remedy) = match obstacle {
+        RefObstacle::Ref(other) => {
+            (format!("the branch {branch} cannot be made while there is {other}"), format!("git push origin :{other}"))
+        }
+        RefObstacle::File(path) => {
+            let path = path.display();
+            (format!("the branch {branch} cannot be made: {path} is in its place and no ref"), format!("rm {path}"))
+        }
+    };
+    Error::Refused(RefusalText { code: 6, what: what.to_owned(), because, remedy, diagnostics: Vec::new() })
 }
 
 /// Returns who asked: the actor of the operation, or we ourselves.

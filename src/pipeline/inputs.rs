@@ -4,7 +4,7 @@
 
 use super::overview::Overview;
 use super::read::{generated_ref, update_ref};
-use super::{Error, Instance, vouched};
+use super::{Error, Instance, proposed, vouched};
 use crate::base::chain;
 use crate::base::hash::Encoder;
 use crate::compile::{self, RENDERER};
@@ -33,9 +33,9 @@ impl Inputs {
         let mut ids: Vec<Option<String>> = vec![Some(RENDERER.to_owned())];
         ids.extend(names.iter().map(|name| overview.apps.get(*name).cloned()));
         ids.push(overview.files.text(&compile::record_path(app)).map(str::to_owned));
-        for reference in [generated_ref(instance, app), update_ref(instance, app)] {
-            ids.push(instance.repository.read_ref(&reference).await?.map(|commit| commit.to_string()));
-        }
+        let generated = instance.repository.read_ref(&generated_ref(instance, app)).await?;
+        let update = proposed::standing(instance, &update_ref(instance, app)).await?;
+        ids.extend([generated, update].map(|tip| tip.map(|commit| commit.to_string())));
         if let Some(tip) = instance.repository.read_ref(RESOLUTIONS_REF).await? {
             ids.push(instance.tree.tree_id(&tip, app.as_str()).await?);
         }

@@ -7,7 +7,7 @@
 use super::Instance;
 use super::read::generated_ref;
 use crate::base::chain;
-use crate::git::{self, NewCommit, RefChange};
+use crate::git::{self, NewCommit, RefChange, RefObstacle};
 use crate::model::{AppName, CommitId};
 
 /// Start of the names of all such branches.
@@ -26,8 +26,17 @@ fn made_ref(branch: &str) -> String {
 
 /// Returns the tip of a branch that is ours, or that people committed to on top of us; nothing if there is none or somebody else made it.
 pub(super) async fn tip(instance: &Instance, branch: &str) -> Result<Option<CommitId>, git::Error> {
-    let Some(tip) = instance.repository.read_ref(branch).await? else { return Ok(None) };
+    let Some(tip) = standing(instance, branch).await? else { return Ok(None) };
     Ok(if is_ours(instance, branch, &tip).await? { Some(tip) } else { None })
+}
+
+/// Returns where a branch stands, whoever made it. Where something else is in its place there is none, and whoever would make one says why that
+/// cannot be.
+pub(super) async fn standing(instance: &Instance, branch: &str) -> Result<Option<CommitId>, git::Error> {
+    match instance.repository.read_ref(branch).await {
+        Err(_) if instance.repository.obstacle(branch).await?.is_some() => Ok(None),
+        read => read,
+    }
 }
 
 async fn is_ours(instance: &Instance, branch: &str, tip: &CommitId) -> Result<bool, git::Error> {
@@ -59,18 +68,25 @@ pub(super) enum Proposed {
     Made,
     /// Somebody else made a branch of this name, which is left alone.
     Foreign,
+    /// Something leaves no room for a branch of this name.
+    Obstructed(RefObstacle),
 }
 
 /// Makes a commit and moves the branch to it. Where it is left is written down first.
 pub(super) async fn propose(instance: &Instance, new: NewCommit) -> Result<Proposed, git::Error> {
     let NewCommit { reference: branch, expected, .. } = new.clone();
+    let made = made_ref(&branch);
+    for name in [&branch, &made] {
+        if let Some(obstacle) = instance.repository.obstacle(name).await? {
+            return Ok(Proposed::Obstructed(obstacle));
+        }
+    }
     let known = instance.repository.read_ref(&branch).await?;
     if let Some(known) = known.filter(|known| expected.as_ref() != Some(known))
         && !is_ours(instance, &branch, &known).await?
     {
         return Ok(Proposed::Foreign);
     }
-    let made = made_ref(&branch);
     let before = instance.repository.read_ref(&made).await?;
     let commit = instance.tree.commit(NewCommit { reference: made, expected: before, ..new }).await?;
     instance.repository.update_refs(&[RefChange { name: branch, expected, new: Some(commit) }]).await?;
@@ -89,7 +105,10 @@ pub(super) async fn drop_branch(instance: &Instance, branch: &str, seen: &Commit
 
 /// Returns the branches below the name of ours that somebody else made, as `refs/heads/…`.
 pub async fn foreign_branches(instance: &Instance) -> Result<Vec<String>, git::Error> {
-    let mut foreign = Vec::new();
+    // One that is called as the directory of ours leaves no room for any.
+    let above = BRANCHES.trim_end_matches('/');
+    let is_above = instance.branch != "wild" && instance.repository.read_ref(above).await?.is_some();
+    let mut foreign: Vec<String> = is_above.then(|| above.to_owned()).into_iter().collect();
     for (branch, tip) in instance.repository.list_refs(BRANCHES).await? {
         let is_deployed = branch.strip_prefix("refs/heads/") == Some(&instance.branch);
         if !is_deployed && !is_ours(instance, &branch, &tip).await? {

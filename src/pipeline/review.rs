@@ -69,6 +69,10 @@ pub(super) async fn propose(
             let branch = instance.tree.subdirectory().drift_branch(app);
             Err(commit::foreign(&branch, &format!("adopt drift of {app} for review")))
         }
+        Proposed::Obstructed(obstacle) => {
+            let branch = instance.tree.subdirectory().drift_branch(app);
+            Err(commit::obstructed(&branch, &obstacle, &format!("adopt drift of {app} for review")))
+        }
     }
 }
 

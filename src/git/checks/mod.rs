@@ -4,6 +4,7 @@
 //! becomes of a refusal (`hook`, `network`).
 
 pub mod commit;
+pub mod misleading;
 pub mod name;
 pub mod pack;
 pub mod refs;

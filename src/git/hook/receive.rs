@@ -19,6 +19,7 @@ use crate::yaml::leak::{Leak, RULE};
 use crate::yaml::{Dialect, load_one, read_typed};
 
 use super::super::check_tree::{HostileTree, Refusal as BadObject};
+use super::super::checks::misleading::mistaken;
 use super::super::checks::refs::MAX_REFS;
 use super::super::error::{Error, git};
 use super::super::history::{diff_paths, is_ancestor};
@@ -230,6 +231,10 @@ fn check_ref(
     if let Err(Error::RefName { reason, .. }) = check_name(&update.name) {
         return refuse("ref/name", reason, "give the ref another name");
     }
+    // What is there already goes away like anything else.
+    if let Some(mistaken) = mistaken(&update.name, &intake.branch).filter(|_| update.new.is_some()) {
+        return refuse("ref/misleading", &mistaken, hint_of(&update.name));
+    }
     match kind_of(&update.name) {
         RefKind::Ours => {
             return refuse("ref/reserved", "only wild writes this ref", "push branches of your own instead");
@@ -256,6 +261,14 @@ fn check_ref(
             "git pull --rebase, then push again without force",
         ),
         (_, _) => Ok(None),
+    }
+}
+
+/// Returns how a branch or a tag is pushed under another name.
+fn hint_of(name: &str) -> &'static str {
+    match name.starts_with("refs/tags/") {
+        true => "push it under another name: git push origin TAG:refs/tags/NAME",
+        false => "push it under another name: git push origin HEAD:refs/heads/NAME",
     }
 }
 

@@ -153,3 +153,55 @@ async fn refs_that_are_neither_branch_nor_tag_change_nothing_that_is_read() {
     let live = world.get("/apis/apps/v1/namespaces/photobox/deployments/photobox-server").await.unwrap().to_string();
     assert!(!live.contains("evil"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_whose_branch_cannot_be_made_ends_and_says_what_is_in_the_way() {
+    let world = world().await;
+    let home = world.root().join("home.git");
+    let path = |name: &str| home.join(name);
+    let main = world.head().await.to_string();
+    for (name, is_ref, is_packed) in [
+        ("refs/heads/wild", true, false),
+        ("refs/heads/wild", true, true),
+        ("refs/heads/wild/update", true, false),
+        ("refs/heads/wild/update/photobox/x", true, false),
+        ("refs/heads/wild", false, false),
+        ("refs/heads/wild/update/photobox", false, false),
+        ("refs/heads/wild/update/photobox/left.over", false, false),
+    ] {
+        let seen = format!("{name}, a ref: {is_ref}, packed: {is_packed}");
+        if is_ref {
+            assert!(world.git(&["update-ref", name, &main]).0, "{seen}");
+        } else {
+            std::fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+            std::fs::write(path(name), "no ref\n").unwrap();
+        }
+        if is_packed {
+            assert!(world.git(&["pack-refs", "--all"]).0);
+        }
+
+        let ended = world.ask(update("photobox")).await;
+        assert_eq!(ended.state, OperationState::Failed, "{seen}: {ended:#?}");
+        let refusal = ended.refusal.unwrap();
+        assert!(refusal.because.contains("the branch wild/update/photobox cannot be made"), "{seen}: {refusal:#?}");
+        let remedy = match is_ref {
+            true => format!("git push origin :{name}"),
+            false => format!("rm {}", path(name).canonicalize().unwrap().display()),
+        };
+        assert_eq!(refusal.remedy, remedy, "{seen}");
+        if is_ref {
+            let foreign = rewild::pipeline::foreign_branches(world.handle.instance()).await.unwrap();
+            assert_eq!(foreign, [name], "it is told as well where nobody asks for an update");
+        }
+
+        // What is said to help helps.
+        match is_ref {
+            true => world.in_a_clone(&remedy),
+            false => std::fs::remove_file(path(name)).unwrap(),
+        }
+        world.done(update("photobox")).await;
+        assert_eq!(world.state("photobox").await.unwrap().conflicts, 1, "{seen}");
+        world.done(Request::Abort { app: app("photobox") }).await;
+    }
+    assert!(!is_evil(&world).await);
+}

@@ -210,9 +210,7 @@ async fn refs_of_ours_and_names_that_do_harm_are_refused() {
 #[tokio::test]
 async fn branches_and_tags_are_taken_and_everything_else_is_refused_by_name() {
     let push = Push::new().await;
-    for name in
-        ["refs/heads/topic", "refs/heads/wildlife", "refs/tags/v1", "refs/tags/wild/x", "refs/heads/refs/wild/x"]
-    {
+    for name in ["refs/heads/topic", "refs/heads/wildlife", "refs/tags/v1", "refs/tags/deploy/ghost/1"] {
         assert!(push.update(name, None, Some(&push.head)).await.is_empty(), "{name}");
     }
     let head = push.head.to_string();
@@ -239,6 +237,31 @@ async fn branches_and_tags_are_taken_and_everything_else_is_refused_by_name() {
     }
     for name in ["HEAD", "main", "config"] {
         assert_eq!(shown(&push.update(name, None, Some(&push.head)).await), [format!("ref/name {name}:0")]);
+    }
+}
+
+#[tokio::test]
+async fn names_that_would_be_taken_for_another_ref_are_refused_and_can_be_taken_away() {
+    let push = Push::new().await;
+    for (name, under) in [
+        ("refs/heads/wild", "refs/heads/NAME"),
+        ("refs/heads/WILD/update/ghost", "refs/heads/NAME"),
+        ("refs/heads/refs/heads/main", "refs/heads/NAME"),
+        ("refs/heads/HEAD", "refs/heads/NAME"),
+        ("refs/heads/MAIN", "refs/heads/NAME"),
+        ("refs/heads/FETCH_HEAD", "refs/heads/NAME"),
+        ("refs/tags/main", "refs/tags/NAME"),
+        ("refs/tags/HEAD", "refs/tags/NAME"),
+        ("refs/tags/wild/update/ghost", "refs/tags/NAME"),
+        ("refs/tags/refs/heads/main", "refs/tags/NAME"),
+        ("refs/tags/origin/main", "refs/tags/NAME"),
+    ] {
+        for old in [None, Some(&push.head)] {
+            let refusals = push.update(name, old, Some(&push.head)).await;
+            assert_eq!(shown(&refusals), [format!("ref/misleading {name}:0")]);
+            assert!(refusals[0].hint.ends_with(under), "{}", refusals[0].hint);
+        }
+        assert_eq!(shown(&push.update(name, Some(&push.head), None).await), [] as [String; 0], "{name}");
     }
 }
 
