@@ -58,7 +58,8 @@ const APPROVE_HELP: &str = "Examples:
 
 Without ID it is the newest that is held back. Agreed is to the deletions that it names, by their digest: if others would go by now, \
 nothing is deleted. `wild plan APP` shows what goes, and what goes along with it. Grants that came in one push with what they are for wait \
-for this word as well: until then nothing new of their app is applied, and no secret is copied.
+for this word as well: until then nothing new of their app is applied, and no secret is copied. `wild plan APP` lists what waits, and \
+`--plan DIGEST` names it, so that nothing else is agreed to which was pushed meanwhile.
 
 Exit codes:
   0 applied   2 no such operation, or none is held back   6 it waits for nobody, or for something else";
@@ -103,6 +104,9 @@ pub(super) enum OperationVerb {
         /// The newest of an app.
         #[arg(long, value_name = "APP", value_parser = AppName::parse)]
         app: Option<AppName>,
+        /// Digest of the plan that was shown; grants of the newest of an app are approved by it alone.
+        #[arg(long, value_name = "DIGEST")]
+        plan: Option<String>,
     },
     /// Shows the objects that an operation deleted, as YAML.
     #[command(after_long_help = ARCHIVE_HELP)]
@@ -137,10 +141,13 @@ pub(super) async fn run(session: &mut Session<'_>, verb: OperationVerb) -> Resul
             let id = newest_open(session, app.as_ref()).await?;
             cancel(session, &id, &reason).await
         }
-        OperationVerb::Approve { id: Some(id), app: _ } => approve(session, &id).await,
-        OperationVerb::Approve { id: None, app } => {
-            let id = newest_blocked(session, app.as_ref()).await?;
-            approve(session, &id).await
+        OperationVerb::Approve { id: Some(id), app: _, plan } => approve(session, &id, plan).await,
+        OperationVerb::Approve { id: None, app, plan } => {
+            let found = newest_blocked(session, app.as_ref()).await?;
+            if plan.is_none() && text(&found, "verb") == "grant" {
+                return Err(unseen(&found));
+            }
+            approve(session, text(&found, "id"), plan).await
         }
         OperationVerb::Archive { id: Some(id) } => archive(session, &id).await,
         OperationVerb::Archive { id: None } => {
@@ -190,17 +197,26 @@ async fn cancel(session: &mut Session<'_>, id: &str, reason: &str) -> Result<Exi
     Ok(ExitCode::Done)
 }
 
-async fn newest_blocked(session: &mut Session<'_>, app: Option<&AppName>) -> Result<String, CommandError> {
+async fn newest_blocked(session: &mut Session<'_>, app: Option<&AppName>) -> Result<Value, CommandError> {
     let filter = app.map(|app| format!("&app={app}")).unwrap_or_default();
     let answer = session.get(&format!("/operations?limit={MAX_OPERATIONS}{filter}")).await?;
     let is_blocked = |operation: &&Value| text(operation, "outcome") == "blocked";
-    let found = list(&answer, "operations").iter().find(is_blocked).map(|operation| text(operation, "id").to_owned());
+    let found = list(&answer, "operations").iter().find(is_blocked).cloned();
     found.ok_or_else(|| CommandError::new("find the operation", "none is held back", "wild operation list"))
 }
 
-async fn approve(session: &mut Session<'_>, id: &str) -> Result<ExitCode, CommandError> {
+/// Returns that nobody agrees to a grant that happens to be the newest: whoever pushes meanwhile would choose what that is.
+fn unseen(operation: &Value) -> CommandError {
+    let (app, message) = (text(operation, "app"), text(operation, "message"));
+    let digest = message.rsplit(' ').next().unwrap_or_default();
+    let remedy = format!("wild plan {app}, then: wild operation approve --app {app} --plan {digest}");
+    CommandError::new(format!("approve what waits of {app}"), message, remedy).with_code(ExitCode::Blocked)
+}
+
+async fn approve(session: &mut Session<'_>, id: &str, plan: Option<String>) -> Result<ExitCode, CommandError> {
     let below = format!("/operations/{}/approve", encode(id));
-    let asked = session.ask(Change { method: "POST", below, body: json!({}), patience: Patience::Wait }).await?;
+    let body = plan.map_or_else(|| json!({}), |plan| json!({"plan": plan}));
+    let asked = session.ask(Change { method: "POST", below, body, patience: Patience::Wait }).await?;
     Ok(session.report(asked, &Next { done: "", undecided: "" }))
 }
 

@@ -95,8 +95,17 @@ pub(super) async fn cancel(change: Change) -> Answered {
     Ok(with_status(status, &json!({"id": id, "operation_id": id, "message": message})))
 }
 
+/// Body of `POST /operations/{id}/approve`.
+#[derive(Deserialize)]
+struct Approve {
+    /// Digest of the plan that a person saw.
+    #[serde(default)]
+    plan: Option<String>,
+}
+
 /// `POST /operations/{id}/approve`: agrees to the deletions or the grants that an operation was held back for, if they are still the same.
 pub(super) async fn approve(change: Change) -> Answered {
+    let Approve { plan: named } = change.body()?;
     let id = OperationId(change.word("id").to_owned());
     let operation = stored(change.instance(), &id).await?;
     let what = format!("approve {} ({})", operation.id, operation.verb);
@@ -109,20 +118,30 @@ pub(super) async fn approve(change: Change) -> Answered {
         let (app, approve) = (app.clone(), Some(digest));
         change.ask(Request::Deploy { app, approve, recreate: Vec::new(), adopt: false })
     };
-    let grants = pipeline::waiting_digest(change.instance(), &app).await;
-    if let Some(digest) = grants.filter(|digest| operation.message.contains(digest)) {
-        return agree(digest).await;
+    // Agreed is to what was shown: the plan that is named, or else the one that the operation names.
+    let is_shown = |digest: &String| match &named {
+        Some(named) => named == digest,
+        None => operation.message.contains(digest),
+    };
+    let waiting = pipeline::waiting_grants(change.instance(), &app).await;
+    if let Some(waiting) = waiting.as_ref().filter(|waiting| is_shown(&waiting.digest)) {
+        return agree(waiting.digest.clone()).await;
     }
     let plan = pipeline::preview(change.instance(), &app, None).await?.plan;
     let digest = plan.map(|plan| plan.digest).unwrap_or_default();
-    if digest.is_empty() {
-        return Err(refuse("nothing would be deleted any more, and no grant that it names waits", show()));
+    if !digest.is_empty() && is_shown(&digest) {
+        return agree(digest).await;
     }
-    // Agreed is to what the operation said, and to nothing else.
-    if !operation.message.contains(&digest) {
-        return Err(refuse("what would be deleted now is not what it was held back for", format!("wild plan {app}")));
+    let show_plan = format!("wild plan {app}");
+    match waiting {
+        Some(waiting) => {
+            Err(refuse(&format!("it waits for another plan by now: {}", waiting.message(&app)), show_plan))
+        }
+        None if digest.is_empty() => {
+            Err(refuse("nothing would be deleted any more, and no grant that it names waits", show()))
+        }
+        None => Err(refuse("what would be deleted now is not what it was held back for", show_plan)),
     }
-    agree(digest).await
 }
 
 fn ended(operation: &Operation) -> Problem {

@@ -49,16 +49,16 @@ impl Approvals {
     }
 }
 
+/// Returns the grants of an app that wait for a person.
+pub async fn waiting_grants(instance: &Instance, app: &AppName) -> Option<UnapprovedGrants> {
+    waiting(instance, app).await
+}
+
 /// Returns the grants of an app that wait.
 pub(super) async fn waiting(instance: &Instance, app: &AppName) -> Option<UnapprovedGrants> {
     let all = instance.approvals.0.lock().await;
     let Waiting { grants, digest } = all.get(app)?.clone();
     Some(UnapprovedGrants { grants: grants.into_iter().collect(), digest })
-}
-
-/// Returns the name by which a person approves grants of an app; nothing if none wait.
-pub async fn waiting_digest(instance: &Instance, app: &AppName) -> Option<String> {
-    waiting(instance, app).await.map(|waiting| waiting.digest)
 }
 
 /// Lets grants count that a request approves by their name.

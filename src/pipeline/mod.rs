@@ -67,7 +67,7 @@ use crate::plan::{self, Ask, Nowhere, Plan, Presence, Snapshot, Stand, WakeOn};
 use crate::target::Target;
 use crate::{git, record, settings, store};
 
-pub use approvals::waiting_digest;
+pub use approvals::waiting_grants;
 pub use audit::{Audited, begin_audit};
 use cancel::Opened;
 pub use cancel::{Word, cancel};

@@ -22,6 +22,9 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 /// Verbs by which the holder of a role gets rights that the role does not name.
 const ESCALATING: [&str; 3] = ["escalate", "bind", "impersonate"];
 
+/// Objects that wait for a word and are told one by one; what a person has to judge is more than enough with that.
+const MAX_TOLD: usize = 50;
+
 /// Returns why nothing of the app is written: it is called as the system is, or its own namespace is not its own.
 pub(super) fn shut_out(snapshot: &Snapshot) -> Option<(Blocked, WakeOn)> {
     let app = snapshot.app.as_str();
@@ -200,9 +203,61 @@ pub(super) fn unapproved(snapshot: &Snapshot) -> Option<(Blocked, WakeOn)> {
         object: None,
         reason: "GrantNeedsApproval".into(),
         message: unapproved.message(&snapshot.app),
-        hint: format!("wild operation approve --app {}", snapshot.app),
+        hint: format!("wild operation approve --app {} --plan {}", snapshot.app, unapproved.digest),
     };
     Some((blocked, WakeOn::Revision))
+}
+
+/// Returns what is new and would go beyond the app by grants which wait for a word, and what rights it gives; all that is new where nothing does.
+pub(super) fn awaiting_word(snapshot: &Snapshot, unchanged: &[ObjectId]) -> Vec<String> {
+    let Desired::Objects(objects) = &snapshot.desired else { return Vec::new() };
+    if snapshot.unapproved.is_none() {
+        return Vec::new();
+    }
+    let is_beyond = |desired: &&DesiredObject| {
+        let id = desired.object.id();
+        id.group == RBAC || id.namespace != snapshot.namespace && id != namespace::id(&snapshot.namespace)
+    };
+    let new: Vec<&DesiredObject> = objects.iter().filter(|desired| !unchanged.contains(&desired.object.id())).collect();
+    let beyond: Vec<&DesiredObject> = new.iter().copied().filter(is_beyond).collect();
+    let shown = if beyond.is_empty() { new } else { beyond };
+    let told = |desired: &&DesiredObject| {
+        let rights = rights(&desired.object);
+        let rights = if rights.is_empty() { String::new() } else { format!(": {}", rights.join("; ")) };
+        format!("{}:{}: {} waits for a word{rights}", desired.file, desired.line, desired.object.id().short())
+    };
+    let mut notes: Vec<String> = shown.iter().take(MAX_TOLD).map(told).collect();
+    if shown.len() > MAX_TOLD {
+        notes.push(format!("{} more objects wait for a word", shown.len() - MAX_TOLD));
+    }
+    notes
+}
+
+/// Returns the rights that a role or a binding gives, one text for each rule.
+fn rights(object: &Object) -> Vec<String> {
+    let words = |value: &Value, key: &str| {
+        let items = value.get(key).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+    };
+    if let Some(role) = object.at(&["roleRef", "name"]).and_then(Value::as_str) {
+        let subjects = object.at(&["subjects"]).and_then(Value::as_array).into_iter().flatten();
+        let name = |subject: &Value| subject.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        return vec![format!("{role} for {}", subjects.map(name).collect::<Vec<_>>().join(", "))];
+    }
+    let rules = object.at(&["rules"]).and_then(Value::as_array).into_iter().flatten();
+    let told = |rule: &Value| {
+        let named = |key: &str, before: &str| {
+            let items = words(rule, key);
+            if items.is_empty() { String::new() } else { format!("{before}{items}") }
+        };
+        let groups = match words(rule, "apiGroups").as_str() {
+            "" => String::new(),
+            groups => format!(" of {groups}"),
+        };
+        let (names, urls) = (named("resourceNames", " named "), named("nonResourceURLs", " on "));
+        format!("{}{}{groups}{names}{urls}", words(rule, "verbs"), named("resources", " on "))
+    };
+    rules.map(told).collect()
 }
 
 /// Returns why the app may not have secrets of other apps that it reads.

@@ -339,6 +339,7 @@ fn hold_news(snapshot: &Snapshot, writes: &mut Vec<(Wanted, Write)>, victims: &[
         return;
     }
     writes.retain(|(_, write)| write.brings == Brings::Correction);
+    plan.notes.extend(grant::awaiting_word(snapshot, &plan.unchanged));
     for stop in secrets.into_iter().chain(unmet) {
         block(plan, stop);
     }

@@ -380,13 +380,18 @@ fn a_missing_secret_holds_the_app_back_and_prunes_nothing() {
 fn grants_that_came_along_with_their_use_hold_back_all_that_is_new() {
     let unapproved = UnapprovedGrants { grants: vec!["kinds: Role".into()], digest: "a1b2".into() };
     let told = "! GrantNeedsApproval: a push grants blog kinds: Role, and brings what that is for along; the plan is a1b2 (try: wild operation \
-                approve --app blog)";
+                approve --app blog --plan a1b2)";
     check(
         &web()
             .drops("ConfigMap/files")
             .wants(&config("more", "1"))
             .with(|snapshot| snapshot.unapproved = Some(unapproved.clone())),
-        &[told, "i deletions that wait until the rest is applied: 1", "= 3 unchanged"],
+        &[
+            told,
+            "i apps/blog/configmap-more.yaml:3: ConfigMap/more waits for a word",
+            "i deletions that wait until the rest is applied: 1",
+            "= 3 unchanged",
+        ],
     );
 }
 

@@ -32,7 +32,15 @@ async fn push(world: &World, message: &str, files: &[(String, String)]) {
 /// Waits until an app is held back because a push granted it something along with its use.
 async fn waits(world: &World, name: &str) {
     held(world, name, "and brings what that is for along").await;
-    assert_eq!(world.state(name).await.unwrap().hint, format!("wild operation approve --app {name}"));
+    let hint = world.state(name).await.unwrap().hint;
+    assert!(hint.starts_with(&format!("wild operation approve --app {name} --plan ")), "{hint}");
+}
+
+/// Types what is printed to agree to what waits of an app.
+async fn approve(world: &World, name: &str) {
+    let hint = world.state(name).await.unwrap().hint;
+    let (code, out) = wild(world, &hint).await;
+    assert_eq!(code, 0, "{hint}: {out:?}");
 }
 
 async fn exists(world: &World, path: &str) -> bool {
@@ -59,13 +67,15 @@ async fn an_app_that_comes_with_its_own_grant_is_applied_after_a_word_and_not_be
         all.into_iter().filter(|it| it.verb == "grant").map(|it| it.id.to_string()).collect::<Vec<_>>()
     };
     let seen = operations(&world).await;
+    let hint = world.state("wide").await.unwrap().hint;
     world.edit("apps/wide/all.yaml", "verbs: [get]", "verbs: [get, delete]").await;
     world.until("it waits anew", async || operations(&world).await.len() > seen.len()).await;
+    world.until("that is told", async || world.state("wide").await.unwrap().hint != hint).await;
     let (code, out) = wild(&world, &format!("wild operation approve {}", seen[0])).await;
     assert_eq!(code, 6, "{out:?}");
     assert!(!exists(&world, ROLE).await);
-    let (code, out) = wild(&world, "wild operation approve --app wide").await;
-    assert_eq!(code, 0, "{out:?}");
+    assert!(out.notes.contains("it waits for another plan by now: a push grants wide kinds: ClusterRole"), "{out:?}");
+    approve(&world, "wide").await;
     world.healthy("wide").await;
     assert!(exists(&world, ROLE).await);
     // Agreed is once; what comes later under the same grant is an ordinary change.
@@ -133,6 +143,41 @@ async fn two_commits_of_one_push_are_one_push() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nobody_agrees_to_what_was_pushed_after_they_looked() {
+    let world = World::start(&["stonedb 15.4"]).await;
+    push(&world, "an app and what it may", &files(&world, "kinds: [ClusterRole]").await).await;
+    waits(&world, "wide").await;
+    let seen = world.state("wide").await.unwrap().hint;
+    let (_, out) = wild(&world, "wild plan wide").await;
+    assert!(out.data.contains("ClusterRole/wide waits for a word: get on configmaps"), "{out:?}");
+
+    // What was looked at is not what waits by now, in any form of the command.
+    world.edit("apps/wide/all.yaml", "resources: [configmaps], verbs: [get]", "resources: ['*'], verbs: ['*']").await;
+    world.until("it waits anew", async || world.state("wide").await.unwrap().hint != seen).await;
+    let now = world.state("wide").await.unwrap();
+    let other = "it waits for another plan by now: a push grants wide kinds: ClusterRole";
+    let mine = "and brings what that is for along; the plan is";
+    for (line, because) in [
+        (&*seen, other),
+        ("wild operation approve --app wide --plan 0123456789abcdef", other),
+        ("wild operation approve --app wide", mine),
+        ("wild operation approve", mine),
+    ] {
+        let (code, out) = wild(&world, line).await;
+        assert_eq!(code, 6, "{line}: {out:?}");
+        assert!(out.notes.contains(because), "{line}: {out:?}");
+        assert!(!exists(&world, ROLE).await, "{line}");
+    }
+    let (_, out) = wild(&world, "wild operation approve --app wide").await;
+    assert!(out.notes.contains(&now.hint), "what is said to help is what waits: {out:?}");
+    let (_, out) = wild(&world, "wild plan wide").await;
+    assert!(out.data.contains("ClusterRole/wide waits for a word: * on *"), "{out:?}");
+    approve(&world, "wide").await;
+    world.healthy("wide").await;
+    assert!(exists(&world, ROLE).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_secret_is_not_copied_for_a_push_that_asks_and_grants_in_one() {
     let world = world().await;
     let wanted = value(&world, "apps.stonedb.password");
@@ -148,8 +193,7 @@ async fn a_secret_is_not_copied_for_a_push_that_asks_and_grants_in_one() {
     // No command that makes values takes the grant for given.
     wild(&world, "wild secret generate apps.chat.dbPassword").await;
     is_at(&world, &wanted, &[]).await;
-    let (code, out) = wild(&world, "wild operation approve --app chat").await;
-    assert_eq!(code, 0, "{out:?}");
+    approve(&world, "chat").await;
     is_at(&world, &wanted, &["secrets.yaml apps.chat.dbPassword", "Secret chat/chat-secrets db.password"]).await;
 }
 
@@ -304,8 +348,7 @@ async fn what_is_shared_along_with_its_use_waits_and_is_a_certificate_of_nobody_
     for (_, name, ..) in &secrets {
         assert!(!exists(&world, &copy(name)).await, "{name} before anybody agreed");
     }
-    let (code, out) = wild(&world, "wild operation approve --app thief").await;
-    assert_eq!(code, 0, "{out:?}");
+    approve(&world, "thief").await;
     world.until("the certificate is there", async || exists(&world, &copy("site-tls")).await).await;
     world.look_again("thief").await;
     for name in ["db-secrets", "root-tls", "bootstrap"] {
