@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use super::Error;
 use super::approvals::Approvals;
 use super::audit::Turns;
+use super::brakes::HeldBrakes;
 use super::cancel::Cancels;
 use super::claims::Wishes;
 use super::consents::Consents;
@@ -93,6 +94,8 @@ pub struct Instance {
     pub(super) fights: Mutex<BTreeMap<AppName, Fights>>,
     /// Deletions to which people agreed.
     pub(super) consents: Consents,
+    /// Apps that are held by brakes of an earlier head.
+    pub(super) brakes: HeldBrakes,
     /// Grants that wait for a person's word.
     pub(super) approvals: Approvals,
     /// By app, what is on its way. A restart forgets it and takes up when the cluster says it was changed last.
@@ -196,6 +199,7 @@ impl Instance {
         let cancels = Cancels::read(&store, &id).await?;
         let consents = Consents::read(&store, &id).await?;
         let approvals = Approvals::read(&store, &id).await?;
+        let brakes = HeldBrakes::read(&store, &id).await?;
         let open_before = left_open(&store, &id, clock()).await?;
         tidy(&store, &id, &settings, clock()).await?;
         let hash_key = own.hash_key()?;
@@ -225,6 +229,7 @@ impl Instance {
             refused: Mutex::default(),
             fights: Mutex::default(),
             consents,
+            brakes,
             approvals,
             underway: Mutex::default(),
             settled: Memory::default(),

@@ -11,7 +11,7 @@ use super::commit::FORK;
 use super::inputs::Inputs;
 use super::offers::files_at;
 use super::overview::{self, Overview, overview, overview_of};
-use super::{Error, Instance, proposed, vouched};
+use super::{Error, Instance, brakes, proposed, vouched};
 use crate::compile::{self, Authors, Bent, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
 use crate::merge::{self, Conflict, ConflictsFile, RESOLUTIONS_REF, Remembered};
 use crate::model::{
@@ -419,7 +419,7 @@ pub(super) async fn desired(
         true => read.own.clone(),
         false => own(instance, app, &overview).await?,
     };
-    let settings = overview.settings()?;
+    let settings = brakes::judging(instance, app, overview.settings()?).await;
     let mut along = 0;
     let (presence, data, before) = if overview.apps.contains_key(app) {
         // A record that does not read must not undeploy the app, so only a clear word counts.

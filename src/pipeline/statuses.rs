@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::overview::{self, Overview};
 use super::superseded::{self, Came};
-use super::{Error, Instance, approvals, budget, leaks, read, review, state};
+use super::{Error, Instance, approvals, brakes, budget, leaks, read, review, state};
 use crate::base::chain;
 use crate::broadcast::message;
 use crate::forge::StatusState;
@@ -107,11 +107,16 @@ async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overv
     if before.is_some() || !shared.is_empty() {
         approvals::take_in(instance, before, overview).await?;
     }
+    let released = match before {
+        Some(before) => brakes::take_in(instance, before, overview).await?,
+        None => BTreeSet::new(),
+    };
     let mut changed = match before {
         Some(before) => overview::changed_apps(before, overview),
         // A commit that is gone has nothing in common with the head.
         None => overview.apps.keys().cloned().collect(),
     };
+    changed.extend(released);
     // A file that belongs to no app holds back all of them, and lets go of all.
     if leaks::concerns_all(instance, overview).await {
         changed.extend(overview.apps.keys().cloned());

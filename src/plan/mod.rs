@@ -9,6 +9,7 @@ mod advice;
 pub mod archive;
 pub mod audit;
 mod authored;
+pub mod brakes;
 mod budget;
 mod cancel;
 pub mod cascade;

@@ -3,6 +3,7 @@
 //!
 //! Not here: mistakes of people (`bad_input`), trouble of machines (`faults`).
 
+mod brakes;
 mod consent;
 mod credentials;
 mod directories;
