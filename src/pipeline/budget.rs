@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::MutexGuard;
 
-use super::{Error, Instance};
+use super::{Error, Instance, brakes};
 use crate::model::{AppName, CommitId, Inventory};
 use crate::plan::{self, Elsewhere, Going, Plan, Presence, Snapshot, Verb};
 
@@ -117,6 +117,7 @@ pub(super) async fn plan(instance: &Instance, snapshot: &mut Snapshot) -> Result
         alone
     };
     open.keep(instance).await?;
+    brakes::release(instance, snapshot, &plan).await?;
     Ok(plan)
 }
 

@@ -37,7 +37,7 @@ use crate::model::{
     OperationState, RefusalText, Request, SETTINGS_VERSION, Settings, Subdirectory,
 };
 use crate::plan::{Fights, Underway};
-use crate::settings::{InstanceLock, SecretsFile, StateDirectory};
+use crate::settings::{Home, InstanceLock, SecretsFile, StateDirectory};
 use crate::store::Store;
 use crate::target::{Access, Keycloak, Plugin, RealmAccess};
 pub use open_files::OpenFile;
@@ -174,11 +174,8 @@ impl Instance {
 
     async fn assemble(opening: Opening, state: &StateDirectory, store: Store) -> Result<Self, Error> {
         let repository = neighbours::repository(&opening).await?;
-        let head = head(&opening, &repository).await?;
-        let settings = settings(&opening, &repository, &head).await?;
+        let (settings, home) = identify(&opening, &repository, state).await?;
         let id = settings.instance_id.clone();
-        let home = homes::check(&opening, (&repository, &head), &id, state).await?;
-        neighbours::check_identity(&opening, &id)?;
         let is_shared = opening.beside.iter().any(|other| other.repository.git_dir() == repository.git_dir());
         let tree = repository.instance_at(opening.subdirectory.clone());
         let Opening { name, path, branch, remote, signers, access, plugins, keycloak, clock, .. } = opening;
@@ -338,6 +335,19 @@ async fn tidy(store: &Store, id: &InstanceId, settings: &Settings, now: Timestam
     let details = i64::try_from(settings.history.details.as_micros()).unwrap_or(i64::MAX);
     store.forget_outcomes(id, Timestamp(now.0.saturating_sub(details))).await?;
     Ok(())
+}
+
+/// Reads who an instance is from the head of its branch, and refuses one that is not the one that lives here.
+async fn identify(
+    opening: &Opening,
+    repository: &Repository,
+    state: &StateDirectory,
+) -> Result<(Arc<Settings>, Home), Error> {
+    let head = head(opening, repository).await?;
+    let settings = settings(opening, repository, &head).await?;
+    let home = homes::check(opening, (repository, &head), &settings.instance_id, state).await?;
+    neighbours::check_identity(opening, &settings.instance_id)?;
+    Ok((settings, home))
 }
 
 /// Returns the head of the branch of an instance.

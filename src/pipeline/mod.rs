@@ -544,7 +544,6 @@ async fn deploy(
     fault::point("plan");
     let mut plan = skip::emptied(budget::plan(instance, &mut snapshot).await?);
     record::settle(&instance.store, &instance.id, &snapshot, &plan).await?;
-    brakes::release(instance, &snapshot, &plan).await?;
     apply::note_jobs(&mut plan, target.as_ref(), snapshot.now).await;
     let mut drift = observe::explain(&snapshot, &plan.drift, &ground.secrets, target.as_ref()).await;
     realms.records().for_each(|record| snapshot.inventory.insert(record.clone()));
