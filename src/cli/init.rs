@@ -19,7 +19,7 @@ use crate::git::{self, InstanceTree, Layout, NewCommit, Repository};
 use crate::model::{
     Author, CommitId, File, FileTree, InstanceId, MAX_SUBDIRECTORY_DEPTH, SETTINGS_PATH, SETTINGS_VERSION, Subdirectory,
 };
-use crate::settings;
+use crate::settings::{self, Home};
 use crate::yaml;
 
 /// The deployed branch of a new instance.
@@ -130,8 +130,9 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Init) -> Result<Ex
     if !arguments.no_hook {
         git::hook::install(&repository, &session.environment.program).await.map_err(fail)?;
     }
-    let state = keep_state(session, &id, chosen.as_ref())?;
     let place = tree.subdirectory().clone();
+    let home = commit.clone().or(head).map(|head| Home::at(repository.path(), place.clone(), head));
+    let state = keep_state(session, (&id, home), chosen.as_ref())?;
     tell(session, &repository, Made { place, id, commit, state, cluster: chosen });
     Ok(ExitCode::Done)
 }
@@ -314,12 +315,20 @@ fn author(actor: &str) -> Author {
     }
 }
 
-/// Makes the part of the state directory that belongs to the instance.
-fn keep_state(session: &Session<'_>, id: &InstanceId, chosen: Option<&Chosen>) -> Result<PathBuf, CommandError> {
+/// Makes the part of the state directory that belongs to the instance, and remembers where it lives unless that is known.
+fn keep_state(
+    session: &Session<'_>,
+    (id, home): (&InstanceId, Option<Home>),
+    chosen: Option<&Chosen>,
+) -> Result<PathBuf, CommandError> {
     let settings = read_settings(session.environment, &settings_file(session.environment, None))?;
     let state = open_state(&settings)?;
-    let own =
-        state.instance(id).map_err(|error| CommandError::of_settings("make the state of the instance", &error))?;
+    let fail = |error: settings::Error| CommandError::of_settings("make the state of the instance", &error);
+    let own = state.instance(id).map_err(fail)?;
+    let is_known = state.homes().map_err(fail)?.iter().any(|(known, _)| known == id);
+    if let Some(home) = home.filter(|_| !is_known) {
+        own.remember(&home).map_err(fail)?;
+    }
     if let Some(chosen) = chosen {
         chosen.write(&state, id, Rank::First)?;
     }

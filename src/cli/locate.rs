@@ -23,7 +23,7 @@ use crate::daemon::{Daemon, Start, Work};
 use crate::git::{self, Repository};
 use crate::model::{InstanceName, SETTINGS_PATH, Subdirectory};
 use crate::pipeline;
-use crate::settings::{self, DaemonSettings, InstanceEntry, StateDirectory};
+use crate::settings::{self, DaemonSettings, Home, InstanceEntry, StateDirectory};
 use crate::store;
 use crate::yaml;
 
@@ -112,10 +112,35 @@ impl Around {
 
 /// Returns the instance that a person's clone was made from: both hold the same identity.
 fn clone_of<'a>(folder: &Path, instances: &'a [Value]) -> Option<&'a Value> {
+    let id = identity_in(folder)?;
+    instances.iter().find(|instance| text(instance, "id") == id)
+}
+
+/// Returns the identity of the instance in a folder of a work tree.
+fn identity_in(folder: &Path) -> Option<String> {
     let file = SETTINGS_PATH;
     let written = std::fs::read_to_string(folder.join(file)).ok()?;
-    let id = yaml::read_typed::<Value>(file, &written).ok()?.get("instanceId")?.as_str()?.to_owned();
-    instances.iter().find(|instance| text(instance, "id") == id)
+    Some(yaml::read_typed::<Value>(file, &written).ok()?.get("instanceId")?.as_str()?.to_owned())
+}
+
+/// Returns where the instance lives that this is a clone of, as the state directory remembers it. A copy is none.
+async fn cloned_home(
+    found: &Around,
+    subdirectory: &Subdirectory,
+    settings: &DaemonSettings,
+) -> Result<Option<Home>, CommandError> {
+    let Some(id) = identity_in(&found.repository.join(subdirectory.as_str())) else { return Ok(None) };
+    let what = "find where the instance lives";
+    let homes = open_state(settings)?.homes().map_err(|error| CommandError::of_settings(what, &error))?;
+    let is_here = |home: &Home| home.subdirectory == *subdirectory && same(&home.repository, &found.repository);
+    if homes.iter().any(|(_, home)| is_here(home)) {
+        return Ok(None);
+    }
+    let Some((_, home)) = homes.into_iter().find(|(known, _)| known.as_str() == id) else { return Ok(None) };
+    let origin = async { Repository::open(&found.repository).await?.cloned_from().await };
+    let origin =
+        origin.await.map_err(|error| CommandError::new(what, chain(&error), "git remote get-url origin in there"))?;
+    Ok(origin.filter(|origin| same(origin, &home.repository)).map(|_| home))
 }
 
 /// Returns the name of the instance that flag or variable gives.
@@ -305,7 +330,10 @@ async fn one_of(
     settings: &DaemonSettings,
 ) -> Result<InstanceEntry, CommandError> {
     if let Some(subdirectory) = &found.subdirectory {
-        return entry_of(&found.repository, subdirectory, settings);
+        return match cloned_home(found, subdirectory, settings).await? {
+            Some(home) => entry_of(&home.repository, &home.subdirectory, settings),
+            None => entry_of(&found.repository, subdirectory, settings),
+        };
     }
     let entries = entries_of(&found.repository, settings).await?;
     match (entries.as_slice(), wanted) {

@@ -5,7 +5,7 @@
 //! other clone is touched. Not here: the driver (`cli`), hooks of a repository that people push to (`hook`).
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::{Config, ConfigLevel};
 
@@ -87,6 +87,25 @@ pub async fn undo_clone(repository: &Repository) -> Result<Vec<String>, Error> {
             Ok(changed)
         })
         .await
+}
+
+impl Repository {
+    /// Returns the repository on this machine that a clone was made from, or that a linked work tree belongs to.
+    pub async fn cloned_from(&self) -> Result<Option<PathBuf>, Error> {
+        let attempt = format!("find what {} was cloned from", self.path().display());
+        self.read(attempt.clone(), move |repository, _| {
+            if repository.is_worktree() {
+                let common = repository.commondir();
+                let main = if common.ends_with(".git") { common.parent().unwrap_or(common) } else { common };
+                return Ok(Some(main.to_owned()));
+            }
+            let Ok(origin) = repository.find_remote(ORIGIN) else { return Ok(None) };
+            let Ok(url) = origin.url() else { return Ok(None) };
+            let path = Path::new(url.strip_prefix("file://").unwrap_or(url));
+            Ok(path.is_absolute().then(|| path.to_owned()))
+        })
+        .await
+    }
 }
 
 /// Returns where the instances of a clone live; without any it is about to get one at its top.

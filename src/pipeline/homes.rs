@@ -3,8 +3,6 @@
 //!
 //! A repository that was moved goes on working. Not here: the file (`settings`), pushes that would change an identity (`git::hook`).
 
-use std::path::{Path, PathBuf};
-
 use super::{Error, Opening, neighbours};
 use crate::git::{NamedId, Repository};
 use crate::model::{CommitId, InstanceId, SETTINGS_PATH, Subdirectory};
@@ -18,14 +16,10 @@ pub(super) async fn check(
     id: &InstanceId,
     state: &StateDirectory,
 ) -> Result<Home, Error> {
-    let own = Home {
-        repository: canonical(repository.path()),
-        subdirectory: opening.subdirectory.clone(),
-        commit: head.clone(),
-    };
+    let own = Home::at(repository.path(), opening.subdirectory.clone(), head.clone());
     let homes = state.homes()?;
     // First whoever lived here: it is the one that is to get its identity back, whosever that was taken for.
-    for (other, home) in homes.iter().filter(|(other, home)| other != id && is_place(home, &own)) {
+    for (other, home) in homes.iter().filter(|(other, home)| other != id && home.is_place_of(&own)) {
         if has(repository, &home.commit).await && !lives_on(repository, &own, other).await? {
             let because = format!("its settings have the instanceId {id}, and the instance that lives here is {other}");
             return Err(neighbours::refused(opening, because, put_back(&own.subdirectory, other)));
@@ -39,7 +33,7 @@ pub(super) async fn check(
 
 /// Refuses an identity of which the instance still lives where it did.
 async fn check_moved(opening: &Opening, own: &Home, (id, home): (&InstanceId, &Home)) -> Result<(), Error> {
-    if is_place(home, own) {
+    if home.is_place_of(own) {
         return Ok(());
     }
     let was = match home.subdirectory.is_top() {
@@ -57,10 +51,6 @@ async fn check_moved(opening: &Opening, own: &Home, (id, home): (&InstanceId, &H
         "the instance was moved; it goes on where it is now"
     );
     Ok(())
-}
-
-fn is_place(one: &Home, other: &Home) -> bool {
-    one.repository == other.repository && one.subdirectory == other.subdirectory
 }
 
 /// Returns whether the instance whose home this was is still there.
@@ -91,9 +81,4 @@ async fn has(repository: &Repository, commit: &CommitId) -> bool {
 
 fn put_back(place: &Subdirectory, id: &InstanceId) -> String {
     format!("put the line back in {}: instanceId: {id}", place.outward(SETTINGS_PATH))
-}
-
-/// Returns a path without symbolic links; as it is where it cannot be followed.
-fn canonical(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

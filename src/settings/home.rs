@@ -4,7 +4,7 @@
 //! owns in its cluster. So it is remembered here whose it is. A file that does not read, or of a newer version, says nothing: the next start
 //! writes it anew. Not here: what follows from it (`pipeline`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,19 @@ pub struct Home {
     pub subdirectory: Subdirectory,
     /// A commit by which the repository is known again: another one in its place does not have it.
     pub commit: CommitId,
+}
+
+impl Home {
+    /// Returns the home in a repository, which is taken without symbolic links; as it is where it cannot be followed.
+    pub fn at(repository: &Path, subdirectory: Subdirectory, commit: CommitId) -> Self {
+        let repository = repository.canonicalize().unwrap_or_else(|_| repository.to_owned());
+        Self { repository, subdirectory, commit }
+    }
+
+    /// Returns whether both are one place.
+    pub fn is_place_of(&self, other: &Self) -> bool {
+        self.repository == other.repository && self.subdirectory == other.subdirectory
+    }
 }
 
 /// What stands in the file.

@@ -106,6 +106,13 @@ impl Pair {
         run(&self.root, shell)
     }
 
+    /// Runs `wild` after a script and returns whether both succeeded and what was said.
+    fn wild_after(&self, script: &str, args: &[&str]) -> (bool, String) {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-euc", &format!("{script}\nwild \"$@\""), "sh"]).args(args).current_dir(&self.root);
+        run(&self.root, shell)
+    }
+
     /// Runs `wild` and returns whether it succeeded and what was said.
     fn wild(&self, args: &[&str]) -> (bool, String) {
         let mut wild = std::process::Command::new(env!("CARGO_BIN_EXE_wild"));
@@ -364,4 +371,47 @@ async fn one_repository_that_is_gone_or_broken_stops_no_other_and_comes_back() {
         std::fs::rename(pair.path(name), pair.path(&format!("away-{name}"))).unwrap();
     }
     assert!(start(&pair.settings).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_daemon_a_clone_speaks_of_the_instance_it_was_made_from_and_a_copy_of_none() {
+    let pair = Pair::start().await;
+    pair.daemon.stop().await;
+    let root = pair.root.display();
+    for (place, setup) in [
+        ("clone", "git clone -q --no-local aa.git clone".to_owned()),
+        ("file", format!("git clone -q file://{root}/aa.git file")),
+        ("tree", "git -C aa.git worktree add -q ../tree main".to_owned()),
+        ("linked", "ln -s aa.git link.git; git clone -q --no-local link.git linked".to_owned()),
+        ("fork", "git clone -q --no-local aa.git fork; git -C fork remote add bb ../bb.git".to_owned()),
+    ] {
+        let (done, said) = pair.wild_after(&setup, &["--local", place, "secret", "list"]);
+        assert!(done && said.contains("ghost.password"), "{place}: {said}");
+        let (done, said) = pair.wild_after(&format!("cd {place}"), &["status"]);
+        assert!(done && said.starts_with("aa "), "{place}: {said}");
+    }
+    for (place, setup) in [
+        ("copy", "cp -r clone copy; git -C copy remote remove origin"),
+        ("other", "git clone -q --no-local clone other"),
+        ("bare", "git clone -q --bare --no-local aa.git bare"),
+    ] {
+        let (done, said) = pair.wild_after(setup, &["--local", place, "secret", "list"]);
+        let lives =
+            format!("its settings have the instanceId {}, which is that of the instance in {root}/aa.git", IDS[0].1);
+        assert!(!done && said.contains(&lives) && said.contains("work in "), "{place}: {said}");
+        assert!(!said.contains("password"), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_command_in_a_clone_takes_no_identity_from_a_new_instance() {
+    let pair = Pair::start().await;
+    pair.daemon.stop().await;
+    let (done, said) = pair.wild_after(
+        "wild init new --domain new.example.org && git clone -q --no-local new near",
+        &["--local", "near", "status"],
+    );
+    assert!(done && said.contains("\nnew "), "{said}");
+    let (done, said) = pair.wild_after("cd new && wild init . && cd ../near", &["status"]);
+    assert!(done, "{said}");
 }
