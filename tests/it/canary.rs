@@ -319,7 +319,10 @@ const STORY: [(&str, i32); 10] = [
         0,
     ),
     // What is shared along with its use waits for a word, once the push is seen.
-    ("for n in $(seq 500); do wild operation approve --app edge && exit 0; sleep 0.2; done; exit 1", 0),
+    (
+        "for n in $(seq 500); do p=$(wild operation approve --app edge 2>&1 | sed -n 's/.*--plan //p'); test -n \"$p\" && wild operation approve --app edge --plan $p && exit 0; sleep 0.2; done; exit 1",
+        0,
+    ),
     ("cd $ROOT/clone && cat $ROOT/typed > leak && git add leak && git commit -qm 'a slip' && git push -q 2>&1", 1),
     ("wild app config quillblog set title=canary", 0),
 ];
