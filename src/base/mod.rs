@@ -22,7 +22,7 @@ pub use error::chain;
 pub use hash::{Digest, Encoder, sha256};
 pub use path::{PathError, RepoPath};
 pub use schedule::{Schedule, ScheduleError};
-pub use shown::{escaped, is_deceptive};
+pub use shown::{escaped, is_deceptive, shell_word, there_are};
 pub use timestamp::Timestamp;
 
 /// Returns a folder of fixtures, of this crate or of that of the pure modules alone, which stands further down.

@@ -1,6 +1,7 @@
-//! Pure. Characters that deceive who reads them: those that are not seen, and those that turn the others round.
+//! Pure. Texts as others show or read them: characters that deceive who reads them, because they are not seen or turn the others round, and words
+//! of a shell.
 //!
-//! Not here: what is refused because of them (`git::checks`, `path.rs`), quoting for a shell or a format.
+//! Not here: what is refused because of them (`git::checks`, `path.rs`), quoting for a format.
 
 /// Returns whether a character does something to what is shown instead of being shown: a control character, a mark of direction, a separator of
 /// lines, a space of no width, or a sign that no font shows.
@@ -23,9 +24,48 @@ pub fn escaped(text: &str) -> String {
     shown
 }
 
+/// Returns which names there are to choose from, as the end of a sentence.
+pub fn there_are<T: AsRef<str>>(names: &[T]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.as_slice() {
+        [] => "there is none yet".to_owned(),
+        names => format!("there are: {}", names.join(", ")),
+    }
+}
+
+/// Returns a word as a shell reads it.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_to_choose_from_are_listed_and_none_is_said_to_be_none() {
+        assert_eq!(there_are::<&str>(&[]), "there is none yet");
+        assert_eq!(there_are(&["a".to_owned(), "b".to_owned()]), "there are: a, b");
+    }
+
+    #[test]
+    fn a_word_is_quoted_where_a_shell_would_take_it_for_more() {
+        for (text, word) in [
+            ("a-b_c/d.e:f=g@h%i+j,k", "a-b_c/d.e:f=g@h%i+j,k"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("$(x)", "'$(x)'"),
+            ("~", "'~'"),
+            ("it's", r"'it'\''s'"),
+            ("a\nb", "'a\nb'"),
+        ] {
+            assert_eq!(shell_word(text), word);
+        }
+    }
 
     #[test]
     fn what_is_not_seen_or_turns_the_rest_round_is_written_as_its_number() {

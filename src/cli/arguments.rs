@@ -177,7 +177,10 @@ Exit codes:
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use clap::CommandFactory;
+    use clap::error::ErrorKind;
 
     use super::*;
 
@@ -225,6 +228,132 @@ mod tests {
             }
         }
         words
+    }
+
+    /// Returns the texts of a source file, without those of its tests and comments.
+    fn texts(source: &str) -> Vec<String> {
+        let source = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let (mut texts, mut open) = (Vec::new(), None::<String>);
+        let mut chars = source
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .flat_map(|line| line.chars().chain(['\n']));
+        while let Some(c) = chars.next() {
+            match (c, &mut open) {
+                ('\'', None) => {
+                    // A quote as a character.
+                    let rest = chars.clone().take(2).collect::<String>();
+                    if rest == "\"'" {
+                        chars.next();
+                        chars.next();
+                    }
+                }
+                ('"', None) => open = Some(String::new()),
+                ('"', Some(_)) => texts.extend(open.take()),
+                ('\\', Some(text)) => match chars.next() {
+                    Some('n') => text.push('\n'),
+                    Some('\n') => {
+                        let blanks = chars.clone().take_while(|c| c.is_whitespace()).count();
+                        chars.by_ref().take(blanks).for_each(drop);
+                    }
+                    Some(other) => text.push(other),
+                    None => {}
+                },
+                (c, Some(text)) => text.push(c),
+                (_, None) => {}
+            }
+        }
+        texts
+    }
+
+    /// Returns the commands of ours in a text, up to where one ends in a sentence.
+    fn commands_in(text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for (at, _) in text.match_indices("wild ") {
+            let before = text[..at].chars().next_back().unwrap_or(' ');
+            let is_word = before.is_alphanumeric() || "-_./{".contains(before);
+            let rest = &text[at + 5..];
+            if is_word || !rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '-') {
+                continue;
+            }
+            let end = [
+                ";", ",", "`", "
+", ")", "(", "  ", " or ", " and ", " in ", " makes ", " gives ", " takes ",
+                " brings ", " once ", " anew", " shows", " | ", " < ", ": ", ". ",
+            ];
+            let end = end.iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
+            found.push(format!("wild {}", rest[..end].trim_end_matches(['.', ':'])));
+        }
+        found
+    }
+
+    /// Fills the gaps of a command: what a text puts in, and words in capitals that a person puts in.
+    fn filled(command: &str) -> String {
+        let mut text = String::new();
+        let mut rest = command;
+        while let Some((before, gap)) = rest.split_once('{') {
+            text.push_str(before);
+            // What follows a word at once is a flag that may be there.
+            if before.ends_with("--grant ") {
+                text.push_str("ghost.key");
+            } else if before.ends_with([' ', '=', '.', '/']) {
+                text.push_str("ghost");
+            }
+            rest = gap.split_once('}').map_or("", |(_, rest)| rest);
+        }
+        text.push_str(rest);
+        let of_person = |word: &str| word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase());
+        let put_in = |word: &str| {
+            let pieces = word.split(['=', '.', '/']).map(|piece| if of_person(piece) { "ghost" } else { piece });
+            let signs = word.chars().filter(|c| "=./".contains(*c)).map(String::from).chain([String::new()]);
+            pieces.zip(signs).map(|(piece, sign)| format!("{piece}{sign}")).collect::<String>()
+        };
+        text.split(' ').map(put_in).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns whether a command is one that can be typed, or a sentence that only begins like one.
+    fn can_be_typed(command: &str, is_help: bool) -> bool {
+        const SENTENCES: [&str; 10] =
+            ["by", "command", "died", "does", "makes", "runs", "show", "that", "waits", "while"];
+        let mut words = words(&filled(command));
+        // What is set is written behind by who says it.
+        if matches!(words.last().map(String::as_str), Some("set" | "--set")) {
+            words.push("key=value".to_owned());
+        }
+        let first = words.get(1).map(String::as_str).unwrap_or_default();
+        match Grammar::try_parse_from(&words).map_err(|error| error.kind()) {
+            Ok(_) | Err(ErrorKind::DisplayHelp) => true,
+            Err(ErrorKind::InvalidSubcommand) => SENTENCES.contains(&first) || first == "writes",
+            // A help names a command without what belongs to it.
+            Err(ErrorKind::MissingRequiredArgument) => is_help && !command.contains(['{', '-']),
+            Err(_) => false,
+        }
+    }
+
+    #[test]
+    fn every_command_that_a_text_of_ours_names_can_be_typed() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut folders = vec![root.clone()];
+        let (mut seen, mut wrong) = (0, Vec::new());
+        while let Some(folder) = folders.pop() {
+            for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                if path.is_dir() && name != "tests" {
+                    folders.push(path);
+                } else if name.ends_with(".rs") && name != "tests.rs" {
+                    let is_help = path.starts_with(root.join("cli"));
+                    let texts = texts(&std::fs::read_to_string(&path).unwrap());
+                    for command in texts.iter().flat_map(|text| commands_in(text)) {
+                        seen += 1;
+                        if !can_be_typed(&command, is_help) {
+                            wrong.push(format!("{}: {command}", path.display()));
+                        }
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(seen > 300, "only {seen} commands");
     }
 
     #[test]

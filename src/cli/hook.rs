@@ -15,7 +15,7 @@ use super::json::{list, text};
 use super::locate::{around, connect, open_state, read_settings, repository_around, settings_file};
 use super::scan::{broken_seals, sought};
 use super::session::Session;
-use crate::base::chain;
+use crate::base::{chain, shell_word};
 use crate::git::hook::{ID_RULE, Intake, RefUpdate, Rewind, check};
 use crate::git::{self, Leaked, Repository, Staged};
 use crate::settings::Home;
@@ -80,6 +80,10 @@ pub(super) enum Hook {
     PostReceive,
     /// Before a commit is made in a work tree.
     PreCommit,
+    /// Before a merge that needs no hand becomes a commit.
+    PreMergeCommit,
+    /// Before a patch that came by mail becomes a commit.
+    PreApplypatch,
     /// Before a commit gets its message.
     CommitMsg,
 }
@@ -89,7 +93,9 @@ pub(super) async fn run(session: &mut Session<'_>, verb: HookVerb) -> Result<Exi
     match verb {
         HookVerb::Run { name: Hook::PreReceive, file: _ } => pre_receive(session).await,
         HookVerb::Run { name: Hook::PostReceive, file: _ } => Ok(post_receive(session).await),
-        HookVerb::Run { name: Hook::PreCommit, file: _ } => pre_commit(session).await,
+        HookVerb::Run { name: Hook::PreCommit | Hook::PreMergeCommit | Hook::PreApplypatch, file: _ } => {
+            pre_commit(session).await
+        }
         HookVerb::Run { name: Hook::CommitMsg, file } => commit_message(session, file.as_deref()).await,
         HookVerb::Install { folder, uninstall } => install(session, folder.as_deref(), uninstall).await,
     }
@@ -192,7 +198,7 @@ async fn pre_commit(session: &mut Session<'_>) -> Result<ExitCode, CommandError>
     let index = index.filter(|path| path.exists());
     let Staged { mut leaks, sealed } = repository.staged_leaks(index.clone(), sought.scanner).await.map_err(fail)?;
     leaks.extend(broken_seals(session, sealed).await);
-    refuse_leaks(&leaks)?;
+    refuse_leaks(&leaks, |place| format!("git restore --staged -- {}, or take it out", shell_word(place)))?;
     match repository.staged_id_faults(index).await.map_err(fail)?.first() {
         None => Ok(ExitCode::Done),
         Some(fault) => {
@@ -214,7 +220,8 @@ async fn commit_message(session: &mut Session<'_>, file: Option<&Path>) -> Resul
     let repository = committing(session).await;
     let repository = repository.map_err(|error| CommandError::new(what, chain(&error), "git status"))?;
     let sought = sought(session, &repository).await;
-    refuse_leaks(&Repository::leaks_in_text(&sought.scanner, "the message of the commit", &read))
+    let leaks = Repository::leaks_in_text(&sought.scanner, "the message of the commit", &read);
+    refuse_leaks(&leaks, |_| "git commit, with another message".to_owned())
 }
 
 /// Opens the repository in which a commit is about to be made.
@@ -224,11 +231,12 @@ async fn committing(session: &Session<'_>) -> Result<Repository, git::Error> {
     Repository::open(&folder.unwrap_or_else(|| environment.directory.clone())).await
 }
 
-fn refuse_leaks(leaks: &[Leaked]) -> Result<ExitCode, CommandError> {
+/// Refuses a commit because of what leaks, and says how it is taken out of there.
+fn refuse_leaks(leaks: &[Leaked], take_out: fn(&str) -> String) -> Result<ExitCode, CommandError> {
     let Some((first, others)) = leaks.split_first() else { return Ok(ExitCode::Done) };
     let none = first.leak.exception(&first.place).map(|entry| format!("; if it is none: {entry}")).unwrap_or_default();
     let (place, then) = (&first.place, first.leak.remedy());
-    let remedy = format!("git restore --staged {place}, or take it out; once it was in git: {then}{none}");
+    let remedy = format!("{}; once it was in git: {then}{none}", take_out(place));
     Err(CommandError {
         findings: others.iter().map(ToString::to_string).collect(),
         ..CommandError::new("commit", first.to_string(), remedy)

@@ -21,9 +21,10 @@ use super::sources::{CONFIG, Sources, apps_of, config_in, settings_of};
 use super::update::{Candidate, check_cycle, is_there, older};
 use super::{record, record_path};
 use crate::base::nearest::nearest;
+use crate::base::shell_word;
 use crate::merge::ConfigEdit;
 use crate::model::{AppName, Config, Deploy, Diagnostic, FileTree, GenerationRecord, PackageName, SETTINGS_PATH};
-use crate::package::{self, Package, ResolveInput};
+use crate::package::{self, Binding, Package, ResolveInput};
 use crate::yaml;
 
 /// What is to be added.
@@ -49,8 +50,9 @@ pub(super) fn add(app: &AppName, sources: &Sources, wanted: &Wanted<'_>) -> Resu
     let corrected = format!("wild directory fetch, once {} has corrected it", candidate.directory.name);
     let refuse =
         |findings| Refusal::found(what.clone(), corrected.clone(), of_package(wanted.package, Some(app), findings));
-    let bindings =
-        package::bind(&candidate.package.manifest, &apps_of(&sources.files), wanted.bindings).map_err(refuse)?;
+    let typed = command(app, wanted);
+    let (manifest, binding) = (&candidate.package.manifest, Binding::Adding(&typed));
+    let bindings = package::bind(manifest, &apps_of(&sources.files), wanted.bindings, binding).map_err(refuse)?;
     check_cycle(app, &sources.files, &bindings).map_err(refuse)?;
     let before = sources.files.text(CONFIG).unwrap_or_default();
     let input = Input { app, candidate: &candidate, bindings: &bindings };
@@ -259,7 +261,7 @@ fn command(app: &AppName, wanted: &Wanted<'_>) -> String {
     words.extend(bindings.iter().map(|(reference, bound)| format!("--dep {reference}={bound}")));
     words.extend(values.iter().map(|(key, value)| {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        format!("--set {}", consent::shell_word(&format!("{key}={value}")))
+        format!("--set {}", shell_word(&format!("{key}={value}")))
     }));
     words.extend(version.map(|version| format!("--version {version}")));
     words.extend((*deploy == Deploy::Now).then(|| "--deploy".to_owned()));

@@ -50,8 +50,8 @@ pub(super) fn change(
         return Ok(alone(app, sources, &text, &words(set, unset)));
     };
     let config = config_of(&sources.files).map_err(refuse)?;
-    let command = format!("wild app config {app}");
-    let keys = KeyWords { what, set: format!("{command} set"), list: format!("{command} get") };
+    let (set_one, list) = (format!("wild app config {app} set"), format!("wild app config {app} get"));
+    let keys = KeyWords { what, set: set_one, list };
     check_keys(&keys, set, &defaults, config.app(app).unwrap_or(&Map::new()))?;
     let source = source(app, sources, &record)?;
     let made = compile(app, sources, &source, text)?;

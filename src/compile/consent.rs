@@ -242,12 +242,3 @@ pub fn secret_context(app: &AppName, files: &FileTree) -> Option<Value> {
     let input = ResolveInput { app, package: &package, bindings: &bindings, config: &config };
     package::resolve(&input).ok().map(|resolved| resolved.context)
 }
-
-/// Returns a word as a shell reads it.
-pub(super) fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
-}

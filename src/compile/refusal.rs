@@ -53,11 +53,13 @@ impl Refusal {
         Self::Blocked(explain(what, because, remedy))
     }
 
-    /// Returns the refusal that findings ask for: the first one is the reason, its hint the remedy if it is a command.
+    /// Returns the refusal that findings ask for: the first one is the reason, its hint the remedy if it is something to do.
     pub(super) fn found(what: impl Into<String>, remedy: impl Into<String>, diagnostics: Vec<Diagnostic>) -> Self {
         let first = diagnostics.first();
         let because = first.map(ToString::to_string).unwrap_or_default();
-        let command = first.map(|finding| finding.hint.as_str()).filter(|hint| hint.starts_with("wild "));
+        let command = first
+            .map(|finding| finding.hint.as_str())
+            .filter(|hint| hint.starts_with("wild ") || hint.starts_with("commit "));
         let remedy = command.map_or_else(|| remedy.into(), str::to_owned);
         Self::User(Box::new(Explanation { what: what.into(), because, remedy, diagnostics }))
     }

@@ -25,7 +25,9 @@ use super::sources::{CONFIG, PackageVersion, Sources, UpstreamPackage, apps_of, 
 use crate::kustomize::{self, BuiltObject};
 use crate::merge::{ConfigEdit, ConfigMerged, ConflictKind, kept_keys, merge_config};
 use crate::model::{AppName, CommitId, Diagnostic, FileTree, GenerationRecord, Object, Take, UpdatePolicy, Upstream};
-use crate::package::{self, LocalEdits, Package, PackageManifest, ResolveInput, Stop, VersionSide, compare_versions};
+use crate::package::{
+    self, Binding, LocalEdits, Package, PackageManifest, ResolveInput, Stop, VersionSide, compare_versions,
+};
 
 /// A version of a package that an app may be brought to.
 pub(super) struct Candidate<'a> {
@@ -398,7 +400,7 @@ pub(super) fn bind(app: &AppName, sources: &Sources, package: &Package) -> Resul
         let what = format!("compile {app} {}", package.manifest.version);
         Refusal::found(what, format!("wild app show {app}"), findings).into_blocked()
     };
-    let bindings = package::bind(&package.manifest, &installed, &answers).map_err(refuse)?;
+    let bindings = package::bind(&package.manifest, &installed, &answers, Binding::There(app)).map_err(refuse)?;
     check_cycle(app, &sources.files, &bindings).map_err(refuse)?;
     Ok(bindings)
 }
@@ -419,7 +421,7 @@ pub(super) fn check_cycle(
     let names: Vec<&str> = cycle.iter().chain(cycle.first()).map(AppName::as_str).collect();
     let message = format!("the requirements run in a circle: {}", names.join(" → "));
     let path = format!("apps/{app}/{}", package::MANIFEST);
-    Err(vec![Diagnostic::error("P053", &path, 0, message).with_hint("bind one of them to another app")])
+    Err(vec![Diagnostic::error("P053", &path, 0, message).with_hint(format!("commit another installedAs in {path}"))])
 }
 
 struct OldDefaults {

@@ -20,6 +20,7 @@ use super::caller::Asker;
 use super::instance;
 use super::plans;
 use super::problem::Problem;
+use crate::base::there_are;
 use crate::compile;
 use crate::daemon::{Daemon, Handle};
 use crate::model::{
@@ -462,7 +463,7 @@ pub(super) async fn move_app(change: Change) -> Answered {
     let targets = &change.instance().targets();
     let (Some(_), Ok(name)) = (targets.named(&cluster), ClusterName::parse(&cluster)) else {
         let names: Vec<&str> = targets.all().map(|(name, _)| targets.context(name)).collect();
-        let because = format!("there is no cluster {cluster}; there are: {}", names.join(", "));
+        let because = format!("there is no cluster {cluster}; {}", there_are(&names));
         return Err(Problem::new(404, format!("move {app}"), because, format!("wild cluster add --context {cluster}")));
     };
     change.ask(Request::Move { app, cluster: name }).await

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::answer::{Answered, body, json as answer, value};
 use super::problem::Problem;
 use super::{Host, instance};
+use crate::base::there_are;
 use crate::model::{Reason, Trigger};
 use crate::pipeline::{self, Instance};
 
@@ -38,7 +39,7 @@ pub(super) async fn fetch(State(daemon): Host, Path(name): Path<String>, bytes: 
         let settings = pipeline::settings(handle.instance()).await?;
         if !settings.directories.iter().any(|directory| directory.name == *name) {
             let names: Vec<&str> = settings.directories.iter().map(|directory| directory.name.as_str()).collect();
-            let because = format!("no directory of that name is followed; there are: {}", names.join(", "));
+            let because = format!("no directory of that name is followed; {}", there_are(&names));
             return Err(Problem::new(404, format!("fetch the directory {name}"), because, "wild directory list"));
         }
     }

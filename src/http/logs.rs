@@ -16,6 +16,7 @@ use super::answer::{Answered, app_name, json as answer};
 use super::apps;
 use super::problem::Problem;
 use super::{Host, instance};
+use crate::base::there_are;
 use crate::model::{AppName, Object, ObjectId, Secrets};
 use crate::pipeline;
 use crate::plan::marks;
@@ -68,7 +69,7 @@ pub(super) async fn logs(
     if requests.is_empty() {
         let because = match (&wanted.pod, &wanted.container) {
             (None, None) => format!("{app} has no pods now"),
-            _ => format!("no pod of {app} fits; there are: {}", names(&pods).join(", ")),
+            _ => format!("no pod of {app} fits; {}", there_are(&names(&pods))),
         };
         return Err(Problem::new(404, what(), because, format!("wild app tree {app}")));
     }

@@ -36,6 +36,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch, post, put};
 
+use crate::base::there_are;
 use crate::daemon::Daemon;
 use problem::Problem;
 
@@ -158,7 +159,7 @@ fn instance(daemon: &Daemon, name: &str) -> Result<crate::daemon::Handle, Proble
         let names: Vec<String> = daemon.instances().iter().map(|handle| handle.instance().name.to_string()).collect();
         let because = match crate::base::nearest::nearest(name, names.iter().map(String::as_str)) {
             Some(meant) => format!("there is no instance {name}; did you mean {meant}?"),
-            None => format!("there is no instance {name}; there are: {}", names.join(", ")),
+            None => format!("there is no instance {name}; {}", there_are(&names)),
         };
         Problem::new(404, format!("find the instance {name}"), because, "wild status --instance NAME")
     })

@@ -43,7 +43,10 @@ async fn opposite(instance: &Instance, operation: &Operation) -> Result<Request,
     match request {
         Request::Suspend { .. } => return Ok(Request::Resume { app }),
         Request::Resume { .. } => {
-            return refuse("why it was suspended is known to you alone", format!("wild app suspend {app}"));
+            return refuse(
+                "why it was suspended is known to you alone",
+                format!("wild app suspend {app} --reason REASON"),
+            );
         }
         Request::Deploy { .. } | Request::RevertDrift { .. } | Request::Reconcile { .. } => {
             let because = "it made the cluster what git said, and deleted nothing";

@@ -9,6 +9,7 @@ use super::manifest::{Need, PackageManifest, Requirement};
 use super::version::satisfies;
 use crate::base::nearest::nearest;
 use crate::base::order::order;
+use crate::base::there_are;
 use crate::model::{AppName, Diagnostic};
 
 use super::load::MANIFEST;
@@ -22,20 +23,46 @@ pub struct Installed {
     pub version: String,
 }
 
+/// The app whose requirements are bound, and with it where a person says which app satisfies one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Binding<'a> {
+    /// It is added now: by the command that adds it, which is this up to there.
+    Adding(&'a str),
+    /// It is there: in its manifest.
+    There(&'a AppName),
+}
+
+impl Binding<'_> {
+    /// Returns what says that an app satisfies a requirement.
+    fn answer(self, requirement: &Requirement, chosen: &AppName) -> String {
+        let (reference, name) = (requirement.reference(), &requirement.name);
+        match self {
+            Self::Adding(command) => format!("{command} --dep {reference}={chosen}"),
+            Self::There(app) => {
+                let alias = requirement.alias.as_ref().map(|alias| format!(", alias: {alias}")).unwrap_or_default();
+                format!(
+                    "commit below requires in apps/{app}/{MANIFEST}: - {{name: {name}{alias}, installedAs: {chosen}}}"
+                )
+            }
+        }
+    }
+}
+
 /// Returns the binding of every requirement. `installed` is every app but the one that is bound; `answers` are a person's
 /// choices by reference, or the bindings there already.
 pub fn bind(
     manifest: &PackageManifest,
     installed: &BTreeMap<AppName, Installed>,
     answers: &BTreeMap<String, AppName>,
+    binding: Binding<'_>,
 ) -> Result<BTreeMap<String, AppName>, Vec<Diagnostic>> {
     let mut bindings = BTreeMap::new();
     let mut findings = unknown_answers(manifest, answers);
     for requirement in &manifest.requires {
         let reference = requirement.reference();
         let bound = match answers.get(reference) {
-            Some(app) => check(requirement, app, installed).map(|()| Some(app.clone())),
-            None => choose(requirement, installed),
+            Some(app) => check(requirement, app, installed, binding).map(|()| Some(app.clone())),
+            None => choose(requirement, installed, binding),
         };
         match bound {
             Ok(Some(app)) => _ = bindings.insert(reference.to_owned(), app),
@@ -88,7 +115,7 @@ fn unknown_answers(manifest: &PackageManifest, answers: &BTreeMap<String, AppNam
             let message = format!("{reference}={app} binds a reference that the package does not have");
             let hint = match nearest(reference, references()) {
                 Some(meant) => format!("did you mean {meant}={app}"),
-                None => format!("its references are: {}", references().collect::<Vec<_>>().join(", ")),
+                None => format!("of its references {}", there_are(&references().collect::<Vec<_>>())),
             };
             Diagnostic::error("P056", MANIFEST, manifest.line_of(&["requires"]), message).with_hint(hint)
         })
@@ -100,20 +127,27 @@ fn check(
     requirement: &Requirement,
     app: &AppName,
     installed: &BTreeMap<AppName, Installed>,
+    binding: Binding<'_>,
 ) -> Result<(), Vec<Diagnostic>> {
-    let refuse = |id, message: String| Err(vec![Diagnostic::error(id, MANIFEST, requirement.line, message)]);
+    let refuse = |id, message: String, hint: String| {
+        Err(vec![Diagnostic::error(id, MANIFEST, requirement.line, message).with_hint(hint)])
+    };
     let (reference, name) = (requirement.reference(), &requirement.name);
     let Some(found) = installed.get(app) else {
         let message = format!("{reference} is bound to {app}, which is not installed");
-        let hint = format!("wild app add {name} --as {app}");
-        return Err(vec![Diagnostic::error("P057", MANIFEST, requirement.line, message).with_hint(hint)]);
+        return refuse("P057", message, format!("wild app add {name} --as {app}"));
     };
     if found.is != *name {
-        return refuse("P052", format!("{reference} wants a {name}, but {app} is a {}", found.is));
+        let hint = match installed.iter().find(|(_, other)| other.is == *name) {
+            Some((other, _)) => binding.answer(requirement, other),
+            None => format!("wild app add {name}"),
+        };
+        return refuse("P052", format!("{reference} wants a {name}, but {app} is a {}", found.is), hint);
     }
     match &requirement.versions {
         Some(range) if satisfies(&found.version, range) == Some(false) => {
-            refuse("P058", format!("{reference} wants {name} {range}, but {app} is {}", found.version))
+            let message = format!("{reference} wants {name} {range}, but {app} is {}", found.version);
+            refuse("P058", message, format!("wild app update {app}"))
         }
         Some(_) | None => Ok(()),
     }
@@ -123,8 +157,9 @@ fn check(
 fn choose(
     requirement: &Requirement,
     installed: &BTreeMap<AppName, Installed>,
+    binding: Binding<'_>,
 ) -> Result<Option<AppName>, Vec<Diagnostic>> {
-    let fits = installed.keys().filter(|app| check(requirement, app, installed).is_ok());
+    let fits = installed.keys().filter(|app| check(requirement, app, installed, binding).is_ok());
     let candidates: Vec<&AppName> = fits.collect();
     let (reference, name) = (requirement.reference(), &requirement.name);
     match (candidates.as_slice(), requirement.need) {
@@ -139,7 +174,7 @@ fn choose(
         ([first, ..], Need::Required | Need::Optional) => {
             let names: Vec<&str> = candidates.iter().map(|app| app.as_str()).collect();
             let message = format!("{reference} could be any of {}", names.join(", "));
-            let hint = format!("choose one: --dep {reference}={first}");
+            let hint = binding.answer(requirement, first);
             Err(vec![Diagnostic::error("P055", MANIFEST, requirement.line, message).with_hint(hint)])
         }
     }
@@ -149,7 +184,7 @@ fn choose(
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Installed, bind, bindings_of};
+    use super::{Binding, Installed, bind, bindings_of};
     use crate::model::{AppName, PackageName};
     use crate::package::{PackageManifest, read_manifest};
 
@@ -168,7 +203,7 @@ mod tests {
             })
             .collect();
         let answers = answers.iter().map(|(reference, name)| ((*reference).to_owned(), app(name))).collect();
-        let found = match bind(&manifest(requires), &installed, &answers) {
+        let found = match bind(&manifest(requires), &installed, &answers, Binding::Adding("wild app add blog")) {
             Ok(bound) => {
                 bound.iter().map(|(reference, app)| format!("{reference}={app}")).collect::<Vec<_>>().join(" ")
             }
@@ -189,7 +224,7 @@ mod tests {
     fn several_candidates_need_an_answer() {
         let installed = ["stonedb stonedb 15.4", "rows stonedb 15.4"];
         let requires = "  - {name: stonedb, alias: db}";
-        let expected = "manifest.yaml:3: P055: db could be any of rows, stonedb; choose one: --dep db=rows";
+        let expected = "manifest.yaml:3: P055: db could be any of rows, stonedb; wild app add blog --dep db=rows";
         check(requires, &installed, &[], expected);
         check(requires, &installed, &[("db", "rows")], "db=rows");
     }
@@ -206,7 +241,7 @@ mod tests {
     fn versions_narrow_the_candidates() {
         let installed = ["old stonedb 15.4", "new stonedb 17"];
         check("  - {name: stonedb, versions: '>=15 <17'}", &installed, &[], "stonedb=old");
-        let expected = "manifest.yaml:3: P058: stonedb wants stonedb >=15 <17, but new is 17";
+        let expected = "manifest.yaml:3: P058: stonedb wants stonedb >=15 <17, but new is 17; wild app update new";
         check("  - {name: stonedb, versions: '>=15 <17'}", &installed, &[("stonedb", "new")], expected);
     }
 
@@ -218,7 +253,7 @@ mod tests {
             requires,
             &installed,
             &[("db", "cache")],
-            "manifest.yaml:3: P052: db wants a stonedb, but cache is a quickcache",
+            "manifest.yaml:3: P052: db wants a stonedb, but cache is a quickcache; wild app add blog --dep db=stonedb",
         );
         let expected =
             "manifest.yaml:3: P057: db is bound to rows, which is not installed; wild app add stonedb --as rows";

@@ -31,7 +31,7 @@ mod service;
 mod steps;
 mod version;
 
-pub use bind::{Installed, bind, bindings_of, check_exports, requirement_cycle};
+pub use bind::{Binding, Installed, bind, bindings_of, check_exports, requirement_cycle};
 pub use breaking::{LocalEdits, VersionSide, breaking};
 pub use consent::{Consent, Consents, SecretGrant, is_granted};
 pub use convert::{Converted, convert};

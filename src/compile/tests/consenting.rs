@@ -167,6 +167,29 @@ fn a_grant_names_the_owner_and_not_what_a_package_calls_it() {
 }
 
 #[test]
+fn an_update_that_could_use_several_apps_says_where_one_is_named_and_that_helps() {
+    let mut world = world("", "");
+    world.act(&add("shop", Deploy::Now)).unwrap();
+    let mut second = add("blog", Deploy::Later);
+    if let Request::Add { app: name, .. } = &mut second {
+        *name = app("rows");
+    }
+    world.act(&second).unwrap();
+    world.publish("shop", shop("4", "news", "- {name: blog, alias: more}\n"));
+    let request = Request::Update { app: app("shop"), to: None, take: None, grants: Vec::new() };
+    let remedy = "commit below requires in apps/shop/manifest.yaml: - {name: blog, alias: more, installedAs: blog}";
+    let refusal = world.act(&request).unwrap_err();
+    let found = &refusal.explanation().diagnostics[0];
+    assert_eq!((found.id.as_str(), found.hint.as_str()), ("P055", remedy));
+    assert_eq!(refusal.explanation().remedy, remedy);
+    let line = remedy.split_once(": - ").unwrap().1;
+    world.push("apps/shop/manifest.yaml", |text| text.replace("requires:\n", &format!("requires:\n- {line}\n")));
+    world.act(&request).unwrap();
+    let bound = crate::compile::record_of(world.head(), &app("shop")).unwrap().unwrap().bindings;
+    assert_eq!(bound.get("more"), Some(&app("blog")));
+}
+
+#[test]
 fn an_update_that_waits_for_decisions_leaves_its_grant_on_record() {
     let mut world = world("defaultSecrets: [token]\n", "");
     world.act(&add("shop", Deploy::Now)).unwrap();

@@ -17,8 +17,8 @@ const KEPT: &str = "before-wild";
 /// Hooks that we write, and what follows the call of the program: a failing check stops the push, a failing message
 /// does not, because the daemon finds the new commit at its next look anyway.
 pub(super) const HOOKS: [(&str, &str); 2] = [("pre-receive", ""), ("post-receive", " || true")];
-/// Hooks that keep secrets out of commits where people make them.
-pub(super) const CLONE_HOOKS: [&str; 2] = ["pre-commit", "commit-msg"];
+/// Hooks that keep secrets out of commits where people make them: by hand, by a merge, from a mail. What is picked or rebased was a commit before.
+pub(super) const CLONE_HOOKS: [&str; 4] = ["pre-commit", "pre-merge-commit", "pre-applypatch", "commit-msg"];
 
 /// What an installation did.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

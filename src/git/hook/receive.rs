@@ -253,7 +253,7 @@ fn check_ref(
         (Some(_), None) => refuse(
             "branch/deletion",
             "the deployed branch cannot be deleted",
-            "delete apps one by one with `wild app delete`",
+            "delete apps one by one: wild app delete APP",
         ),
         (Some(old), Some(new)) if !is_ancestor(repository, known, oid(old)?, oid(new)?)? => refuse(
             "branch/rewind",
@@ -437,7 +437,7 @@ fn check_instance(
     let root = objects.root(oid(new)?).map_err(|refusal| refused(refusal, new.as_str()))?;
     let conflicts = RepoPath::parse(&place.outward(".wild/conflicts")).map(|path| vec![path]).unwrap_or_default();
     for path in list_files(objects, root, &conflicts)?.keys() {
-        let hint = "resolve the conflicts it lists, delete it, and push again; or `wild app resolve`";
+        let hint = "resolve the conflicts it lists, delete it, and push again; or: wild app resolve APP --list";
         refusals.push(refusal("conflict/file", path.as_str(), 0, "open conflicts are not deployed", hint));
     }
     let is_read = |path: &&RepoPath| place.inward(path).is_some_and(|path| is_checked(&path));

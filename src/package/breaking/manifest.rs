@@ -105,13 +105,13 @@ fn unset_keys(old: VersionSide<'_>, new: VersionSide<'_>, findings: &mut Vec<Dia
     for path in new.reads.iter().filter(|path| !foreign.contains(&path.split('.').next().unwrap_or(""))) {
         if !old.reads.contains(path) && !has(new, path) && !has(old, path) {
             let message = format!("the files read the config key {path}, which has no default");
-            findings.push(decide("B03", path, message, "give it a value with wild app config set"));
+            findings.push(decide("B03", path, message, "wild app config APP set KEY=VALUE gives it a value"));
         }
     }
 }
 
 fn requirements(old: &PackageManifest, new: &PackageManifest, findings: &mut Vec<Diagnostic>) {
-    let hint = "bind it with wild app add --dep";
+    let hint = "name the app below requires in apps/APP/manifest.yaml, as installedAs, unless one alone fits";
     if old.is != new.is {
         let message = format!("the package was of type {} and is of type {}", old.is, new.is);
         findings.push(decide("B04", &new.is, message, "apps that require the old type lose it"));
@@ -158,7 +158,12 @@ fn secrets(old: &PackageManifest, new: &PackageManifest, findings: &mut Vec<Diag
         match before {
             None if spec.supply == Supply::Person => {
                 let message = format!("it wants the secret {}, which only you know", spec.key);
-                findings.push(decide("B05", &spec.key, message, "set it with wild secret set before the update"));
+                findings.push(decide(
+                    "B05",
+                    &spec.key,
+                    message,
+                    "before the update: wild secret set apps.APP.KEY < FILE",
+                ));
             }
             Some(before) if before.default != spec.default => {
                 let message = format!("the secret {} is made in another way now; yours stays as it is", spec.key);
@@ -179,7 +184,7 @@ fn path(old: &PackageManifest, new: &PackageManifest) -> Option<Diagnostic> {
     let allowed = new.upgrade_path.is_empty() || ranges.iter().any(|range| satisfies(from, range) == Some(true));
     if compare_versions(to, from) == Some(Ordering::Less) {
         let message = format!("{to} is older than {from}");
-        return Some(decide("B07", to, message, "go back with wild app rollback"));
+        return Some(decide("B07", to, message, "if it was not meant: wild app rollback APP --to HEAD~1"));
     }
     if !allowed && from != to {
         let message = format!("{to} is reached from {} only, and not from {from}", ranges.join(" or "));
