@@ -49,6 +49,11 @@ impl InstanceTree {
         self.repository.tree_id(commit, &self.subdirectory.outward(path)).await
     }
 
+    /// Returns how many bytes the files at or below a path of a commit hold together.
+    pub async fn weigh(&self, commit: &CommitId, path: &str) -> Result<u64, Error> {
+        self.repository.weigh(commit, &self.subdirectory.outward(path)).await
+    }
+
     /// Returns the names in a directory of a commit, or none if it is not there.
     pub async fn list_directory(&self, commit: &CommitId, path: &str) -> Result<Vec<String>, Error> {
         self.repository.list_directory(commit, &self.subdirectory.outward(path)).await

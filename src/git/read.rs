@@ -86,6 +86,23 @@ impl Repository {
         self.list(commit, path, |kind| matches!(kind, Kind::Regular | Kind::Executable)).await
     }
 
+    /// Returns how many bytes the files at or below a path of a commit hold together, without reading them.
+    pub async fn weigh(&self, commit: &CommitId, path: &str) -> Result<u64, Error> {
+        let attempt = format!("weigh {path} of commit {}", commit.short());
+        let (commit, path) = (commit.clone(), path.to_owned());
+        self.read(attempt, move |repository, known| {
+            with_objects(repository, known, &commit, |objects, root| {
+                let mut check = TreeCheck::new(objects, Depth::Files(u64::MAX));
+                match objects.find(root, &path)? {
+                    Some(found) if found.kind == Kind::Directory => Ok(check.check(found.id, &path)?.bytes),
+                    Some(found) => check.check_file(found.id, &path),
+                    None => Ok(0),
+                }
+            })
+        })
+        .await
+    }
+
     async fn list(
         &self,
         commit: &CommitId,

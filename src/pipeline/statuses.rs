@@ -91,6 +91,27 @@ async fn made_since(instance: &Instance, seen: Option<&CommitId>, head: &CommitI
     Ok(between.iter().skip(others).map(|commit| commit.id.clone()).collect())
 }
 
+/// Returns the apps for which a head changes something since the one before it.
+async fn woken(
+    instance: &Instance,
+    before: Option<&Overview>,
+    overview: &Overview,
+) -> Result<BTreeSet<AppName>, Error> {
+    let mut changed = match before {
+        Some(before) => overview::changed_apps(before, overview),
+        // A commit that is gone has nothing in common with the head.
+        None => overview.apps.keys().cloned().collect(),
+    };
+    if let Some(before) = before {
+        changed.extend(brakes::take_in(instance, before, overview).await?);
+    }
+    // A file that belongs to no app holds back all of them, and lets go of all.
+    if leaks::concerns_all(instance, overview).await {
+        changed.extend(overview.apps.keys().cloned());
+    }
+    Ok(changed)
+}
+
 async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overview) -> Result<(), Error> {
     let head = &overview.head;
     let shared = shared(instance).await?;
@@ -107,20 +128,7 @@ async fn take_in(instance: &Instance, known: Option<&Overview>, overview: &Overv
     if before.is_some() || !shared.is_empty() {
         approvals::take_in(instance, before, overview).await?;
     }
-    let released = match before {
-        Some(before) => brakes::take_in(instance, before, overview).await?,
-        None => BTreeSet::new(),
-    };
-    let mut changed = match before {
-        Some(before) => overview::changed_apps(before, overview),
-        // A commit that is gone has nothing in common with the head.
-        None => overview.apps.keys().cloned().collect(),
-    };
-    changed.extend(released);
-    // A file that belongs to no app holds back all of them, and lets go of all.
-    if leaks::concerns_all(instance, overview).await {
-        changed.extend(overview.apps.keys().cloned());
-    }
+    let changed = woken(instance, before, overview).await?;
     state::wait(instance, &changed).await?;
     budget::begin(instance, head).await?;
     review::end(instance, head).await;
