@@ -16,10 +16,10 @@ use crate::model::{FileTree, Object, ObjectId};
 use crate::schema::{self, quantity};
 use crate::yaml;
 
-/// What is worth no look.
+/// What is worth no look. Annotations are, because old ones choose the profiles of pods.
 const BLIND: Blind = Blind {
     values: &["value", "replicas", "imagePullPolicy", "schedule"],
-    fields: &["annotations", "args", "command", "affinity", "tolerations", "terminationGracePeriodSeconds"],
+    fields: &["args", "command", "affinity", "tolerations", "terminationGracePeriodSeconds"],
     images: |before, after| {
         let ((repository, from), (other, to)) = (parts_of_image(before), parts_of_image(after));
         repository != other || !is_older(to, from)
@@ -184,25 +184,13 @@ fn subjects(object: &Object) -> BTreeSet<String> {
     list_at(object, &["subjects"]).filter_map(name).collect()
 }
 
-/// Returns what the pods of an object may do to the machine that they run on.
+/// Returns what the pods of an object may do to the machine that they run on, and to gain more than they were given.
 fn privileges(object: &Object) -> BTreeSet<String> {
-    let is_true = |value: Option<&Value>| value == Some(&Value::Bool(true));
-    let mut found = BTreeSet::new();
-    for (path, pod) in pods(object) {
-        for field in ["hostNetwork", "hostPID", "hostIPC"] {
-            found.extend(is_true(pod.get(field)).then(|| field.to_owned()));
-        }
-        let paths = list(pod, "volumes").filter_map(|volume| text(volume.get("hostPath")?, "path"));
-        found.extend(paths.map(|path| format!("the path {path} of the machine")));
-        for (_, container) in containers(&path, pod) {
-            let Some(context) = container.get("securityContext") else { continue };
-            for field in ["privileged", "allowPrivilegeEscalation"] {
-                found.extend(is_true(context.get(field)).then(|| field.to_owned()));
-            }
-            let added = context.get("capabilities").into_iter().flat_map(|it| list(it, "add"));
-            found.extend(added.filter_map(Value::as_str).map(|name| format!("the capability {name}")));
-        }
-    }
+    let mut found: BTreeSet<String> = schema::privileges(object).into_iter().map(|privilege| privilege.what).collect();
+    let gains =
+        |container: &Value| container.pointer("/securityContext/allowPrivilegeEscalation") == Some(&Value::Bool(true));
+    let mut containers = pods(object).into_iter().flat_map(|(path, pod)| containers(&path, pod));
+    found.extend(containers.any(|(_, container)| gains(container)).then(|| "allowPrivilegeEscalation".to_owned()));
     found
 }
 
@@ -303,6 +291,22 @@ mod tests {
         check_spec(kind, &after, &after, &[]);
         let path = pod("volumes: [{name: v, hostPath: {path: /x}}], containers: [{name: c}]");
         check_spec(kind, &before, &path, &["DaemonSet.apps/a gets the path /x of the machine, which is new"]);
+        let unmasked = pod("containers: [{name: c, securityContext: {procMount: Unmasked}, ports: [{hostPort: 80}]}]");
+        let expected = "DaemonSet.apps/a gets the port 80 of the machine, the proc mount Unmasked, which is new";
+        check_spec(kind, &before, &unmasked, &[expected]);
+    }
+
+    #[test]
+    fn a_profile_that_only_an_annotation_chooses_is_named() {
+        let object = |profile: &str| {
+            format!(
+                "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {{name: a}}\nspec:\n  template:\n    metadata:\n      annotations:\n        \
+                 container.apparmor.security.beta.kubernetes.io/c: {profile}\n    spec:\n      containers:\n      - name: c\n"
+            )
+        };
+        let expected = "DaemonSet.apps/a gets the AppArmor profile unconfined, which is new";
+        check(&object("runtime/default"), &object("unconfined"), &[expected]);
+        check(&object("runtime/default"), &object("localhost/mine"), &[]);
     }
 
     #[test]

@@ -494,7 +494,8 @@ pub struct Grants {
     pub kinds: Vec<String>,
     /// Keys of other apps' secrets, as `<app>.<key>`: the owner by its own name, not by one that a package gives it.
     pub secrets: Vec<String>,
-    /// What its pods may be or use of a node: `privileged`, `capabilities`, `hostPath`, `hostNetwork`, `hostPID`, `hostIPC`.
+    /// What its pods may be or use of a node: `privileged`, `capabilities`, `hostPath`, `hostNetwork`, `hostPID`, `hostIPC`, `hostPort`,
+    /// `hostProbe`, `hostProcess`, `procMount`, `seccomp`, `appArmor`, `seLinux`, `sysctls`.
     pub pod: Vec<String>,
     /// What may keep its objects from going: finalizers by name.
     pub finalizers: Vec<String>,

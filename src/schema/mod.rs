@@ -5,6 +5,7 @@
 mod authored;
 mod immutable;
 mod lists;
+mod pods;
 pub mod quantity;
 mod table;
 
@@ -13,6 +14,7 @@ use std::collections::HashMap;
 pub use authored::{CLUSTER_ANNOTATIONS, SERVER_METADATA, finalizers, of_server, owner_references};
 pub use immutable::{ImmutablePath, Unsaid, fixed_part, immutable_paths, unsaid};
 pub use lists::{KeyField, ListForm, ListKeys, ListRule, merge_rule};
+pub use pods::{CONTAINERS, Control, Privilege, privileges};
 pub use table::{Field, Kind, ListShape, Presence, Scope, Shape, StructRef, Structure, Unity};
 
 /// Protocol of a container or Service port that names none. It is part of the port's key.

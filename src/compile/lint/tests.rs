@@ -186,17 +186,21 @@ fn what_pods_should_not_do_is_found() {
     check(&["L013"], &[(POD, "        runAsNonRoot: true\n", "")], &line("L013", "may run as root"));
     check(&["L014"], &[(POD, "allowPrivilegeEscalation: false", "runAsUser: 7")], &line("L014", "may gain privileges"));
     check(&["L015"], &[(POD, "{drop: [ALL]}", "{drop: [KILL]}")], &line("L015", "keeps capabilities"));
-    check(&["L016"], &[(POD, "RuntimeDefault", "Unconfined")], &line("L016", "has no seccomp profile"));
+    check(&["L016", "L018"], &[(POD, "RuntimeDefault", "Unconfined")], &line("L016", "has no seccomp profile"));
     check(
         &["L017"],
         &[(POD, "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false")],
         &line("L017", "may write into its image"),
     );
-    check(&["L018"], &[(POD, "{drop: [ALL]}", "{drop: [ALL], add: [KILL]}")], &line("L018", "adds capabilities"));
+    check(
+        &["L018"],
+        &[(POD, "{drop: [ALL]}", "{drop: [ALL], add: [KILL]}")],
+        &line("L018", "asks for the capability KILL"),
+    );
     check(
         &["L018"],
         &[(POD, "      containers:", "      hostNetwork: true\n      containers:")],
-        "deployment.yaml:1: L018: Deployment/blog: hostNetwork is true",
+        "deployment.yaml:1: L018: Deployment/blog: its pod asks for hostNetwork",
     );
     check(&["L019"], &[(POD, "          limits: {memory: 1Gi}\n", "")], &line("L019", "has no requests or no limits"));
     check(

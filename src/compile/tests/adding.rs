@@ -131,7 +131,7 @@ fn a_package_that_wants_a_privilege_is_refused_until_the_instance_grants_it() {
     world.publish("blog", blog("1.0", host));
     let refusal = world.act(&add("blog", Deploy::Later)).unwrap_err();
     let found: Vec<String> = refusal.explanation().diagnostics.iter().map(|it| format!("{it}; {}", it.hint)).collect();
-    let expected = "blog/deployment.yaml:1: L018: Deployment/blog: hostNetwork is true; add hostNetwork to \
+    let expected = "blog/deployment.yaml:1: L018: Deployment/blog: its pod asks for hostNetwork; add hostNetwork to \
                     apps.blog.grants.pod in .wild/config.yaml if it may";
     assert_eq!(found, [expected]);
     world.push(".wild/config.yaml", |text| format!("{text}apps: {{blog: {{grants: {{pod: [hostNetwork]}}}}}}\n"));

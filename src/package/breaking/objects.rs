@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::pairs::{Pairs, pair};
 use super::{decide, note};
 use crate::model::{Diagnostic, Object};
+use crate::schema;
 
 /// Kinds that make pods and go on with them.
 const WORKLOADS: [&str; 5] = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController"];
@@ -199,8 +200,11 @@ fn rights(before: Option<&Object>, after: &Object, findings: &mut Vec<Diagnostic
         }
         return;
     }
-    let known = before.map(privileges).unwrap_or_default();
-    let new: Vec<&str> = privileges(after).difference(&known).copied().collect();
+    let asked = |object: &Object| -> BTreeSet<String> {
+        schema::privileges(object).into_iter().map(|privilege| privilege.what).collect()
+    };
+    let known = before.map(asked).unwrap_or_default();
+    let new: Vec<String> = asked(after).difference(&known).cloned().collect();
     if !new.is_empty() {
         findings.push(decide("B13", &name, format!("{name} now asks for {}", new.join(", ")), hint));
     }
@@ -232,31 +236,6 @@ fn containers(object: &Object) -> impl Iterator<Item = &Value> {
     ["initContainers", "containers"]
         .into_iter()
         .flat_map(move |field| pod.get(field).and_then(Value::as_array).into_iter().flatten())
-}
-
-fn privileges(object: &Object) -> BTreeSet<&'static str> {
-    let mut found = BTreeSet::new();
-    let pod = pod(object);
-    for field in ["hostNetwork", "hostPID", "hostIPC"] {
-        if pod.get(field) == Some(&Value::Bool(true)) {
-            found.insert(field);
-        }
-    }
-    let volumes = pod.get("volumes").and_then(Value::as_array).into_iter().flatten();
-    if volumes.into_iter().any(|volume| volume.get("hostPath").is_some()) {
-        found.insert("hostPath");
-    }
-    for container in containers(object) {
-        let context = container.get("securityContext").unwrap_or(NOTHING);
-        if context.get("privileged") == Some(&Value::Bool(true)) {
-            found.insert("privileged");
-        }
-        let added = context.get("capabilities").and_then(|capabilities| capabilities.get("add"));
-        if added.and_then(Value::as_array).is_some_and(|added| !added.is_empty()) {
-            found.insert("added capabilities");
-        }
-    }
-    found
 }
 
 fn images(before: &Object, after: &Object, category: Category, findings: &mut Vec<Diagnostic>) {

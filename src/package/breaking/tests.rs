@@ -160,6 +160,16 @@ fn b12_and_b13_the_whole_cluster() {
         &WEB.replace("image: x:1", "image: x:1, securityContext: {privileged: true}"),
         &["B13 Deployment/web"],
     );
+    let more = |add: &str| {
+        WEB.replace("image: x:1", &format!("image: x:1, securityContext: {{capabilities: {{add: [{add}]}}}}"))
+    };
+    objects(&more("KILL"), &more("KILL, SYS_ADMIN"), &["B13 Deployment/web"]);
+    objects(&more("KILL, SYS_ADMIN"), &more("KILL"), &[]);
+    let annotated = WEB.replace(
+        "template: {",
+        "template: {metadata: {annotations: {seccomp.security.alpha.kubernetes.io/pod: unconfined}}, ",
+    );
+    objects(WEB, &annotated, &["B13 Deployment/web"]);
 }
 
 #[test]

@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use super::load::Package;
 use super::manifest::PackageManifest;
 use crate::model::{Diagnostic, Object, Severity};
+use crate::schema::CONTAINERS;
 
 /// A rule: id, what it finds, how bad a breach is while an app is installed and when its package is published, and what to do about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,7 +123,7 @@ pub const RULES: &[Rule] = &[
         "set securityContext.readOnlyRootFilesystem: true",
     ),
     rule(
-        ("L018", "a pod uses the node or is privileged"),
+        ("L018", "a pod asks for more than the baseline of the Pod Security Standards gives"),
         Error,
         Error,
         "do without, or let the instance grant it to the app",
@@ -320,6 +321,7 @@ fn pod_spec(object: &Object) -> Option<&Value> {
     match object.kind() {
         "Pod" => object.at(&["spec"]),
         "CronJob" => object.at(&["spec", "jobTemplate", "spec", "template", "spec"]),
+        "PodTemplate" => object.at(&["template", "spec"]),
         "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "Job" | "ReplicationController" => {
             object.at(&["spec", "template", "spec"])
         }
@@ -332,6 +334,7 @@ fn pod_labels(object: &Object) -> Option<&Map<String, Value>> {
     match object.kind() {
         "Pod" => object.at(&["metadata", "labels"]),
         "CronJob" => object.at(&["spec", "jobTemplate", "spec", "template", "metadata", "labels"]),
+        "PodTemplate" => object.at(&["template", "metadata", "labels"]),
         _ => object.at(&["spec", "template", "metadata", "labels"]),
     }
     .and_then(Value::as_object)
@@ -339,9 +342,7 @@ fn pod_labels(object: &Object) -> Option<&Map<String, Value>> {
 
 /// Returns the containers of a pod, those that start it included.
 fn containers(spec: &Value) -> impl Iterator<Item = &Value> {
-    ["initContainers", "containers"]
-        .into_iter()
-        .flat_map(|field| spec.get(field).and_then(Value::as_array).into_iter().flatten())
+    CONTAINERS.into_iter().flat_map(|field| spec.get(field).and_then(Value::as_array).into_iter().flatten())
 }
 
 /// Returns a text in an object, or an empty one.

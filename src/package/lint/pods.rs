@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{LintInput, LintPart, about, containers, each_text, list, pod_spec, text};
 use crate::model::Diagnostic;
+use crate::schema::{self, Privilege};
 
 /// Tags that another image will have tomorrow.
 const FLOATING: [&str; 7] = ["", "latest", "main", "master", "release", "stable", "edge"];
@@ -17,6 +18,7 @@ const RECREATE: &str = "rewild.dev/recreate";
 /// Checks all pods.
 pub(super) fn check(input: &LintInput<'_>, findings: &mut Vec<Diagnostic>) {
     for part in input.parts {
+        privileges(part, findings);
         if let Some(spec) = pod_spec(&part.object) {
             pod(part, spec, findings);
             for container in containers(spec) {
@@ -28,15 +30,6 @@ pub(super) fn check(input: &LintInput<'_>, findings: &mut Vec<Diagnostic>) {
 }
 
 fn pod(part: &LintPart, spec: &Value, findings: &mut Vec<Diagnostic>) {
-    for field in ["hostNetwork", "hostPID", "hostIPC"] {
-        if spec.get(field).and_then(Value::as_bool) == Some(true) {
-            findings.push(privilege(field, about("L018", part, format!("{field} is true"))));
-        }
-    }
-    for volume in list(spec, "volumes").iter().filter(|volume| volume.get("hostPath").is_some()) {
-        let message = format!("the volume {} is a directory of the node", text(volume, "name"));
-        findings.push(privilege("hostPath", about("L018", part, message)));
-    }
     let is_server = matches!(part.object.kind(), "Deployment" | "StatefulSet");
     let probed = list(spec, "containers").iter().any(|container| {
         ["readinessProbe", "livenessProbe", "startupProbe"].iter().any(|probe| container.get(probe).is_some())
@@ -88,19 +81,15 @@ fn one(part: &LintPart, spec: &Value, container: &Value, findings: &mut Vec<Diag
     for variable in interpolated_secrets(container) {
         say("L020", format!("puts a secret together in the variable {variable}"));
     }
-    if only("privileged").and_then(Value::as_bool) == Some(true) {
-        let finding = about("L018", part, format!("container {name} is privileged"));
-        findings.push(privilege("privileged", finding));
-    }
-    if !list(capabilities, "add").is_empty() {
-        let finding = about("L018", part, format!("container {name} adds capabilities"));
-        findings.push(privilege("capabilities", finding));
-    }
 }
 
-/// Names the privilege that a finding is about as a grant names it.
-fn privilege(name: &str, finding: Diagnostic) -> Diagnostic {
-    Diagnostic { subject: name.to_owned(), ..finding }
+/// Checks what the pods of an object ask of the machine, whatever its kind.
+fn privileges(part: &LintPart, findings: &mut Vec<Diagnostic>) {
+    for Privilege { control, container, what } in schema::privileges(&part.object) {
+        let who = if container.is_empty() { "its pod".to_owned() } else { format!("container {container}") };
+        let finding = about("L018", part, format!("{who} asks for {what}"));
+        findings.push(Diagnostic { subject: control.word().to_owned(), ..finding });
+    }
 }
 
 /// Returns the tag of an image, empty if it has none.

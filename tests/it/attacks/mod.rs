@@ -19,6 +19,7 @@ mod modes;
 mod names;
 mod namespaces;
 mod objects;
+mod privileges;
 mod refs;
 mod replies;
 mod rewinds;
