@@ -13,6 +13,7 @@ use super::marks::{AUTHOR_KEYS, PART_OF, PREFIX};
 use super::size;
 use super::snapshot::DesiredObject;
 use super::wanted;
+use crate::base::escaped;
 use crate::model::{Object, PRUNE, PRUNE_WORDS};
 use crate::schema;
 
@@ -26,10 +27,11 @@ pub(super) fn refused(desired: &DesiredObject) -> Option<Blocked> {
     let object = &desired.object;
     let id = object.id();
     let refuse = |reason: &str, message: String| {
+        let name = escaped(&id.short());
         let message = if desired.file.is_empty() {
-            format!("{}: {message}", id.short())
+            format!("{name}: {message}")
         } else {
-            format!("{}:{}: {} {message}", desired.file, desired.line, id.short())
+            format!("{}:{}: {name} {message}", desired.file, desired.line)
         };
         Some(Blocked { object: Some(id.clone()), reason: reason.into(), message, hint: String::new() })
     };
@@ -38,6 +40,9 @@ pub(super) fn refused(desired: &DesiredObject) -> Option<Blocked> {
     }
     if kind::needs_namespace(&id) && id.namespace.is_empty() {
         return refuse("InvalidObject", "names no namespace; set one in kustomization.yaml".into());
+    }
+    if let Some(trouble) = schema::name_trouble(object) {
+        return refuse("InvalidObject", trouble);
     }
     if let Some(key) = reserved_key(object).filter(|_| !desired.file.is_empty()) {
         return refuse("ReservedKey", format!("holds {key}, which is not for authors"));

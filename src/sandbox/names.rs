@@ -6,16 +6,15 @@ use serde_json::{Value, json};
 
 use crate::sandbox::failure::Cause;
 use crate::sandbox::write::{map_of, metadata_text};
-use crate::schema::Kind;
+use crate::schema::{Kind, NameRule, name_rule};
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const DOTS: &str = "must not contain dots";
 const NAME_PART: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const KEY: &str = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
 const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-/// Longest name of most kinds, and longest prefix of a label.
-const MAX_NAME: usize = 253;
-/// Longest name of kinds that become host names, longest name of a label, and longest value of one.
+/// Longest name of a label, and longest value of one.
 const MAX_LABEL: usize = 63;
 /// Most bytes of all annotations of an object.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
@@ -27,25 +26,27 @@ pub(crate) fn check_name(object: &Value, kind: &Kind, causes: &mut Vec<Cause>) {
         causes.push(Cause::required("metadata.name", "name or generateName is required"));
         return;
     }
-    let label = |name: &str| name.split('.').count() == 1 && is_subdomain(name) && name.len() <= MAX_LABEL;
-    let (good, why) = match (kind.group, kind.kind) {
-        ("", "Namespace") => (label(name), LABEL),
-        ("", "Service") => (label(name), LABEL),
-        ("rbac.authorization.k8s.io", _) => {
-            (!name.contains(['/', '%']) && name != "." && name != "..", "may not contain '/'")
+    let rule = name_rule(kind.group, kind.kind);
+    let why = match rule {
+        NameRule::Label if name.contains('.') => DOTS,
+        NameRule::Label => LABEL,
+        NameRule::Subdomain => SUBDOMAIN,
+        NameRule::PathSegment => {
+            causes.extend(not_in_path(name).map(|why| Cause::invalid("metadata.name", &json!(name), &why)));
+            return;
         }
-        _ => (is_subdomain(name) && name.len() <= MAX_NAME, SUBDOMAIN),
     };
-    if !good {
+    if !rule.allows(name) {
         causes.push(Cause::invalid("metadata.name", &json!(name), why));
     }
 }
 
-fn is_subdomain(name: &str) -> bool {
-    name.split('.').all(|part| {
-        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        part.starts_with(good) && part.ends_with(good) && part.chars().all(|c| good(c) || c == '-')
-    })
+/// Returns why a name is no part of a path.
+fn not_in_path(name: &str) -> Option<String> {
+    match name {
+        "." | ".." => Some(format!("may not be '{name}'")),
+        _ => ["/", "%"].into_iter().find(|part| name.contains(part)).map(|part| format!("may not contain '{part}'")),
+    }
 }
 
 /// Checks labels and annotations.
@@ -76,7 +77,7 @@ fn key_trouble(key: &str) -> Option<String> {
         [prefix, name] => (Some(*prefix), *name),
         _ => return Some(KEY.to_owned()),
     };
-    if prefix.is_some_and(|prefix| !is_subdomain(prefix) || prefix.len() > MAX_NAME) {
+    if prefix.is_some_and(|prefix| !NameRule::Subdomain.allows(prefix)) {
         return Some(format!("prefix part {SUBDOMAIN}"));
     }
     (!is_name_part(name) || name.len() > MAX_LABEL).then(|| NAME_PART.to_owned())
@@ -89,14 +90,12 @@ fn is_name_part(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_subdomain, key_trouble};
+    use super::{key_trouble, not_in_path};
 
     #[test]
-    fn names_are_lower_case_words_with_dots() {
-        for (name, good) in [("a", true), ("a-b.c", true), ("-a", false), ("a..b", false), ("A", false), ("a_b", false)]
-        {
-            assert_eq!(is_subdomain(name), good, "{name}");
-        }
+    fn a_name_that_is_no_part_of_a_path_is_told_why() {
+        assert_eq!(["a", "a:b ?", "", "."].map(|name| not_in_path(name).is_some()), [false, false, false, true]);
+        assert_eq!(not_in_path("a/b%"), Some("may not contain '/'".to_owned()));
     }
 
     #[test]

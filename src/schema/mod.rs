@@ -5,6 +5,7 @@
 mod authored;
 mod immutable;
 mod lists;
+mod names;
 mod pods;
 pub mod quantity;
 mod table;
@@ -14,6 +15,7 @@ use std::collections::HashMap;
 pub use authored::{CLUSTER_ANNOTATIONS, SERVER_METADATA, finalizers, of_server, owner_references};
 pub use immutable::{ImmutablePath, Unsaid, fixed_part, immutable_paths, unsaid};
 pub use lists::{KeyField, ListForm, ListKeys, ListRule, merge_rule};
+pub use names::{NameRule, name_rule, name_trouble};
 pub use pods::{CONTAINERS, Control, Privilege, privileges};
 pub use table::{Field, Kind, ListShape, Presence, Scope, Shape, StructRef, Structure, Unity};
 

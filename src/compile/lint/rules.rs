@@ -251,4 +251,5 @@ fn of_metadata(checked: &mut Vec<&'static str>) {
         &[on("name: blog\n  finalizers: [example.org/hold]")],
         &[on("name: blog\n  finalizers: []")],
     );
+    check(checked, "L045", &[on("name: Blog")], &[on("name: blog-2")]);
 }

@@ -1,4 +1,5 @@
-//! Pure. Rules about metadata that is not for authors: what a server sets, what owns an object, what keeps it from going.
+//! Pure. Rules about metadata: names that no object can have, and what is not for authors: what a server sets, what owns an object, what keeps
+//! it from going.
 //!
 //! Not here: which fields these are (`schema`), what is done about them in an instance (`plan`).
 
@@ -15,6 +16,9 @@ pub(super) fn check(input: &LintInput<'_>, findings: &mut Vec<Diagnostic>) {
         }
         if let Some(place) = schema::owner_references(&part.object) {
             findings.push(about("L043", part, format!("holds {place}")));
+        }
+        if let Some(trouble) = schema::name_trouble(&part.object) {
+            findings.push(about("L045", part, trouble));
         }
         for name in schema::finalizers(&part.object) {
             let finding = about("L044", part, format!("holds the finalizer {name}"));

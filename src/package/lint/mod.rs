@@ -239,6 +239,12 @@ pub const RULES: &[Rule] = &[
         "take ownerReferences out: what owns an object only its cluster knows",
     ),
     rule(("L044", "an object holds a finalizer"), Error, Error, "do without, or let the instance grant it to the app"),
+    rule(
+        ("L045", "an object has a name or a namespace that none of its kind can have"),
+        Error,
+        Error,
+        "write a name of lower case letters, digits and -",
+    ),
 ];
 
 /// Returns a rule by id.
