@@ -73,7 +73,7 @@ impl Query {
     pub(crate) fn parse(text: &str) -> Self {
         let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decode(key), decode(value))
+            (decode(&key.replace('+', " ")), decode(&value.replace('+', " ")))
         });
         Self(pairs.collect())
     }
@@ -131,8 +131,9 @@ impl Call {
 
 /// Returns what a path leads to.
 pub(crate) fn place(path: &str) -> Place {
-    let parts: Vec<String> = path.split('/').filter(|part| !part.is_empty()).map(decode).collect();
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    // A slash ends a part, however it is written.
+    let path = decode(path);
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     match parts.as_slice() {
         ["readyz" | "livez" | "healthz", ..] => Place::Health,
         ["version"] => Place::Version,
@@ -200,7 +201,6 @@ fn decode(text: &str) -> String {
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         match byte {
-            b'+' => bytes.push(b' '),
             b'%' => {
                 let mut digit = || rest.next().and_then(|byte| char::from(byte).to_digit(16));
                 let high = digit();
@@ -228,6 +228,8 @@ mod tests {
         check("/api/v1/configmaps", "configmaps   ");
         check("/apis/apps/v1/namespaces/a/deployments/b/scale", "deployments a b scale");
         check("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Aadmin", "clusterroles  system:admin ");
+        check("/apis/rbac.authorization.k8s.io/v1/clusterroles/a+b%20c%3Fd", "clusterroles  a+b c?d ");
+        check("/api/v1/namespaces/a/configmaps/b%2Fc", "configmaps a b c");
         check("/api/v1/configmaps/b", "unknown kind");
         check("/api/v1/namespaces/a/nodes", "unknown kind");
         check("/apis/apps/v2/deployments", "nowhere");

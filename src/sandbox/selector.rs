@@ -32,7 +32,7 @@ impl Selector {
     /// Reads the two selectors of a request.
     pub(crate) fn parse(labels: &str, fields: &str, kind: &Kind) -> Result<Self, Failure> {
         let labels = split(labels).iter().map(|part| label_requirement(part)).collect::<Result<_, _>>()?;
-        let fields: Vec<Requirement> = split(fields)
+        let fields: Vec<Requirement> = split_fields(fields)
             .iter()
             .map(|part| field_requirement(part).ok_or_else(|| bad_field(part)))
             .collect::<Result<_, _>>()?;
@@ -96,6 +96,32 @@ fn split(text: &str) -> Vec<String> {
     parts.into_iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
+/// Splits field selectors at commas; what follows a backslash is no comma.
+fn split_fields(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        let Some(last) = parts.last_mut() else { break };
+        match letter {
+            ',' => parts.push(String::new()),
+            '\\' => last.extend([Some(letter), letters.next()].into_iter().flatten()),
+            _ => last.push(letter),
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Returns the value of a field selector as it was meant.
+fn unescaped(value: &str) -> String {
+    let mut letters = value.chars();
+    let mut meant = String::new();
+    while let Some(letter) = letters.next() {
+        meant.extend(if letter == '\\' { letters.next() } else { Some(letter) });
+    }
+    meant
+}
+
 fn label_requirement(part: &str) -> Result<Requirement, Failure> {
     let refuse = |why: String| Failure::bad_request(format!("unable to parse requirement: {why}"));
     if let Some(key) = part.strip_prefix('!') {
@@ -130,11 +156,11 @@ fn label_requirement(part: &str) -> Result<Requirement, Failure> {
 
 fn field_requirement(part: &str) -> Option<Requirement> {
     if let Some((key, value)) = part.split_once("!=") {
-        return Some(Requirement { key: key.to_owned(), test: Test::NotIn(vec![value.to_owned()]) });
+        return Some(Requirement { key: key.to_owned(), test: Test::NotIn(vec![unescaped(value)]) });
     }
     let (key, value) = part.split_once('=')?;
     let value = value.strip_prefix('=').unwrap_or(value);
-    Some(Requirement { key: key.to_owned(), test: Test::In(vec![value.to_owned()]) })
+    Some(Requirement { key: key.to_owned(), test: Test::In(vec![unescaped(value)]) })
 }
 
 fn bad_field(part: &str) -> Failure {

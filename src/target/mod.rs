@@ -3,6 +3,7 @@
 //! A target obeys: it sends what it is given, reports what was answered, and keeps the newest state of watched objects. Every call
 //! has a deadline. Not here: what to send (`plan`), in which order (`apply`).
 
+mod address;
 mod body;
 mod cluster;
 mod keycloak;

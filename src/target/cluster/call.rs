@@ -238,6 +238,8 @@ impl Inner {
     pub(super) async fn read(&self, id: &ObjectId, api_version: &str, form: Form) -> Result<Option<Object>, Refusal> {
         let path = match self.object_path(&Kind::of(id, api_version), &id.namespace, &id.name).await {
             Err(refusal) if refusal.kind == RefusalKind::UnknownKind => return Ok(None),
+            // Nothing can be there.
+            Err(Refusal { kind: RefusalKind::Invalid(_), .. }) => return Ok(None),
             other => other?,
         };
         let _permit = self.reads.acquire().await;

@@ -13,6 +13,7 @@ use super::discovery::of_group;
 use super::{Inner, Kind};
 use crate::model::Object;
 use crate::target::Refusal;
+use crate::target::address::segment;
 
 /// Objects of one kind that are looked at; a namespace with more is not empty in any case.
 const PAGE_SIZE: usize = 500;
@@ -62,7 +63,7 @@ impl Inner {
     /// Returns the metadata of the objects of a kind in a namespace.
     async fn all_of(&self, namespace: &str, listable: &Listable) -> Result<Vec<Object>, Refusal> {
         let Listable { version, plural, kind } = listable;
-        let page = format!("{}/namespaces/{namespace}/{plural}?limit={PAGE_SIZE}", path_of(version));
+        let page = format!("{}/namespaces/{}/{plural}?limit={PAGE_SIZE}", path_of(version), segment(namespace));
         let call = Call {
             form: Form::MetadataList,
             ..Call::get(format!("list {kind} in {namespace}"), page, DISCOVERY_DEADLINE)

@@ -9,8 +9,11 @@ use serde_json::Value;
 
 use super::call::{Call, DISCOVERY_DEADLINE, Form};
 use super::{Inner, Kind, locked};
+use crate::base::escaped;
 use crate::health;
 use crate::model::ObjectId;
+use crate::schema::NameRule;
+use crate::target::address::segment;
 use crate::target::{Refusal, RefusalKind};
 
 /// Group of definitions of kinds.
@@ -31,12 +34,18 @@ pub(super) struct Path {
 impl Inner {
     /// Returns the path of one object.
     pub(super) async fn object_path(&self, kind: &Kind, namespace: &str, name: &str) -> Result<String, Refusal> {
+        if !NameRule::PathSegment.allows(name) || !is_place(namespace) {
+            return Err(unaddressable(kind, namespace, name));
+        }
         let found = self.kind_path(kind).await?;
-        Ok(format!("{}/{name}", collection(kind, &found, namespace)))
+        Ok(format!("{}/{}", collection(kind, &found, namespace), segment(name)))
     }
 
     /// Returns the path of all objects of a kind in a namespace.
     pub(super) async fn collection_path(&self, kind: &Kind, namespace: &str) -> Result<String, Refusal> {
+        if !is_place(namespace) {
+            return Err(unaddressable(kind, namespace, ""));
+        }
         Ok(collection(kind, &self.kind_path(kind).await?, namespace))
     }
 
@@ -78,7 +87,11 @@ impl Inner {
 
     async fn discover(&self, kind: &Kind) -> Result<BTreeMap<String, Path>, Refusal> {
         let api_version = kind.api_version();
-        let path = if kind.group.is_empty() { format!("/api/{api_version}") } else { format!("/apis/{api_version}") };
+        if !is_version(kind) {
+            return Err(unknown(kind));
+        }
+        let root = if kind.group.is_empty() { "/api" } else { "/apis" };
+        let path = format!("{root}/{}", version_path(kind));
         let attempt = format!("ask for the kinds of {api_version}");
         match self.ask(Call::get(attempt, path, DISCOVERY_DEADLINE)).await {
             Ok((_, list)) => Ok(parse(&list)),
@@ -118,7 +131,33 @@ fn parse(list: &Value) -> BTreeMap<String, Path> {
 
 fn collection(kind: &Kind, path: &Path, namespace: &str) -> String {
     let root = if kind.group.is_empty() { "/api" } else { "/apis" };
-    let within =
-        if path.namespaced && !namespace.is_empty() { format!("/namespaces/{namespace}") } else { String::new() };
-    format!("{root}/{}{within}/{}", kind.api_version(), path.plural)
+    let within = if path.namespaced && !namespace.is_empty() {
+        format!("/namespaces/{}", segment(namespace))
+    } else {
+        String::new()
+    };
+    format!("{root}/{}{within}/{}", version_path(kind), path.plural)
+}
+
+/// Returns group and version of a kind as parts of a path.
+fn version_path(kind: &Kind) -> String {
+    let parts = [&kind.group, &kind.version].map(|part| segment(part));
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+}
+
+/// Returns whether a server can serve a group and a version of these names.
+fn is_version(kind: &Kind) -> bool {
+    (kind.group.is_empty() || NameRule::Subdomain.allows(&kind.group)) && NameRule::Label.allows(&kind.version)
+}
+
+/// Returns whether a namespace can be named in a path, or none is.
+fn is_place(namespace: &str) -> bool {
+    namespace.is_empty() || NameRule::PathSegment.allows(namespace)
+}
+
+/// Returns the refusal of a name that would lead to something else: a server takes a slash for the end of it, however it is written.
+fn unaddressable(kind: &Kind, namespace: &str, name: &str) -> Refusal {
+    let id = ObjectId::new(&kind.group, &kind.kind, namespace, name);
+    let message = format!("find {}: nothing can have such a name", escaped(&id.to_string()));
+    Refusal::new(RefusalKind::Invalid(vec!["metadata.name".to_owned()]), message)
 }

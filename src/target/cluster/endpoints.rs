@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Inner;
 use super::call::{Call, GET_DEADLINE};
+use crate::target::address::segment;
 use crate::target::{Guard, Refusal};
 
 /// Slices of one service that are looked at; one holds a hundred endpoints.
@@ -16,7 +17,9 @@ impl Inner {
     pub(super) async fn with_endpoints(&self, refusal: Refusal) -> Refusal {
         let Some(Guard { namespace, name }) = refusal.unanswered.clone() else { return refusal };
         let path = format!(
-            "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?limit={MAX_SLICES}&labelSelector=kubernetes.io%2Fservice-name%3D{name}"
+            "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices?limit={MAX_SLICES}&labelSelector=kubernetes.io%2Fservice-name%3D{}",
+            segment(&namespace),
+            segment(&name)
         );
         let attempt = format!("list the endpoints of the service {namespace}/{name}");
         let said = match self.call(Call::get(attempt, path, GET_DEADLINE)).await {

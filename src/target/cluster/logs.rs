@@ -15,6 +15,7 @@ use super::Inner;
 use super::call::{Call, DISCOVERY_DEADLINE, GET_DEADLINE};
 use super::reply;
 use crate::model::{Object, ObjectId};
+use crate::target::address::segment;
 use crate::target::{LogLines, LogRequest, Refusal, RefusalKind};
 
 /// Pods of a namespace that are listed.
@@ -27,7 +28,7 @@ const MAX_LOG_BYTES: usize = 4 * 1024 * 1024;
 impl Inner {
     /// Lists the pods of a namespace.
     pub(super) async fn pods(&self, namespace: &str) -> Result<Vec<Object>, Refusal> {
-        let path = format!("/api/v1/namespaces/{namespace}/pods?limit={PODS_LIMIT}");
+        let path = format!("/api/v1/namespaces/{}/pods?limit={PODS_LIMIT}", segment(namespace));
         let (_, list) = self.call(Call::get(format!("list pods in {namespace}"), path, DISCOVERY_DEADLINE)).await?;
         let items = list.get("items").and_then(Value::as_array).into_iter().flatten();
         Ok(items.filter_map(|item| Object::from_value(item.clone())).collect())
@@ -39,7 +40,10 @@ impl Inner {
         let id = ObjectId::new("", "Pod", namespace, pod);
         let attempt = format!("read the log of {container} in {id}");
         let mut uri = format!(
-            "/api/v1/namespaces/{namespace}/pods/{pod}/log?container={container}&timestamps=true&tailLines={tail}"
+            "/api/v1/namespaces/{}/pods/{}/log?container={}&timestamps=true&tailLines={tail}",
+            segment(namespace),
+            segment(pod),
+            segment(container)
         );
         if let Some(seconds) = since_seconds {
             uri.push_str(&format!("&sinceSeconds={seconds}"));

@@ -10,6 +10,7 @@ use super::Inner;
 use super::call::{Call, Form, GET_DEADLINE};
 use crate::base::Timestamp;
 use crate::model::{Object, ObjectId};
+use crate::target::address::segment;
 use crate::target::{Note, Quoting, Refusal, RefusalKind};
 
 /// Where Events about Namespaces lie.
@@ -44,7 +45,7 @@ impl Inner {
 
     /// Lists the Events in a namespace.
     pub(super) async fn told(&self, namespace: &str) -> Result<Vec<Object>, Refusal> {
-        let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events?limit={EVENTS_LIMIT}");
+        let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events?limit={EVENTS_LIMIT}", segment(namespace));
         let (_, list) = self.call(Call::get(format!("list Events in {namespace}"), path, GET_DEADLINE)).await?;
         let items = list.get("items").and_then(Value::as_array).into_iter().flatten();
         Ok(items.filter_map(|item| Object::from_value(item.clone())).collect())

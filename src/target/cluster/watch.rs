@@ -25,6 +25,7 @@ use super::source::Version;
 use super::{Inner, Kind, json, patience, reply};
 use crate::health;
 use crate::model::{Object, ObjectId};
+use crate::target::address::selected;
 use crate::target::{Place, Places, Refusal, RefusalKind};
 
 /// How long opening waits for the first lists.
@@ -404,12 +405,16 @@ impl Stream {
     fn selector(&self, inner: &Inner) -> String {
         match &self.scope {
             Scope::Place(Place::Name(name)) => {
-                format!("labelSelector=rewild.dev%2Finstance%3D{}&fieldSelector=metadata.name%3D{name}", inner.instance)
+                format!(
+                    "labelSelector=rewild.dev%2Finstance%3D{}&fieldSelector=metadata.name%3D{}",
+                    inner.instance,
+                    selected(name)
+                )
             }
             Scope::Ours | Scope::Place(Place::Namespace(_)) => {
                 format!("labelSelector=rewild.dev%2Finstance%3D{}", inner.instance)
             }
-            Scope::One(id) => format!("fieldSelector=metadata.name%3D{}", id.name),
+            Scope::One(id) => format!("fieldSelector=metadata.name%3D{}", selected(&id.name)),
         }
     }
 

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::{RealmAccess, nothing};
 use crate::base::{Bounded, TooLarge};
 use crate::model::{Purpose, SecretValue};
+use crate::target::address::segment;
 use crate::target::{Refusal, RefusalKind, read_private_file};
 
 /// How long a connection may take.
@@ -174,10 +175,9 @@ impl Keycloak {
         } else {
             vec![("grant_type", "password"), ("client_id", client), ("username", user), ("password", secret)]
         };
-        let text: Vec<String> =
-            form.iter().map(|(key, value)| format!("{key}={}", super::place::encoded(value))).collect();
+        let text: Vec<String> = form.iter().map(|(key, value)| format!("{key}={}", segment(value))).collect();
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).tokens += 1;
-        let address = format!("{url}/realms/{}/protocol/openid-connect/token", super::place::encoded(realm));
+        let address = format!("{url}/realms/{}/protocol/openid-connect/token", segment(realm));
         let request =
             self.client.post(address).header("Content-Type", "application/x-www-form-urlencoded").body(text.join("&"));
         let (status, text) = answered(request, self, &what).await?;

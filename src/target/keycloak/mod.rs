@@ -11,11 +11,12 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
+use super::address::segment as encoded;
 use super::{Refusal, RefusalKind};
 use crate::model::{ObjectId, Purpose, RealmKind, SecretValue};
 
 pub use call::{Keycloak, RealmCounts};
-use place::{Place, encoded};
+use place::Place;
 
 /// How a Keycloak is reached, as the operator says.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::{ObjectId, RealmKind};
+use crate::target::address::segment as encoded;
 
 /// Where an object is read, and how it is told from its neighbours in a list.
 pub(super) struct Place {
@@ -112,15 +113,6 @@ impl Place {
     pub(super) fn is_made_in_two_steps(&self) -> bool {
         matches!(self.kind, RealmKind::RequiredAction | RealmKind::FlowExecution)
     }
-}
-
-/// Returns a text as one part of an address.
-pub(super) fn encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
-    let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    let encoded: String = text.bytes().map(one).collect();
-    // A part of dots alone would lead elsewhere.
-    if encoded.bytes().all(|byte| byte == b'.') { encoded.replace('.', "%2E") } else { encoded }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod metadata;
 mod modes;
 mod names;
 mod namespaces;
+mod object_names;
 mod objects;
 mod privileges;
 mod refs;

@@ -12,6 +12,7 @@ use super::super::Inner;
 use super::super::call::{Call, DISCOVERY_DEADLINE, Form, GET_DEADLINE};
 use super::{Kind, Members, Parent, Refusal, RefusalKind, Server, Turn, Value, WRITE_ROUNDS, locked, version_of};
 use crate::target::Whereabouts;
+use crate::target::address::segment;
 
 /// Namespaces that are looked at for one shrinking: after a lost store all of them are unknown at first, and the others wait for the next.
 const NAMESPACES_AT_ONCE: usize = 256;
@@ -113,7 +114,7 @@ impl Inner {
 
     /// Returns whether a namespace holds objects of the set.
     async fn is_in_use(&self, namespace: &str, kinds: &BTreeSet<String>, versions: &[String]) -> Result<bool, Refusal> {
-        let path = format!("/api/v1/namespaces/{namespace}");
+        let path = format!("/api/v1/namespaces/{}", segment(namespace));
         let _permit = self.reads.acquire().await;
         let call =
             Call { form: Form::Metadata, ..Call::get(format!("read namespace {namespace}"), path, GET_DEADLINE) };
