@@ -42,21 +42,47 @@ pub(super) struct Agreed {
     pub(super) new: Vec<String>,
 }
 
+/// What an app says of its secrets to others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Exports {
+    /// It is not there, or its manifest does not read.
+    Unknown,
+    /// It says nothing of exports.
+    Unsaid,
+    /// It exports these keys and no others.
+    Only(Vec<String>),
+}
+
+impl Exports {
+    /// Returns the keys, if it lists them.
+    fn listed(self) -> Option<Vec<String>> {
+        match self {
+            Self::Only(keys) => Some(keys),
+            Self::Unknown | Self::Unsaid => None,
+        }
+    }
+}
+
 /// Returns what the settings grant an app, and what the owners of what it reads export, as `files` have it.
 pub fn consents(files: &FileTree, granted: &[String], needs: &SecretNeeds, origins: &SecretOrigins) -> Consents {
     let owners: BTreeSet<&AppName> = needs.copies.iter().map(|copy| &copy.from_app).collect();
-    let exports = owners.into_iter().map(|owner| (owner.clone(), exports_of(files, owner))).collect();
+    let exports = owners.into_iter().map(|owner| (owner.clone(), exports_of(files, owner).listed())).collect();
     Consents::new(granted, exports, origins)
 }
 
-/// Returns the keys that an app exports by its committed manifest; nothing if it says nothing about it.
-fn exports_of(files: &FileTree, owner: &AppName) -> Option<Vec<String>> {
+/// Returns what an app says of its secrets by its committed manifest.
+pub fn exports_of(files: &FileTree, owner: &AppName) -> Exports {
     let path = format!("apps/{owner}/{MANIFEST}");
     let name = match record_of(files, owner) {
-        Ok(Some(record)) => record.package,
-        Ok(None) | Err(_) => PackageName::parse(owner.as_str()).ok()?,
+        Ok(Some(record)) => Some(record.package),
+        Ok(None) | Err(_) => PackageName::parse(owner.as_str()).ok(),
     };
-    package::read_manifest(&path, &name, files.text(&path)?).ok()?.manifest.exports
+    let read = name.zip(files.text(&path)).and_then(|(name, text)| package::read_manifest(&path, &name, text).ok());
+    match read.map(|read| read.manifest.exports) {
+        None => Exports::Unknown,
+        Some(None) => Exports::Unsaid,
+        Some(Some(keys)) => Exports::Only(keys),
+    }
 }
 
 /// Refuses needs that nobody granted, and grants that nothing needs; returns the needs with all that is agreed to.
@@ -181,7 +207,7 @@ pub(super) fn grant(app: &AppName, sources: &Sources, secrets: &[String]) -> Res
         if !apps.contains_key(&grant.owner) {
             return Err(no_such_app("read a secret of", &grant.owner, apps.keys().map(AppName::as_str)));
         }
-        let exports = exports_of(&sources.files, &grant.owner);
+        let exports = exports_of(&sources.files, &grant.owner).listed();
         if exports.as_ref().is_some_and(|exports| !exports.contains(&grant.key)) {
             let because = format!("{} exports only {}", grant.owner, exports.unwrap_or_default().join(", "));
             return Err(Refusal::user(what, because, format!("wild app show {}", grant.owner)));

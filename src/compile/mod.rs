@@ -44,7 +44,7 @@ mod update;
 #[cfg(test)]
 mod tests;
 
-pub use consent::{NOT_GRANTED, consents, secret_context};
+pub use consent::{Exports, NOT_GRANTED, consents, exports_of, secret_context};
 pub use directory::add_directory;
 pub use generate::{GenerateInput, Generated, RENDERER};
 pub use lint::{Examined, breaking_between, examine};

@@ -32,6 +32,7 @@ mod overview;
 mod preview;
 mod proposed;
 mod read;
+mod readers;
 mod realms;
 mod remote;
 mod requirements;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Error, Instance, read};
+use super::{Error, Instance, read, readers};
 use crate::base::RepoPath;
 use crate::compile;
 use crate::git::{self, InstanceTree};
@@ -180,7 +180,8 @@ async fn in_force(
     Ok(None)
 }
 
-/// Returns the apps that differ between two heads: in their files, their record, their config section, or in what all of them depend on.
+/// Returns the apps that differ between two heads: in their files, their record, their config section, in what all of them depend on, or in what
+/// those say whose secrets they read.
 pub(super) fn changed_apps(before: &Overview, after: &Overview) -> BTreeSet<AppName> {
     let all = || before.apps.keys().chain(after.apps.keys()).cloned().collect();
     let settings = match (&before.in_force, &after.in_force) {
@@ -196,17 +197,16 @@ pub(super) fn changed_apps(before: &Overview, after: &Overview) -> BTreeSet<AppN
         // A config that does not read blocks every app that is made from it, and each of them says so.
         (true, ..) => return all(),
     };
-    let names: BTreeSet<AppName> = all();
-    names
-        .into_iter()
-        .filter(|app| {
-            let record = compile::record_path(app);
-            before.apps.get(app) != after.apps.get(app)
-                || before.files.get(&record) != after.files.get(&record)
-                || configs.is_some_and(|(old, new)| old.app(app) != new.app(app))
-                || settings.is_some_and(|(old, new)| old.apps.get(app.as_str()) != new.apps.get(app.as_str()))
-        })
-        .collect()
+    let mut changed: BTreeSet<AppName> = all();
+    changed.retain(|app| {
+        let record = compile::record_path(app);
+        before.apps.get(app) != after.apps.get(app)
+            || before.files.get(&record) != after.files.get(&record)
+            || configs.is_some_and(|(old, new)| old.app(app) != new.app(app))
+            || settings.is_some_and(|(old, new)| old.apps.get(app.as_str()) != new.apps.get(app.as_str()))
+    });
+    changed.extend(readers::concerned(before, after, &changed));
+    changed
 }
 
 /// Returns the settings without what single apps do differently.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use super::inputs::Inputs;
 use super::overview::{Overview, overview};
+use super::readers::{self, Owners};
 use super::state::{self, Change, Facts};
 use super::{Error, Instance, Passed, audit, leaks, lock};
 use crate::compile;
@@ -29,6 +30,8 @@ struct Settled {
     secrets: Arc<Secrets>,
     kinds: BTreeSet<(String, String)>,
     seen: u64,
+    /// What those say whose secrets the app reads.
+    owners: Owners,
 }
 
 /// Ends a pass of an app that is still as it was found last; returns nothing if it has to be looked at.
@@ -82,7 +85,7 @@ fn is_as_found(
 ) -> Result<bool, Error> {
     let memory = lock(&instance.settled.0);
     let Some(settled) = memory.get(app) else { return Ok(false) };
-    let Settled { tree, record, cluster, policy, control_namespace, secrets, kinds, seen } = settled;
+    let Settled { tree, record, cluster, policy, control_namespace, secrets, kinds, seen, owners } = settled;
     let settings = overview.settings()?;
     Ok(overview.apps.get(app) == tree.as_ref()
         && home == cluster
@@ -90,6 +93,7 @@ fn is_as_found(
         && observe::policy_of(&settings, app) == *policy
         && settings.cluster.control_namespace == *control_namespace
         && Arc::ptr_eq(&instance.secrets.read()?, secrets)
+        && readers::are_as_found(owners, overview)
         && target.seen(app.as_str()) == *seen
         && target.reachability() == Reachability::Reachable
         && kinds.iter().all(|(group, kind)| target.watch_state(app.as_str(), group, kind) == WatchState::Fresh))
@@ -132,6 +136,7 @@ pub(super) fn note(instance: &Instance, facts: &Facts<'_>, state: Option<&AppSta
         secrets: ground.secrets,
         kinds: snapshot.freshness.keys().cloned().collect(),
         seen: ground.seen,
+        owners: readers::owners(&sight.files, app, &sight.overview),
     };
     memory.insert(app.clone(), settled);
 }

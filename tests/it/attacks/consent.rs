@@ -32,7 +32,7 @@ pub(super) async fn world() -> World {
 }
 
 /// Publishes a version of a package that brings one ConfigMap and a manifest with these lines.
-async fn publish(world: &World, package: &str, manifest: &str) {
+pub(super) async fn publish(world: &World, package: &str, manifest: &str) {
     let path = |file: &str| format!("{package}/{file}");
     let map = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {package}}}\ndata: {{of: {package}}}\n");
     let kustomization = format!("namespace: {package}\nresources: [map.yaml]\n");
@@ -66,7 +66,7 @@ pub(super) fn value(world: &World, path: &str) -> String {
 }
 
 /// Returns where a value is, alone or in another one: in secrets.yaml, in Secrets of the cluster, in git, in the store, in what is told.
-async fn spread(world: &World, wanted: &str) -> BTreeSet<String> {
+pub(super) async fn spread(world: &World, wanted: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let file = &world.handle.instance().secrets;
     let secrets = file.read().unwrap();
@@ -124,7 +124,7 @@ async fn push_manifest(world: &World, name: &str, lines: &str) {
 }
 
 /// Pushes the grants of an app, in place of those that are there.
-async fn push_grants(world: &World, name: &str, grants: &str) {
+pub(super) async fn push_grants(world: &World, name: &str, grants: &str) {
     let path = ".wild/config.yaml";
     let text = world.file("main", path).await.unwrap();
     let (head, _) = text.split_once("apps:").unwrap_or((&text, ""));

@@ -21,6 +21,7 @@ mod namespaces;
 mod object_names;
 mod objects;
 mod privileges;
+mod readers;
 mod refs;
 mod replies;
 mod rewinds;
