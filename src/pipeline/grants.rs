@@ -79,18 +79,17 @@ pub(super) async fn judge(instance: &Instance, app: &AppName, sight: &Sight) -> 
     Ok(Judged { secrets: Arc::new(seen), withheld, unapproved })
 }
 
-/// Returns what an app wants, judged; nothing of one that is not there, does not read, or neither reads a secret of another app nor has a value
-/// of one.
+/// Returns what an app wants, judged; nothing of one that does not read, or neither reads a secret of another app nor has a value of one. One that
+/// is gone wants nothing of others, whatever way it went and whether it was ever deployed.
 fn needs(
     app: &AppName,
     sight: &Sight,
     secrets: &Secrets,
     unapproved: Option<&UnapprovedGrants>,
 ) -> Option<SecretNeeds> {
-    if !matches!(sight.presence, Presence::Kept | Presence::Added | Presence::Moves) {
-        return None;
-    }
+    let is_there = matches!(sight.presence, Presence::Kept | Presence::Added | Presence::Moves);
     let needs = match observe::secret_needs(&sight.files, app) {
+        _ if !is_there => SecretNeeds::none(app.clone()),
         Ok(Some(needs)) => needs,
         Ok(None) => SecretNeeds::none(app.clone()),
         Err(_) => return None,

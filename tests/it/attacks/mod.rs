@@ -5,6 +5,7 @@
 
 mod brakes;
 mod consent;
+mod copies;
 mod credentials;
 mod directories;
 mod grants;
