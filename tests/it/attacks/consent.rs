@@ -69,13 +69,19 @@ pub(super) fn value(world: &World, path: &str) -> String {
 pub(super) async fn spread(world: &World, wanted: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let file = &world.handle.instance().secrets;
-    let secrets = file.read().unwrap();
+    // Both are of one moment, however often the daemon writes.
+    let raw = || std::fs::read_to_string(file.path()).unwrap();
+    let (raw, secrets) = loop {
+        let (before, secrets) = (raw(), file.read().unwrap());
+        if raw() == before {
+            break (before, secrets);
+        }
+    };
     for path in secrets.paths() {
         if secrets.get(path).unwrap().expose(Purpose::RequestBody).contains(wanted) {
             found.insert(format!("secrets.yaml {path}"));
         }
     }
-    let raw = std::fs::read_to_string(file.path()).unwrap();
     assert!(raw.matches(wanted).count() <= found.len(), "secrets.yaml holds it at another place");
     for secret in world.get("/api/v1/secrets").await.unwrap()["items"].as_array().unwrap() {
         let name = |key: &str| secret["metadata"][key].as_str().unwrap_or_default().to_owned();
