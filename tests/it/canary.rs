@@ -1,27 +1,48 @@
 //! Twelve planted values and the search for them in everything that a daemon, its children and its repositories leave behind.
 //!
-//! The daemon is a process of its own, at its most talkative. The search is proven first: each value is found in each spelling, and in
-//! each place that is searched. Where the product has no use for a value yet, such as that of an OIDC client, it lies among the secrets and
-//! is nobody's to tell all the same. Not here: the shapes that the product itself searches for (`yaml::leak`).
+//! The daemon is a process of its own, at its most talkative. The search is proven first: each value is found in each spelling in each place
+//! that is searched, planted there and nowhere else (`canary/places.rs`). Where the product has no use for a value yet, such as that of an
+//! OIDC client, it lies among the secrets and is nobody's to tell all the same. Not here: the shapes that the product itself searches for
+//! (`yaml::leak`).
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 use crate::input::sandbox;
 use crate::machine::Machine;
 
-/// Where secrets belong; everything else is searched.
-const SECRET_FILES: [&str; 7] =
-    ["/secrets.yaml", "/kubeconfig", "/.kube/config", "/git.token", "/deploy.key", "/typed", "/all"];
+mod places;
+
+/// Where secrets belong, from the root of the machine, with `*` for any one name; everything else is searched.
+const SECRET_FILES: [&str; 7] = [
+    "home/.local/state/wild/instances/*/secrets.yaml",
+    "home/.local/state/wild/instances/*/kubeconfig",
+    "home/.kube/config",
+    "git.token",
+    "deploy.key",
+    "typed",
+    "all",
+];
+/// What anybody may read who sees an app in the cluster; of Secrets only what is told about them.
+const OBJECTS: [&str; 8] = [
+    "/api/v1/namespaces",
+    "/api/v1/configmaps",
+    "/api/v1/secrets",
+    "/api/v1/services",
+    "/api/v1/events",
+    "/apis/apps/v1/deployments",
+    "/apis/apps/v1/statefulsets",
+    "/apis/networking.k8s.io/v1/ingresses",
+];
 /// What the daemon answers over its socket.
 const ROUTES: [&str; 36] = [
     "/",
@@ -104,18 +125,34 @@ fn spellings(value: &str) -> BTreeMap<String, Vec<u8>> {
     let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
     all.insert("hex".to_owned(), hex.clone().into_bytes());
     all.insert("HEX".to_owned(), hex.to_uppercase().into_bytes());
-    let percent = |byte: u8| {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            char::from(byte).to_string()
-        } else {
-            format!("%{byte:02X}")
-        }
-    };
-    all.insert("URL".to_owned(), value.bytes().map(percent).collect::<String>().into_bytes());
+    all.insert("URL".to_owned(), percent_encoded(value, |byte| format!("%{byte:02X}")));
     let json = serde_json::to_string(value).unwrap();
     all.insert("JSON".to_owned(), json.trim_matches('"').as_bytes().to_vec());
     all.insert("JSON in JSON".to_owned(), serde_json::to_string(&json).unwrap().trim_matches('"').as_bytes().to_vec());
+    all.insert("URL in small letters".to_owned(), percent_encoded(value, |byte| format!("%{byte:02x}")));
+    all.insert("form".to_owned(), String::from_utf8(all["URL"].clone()).unwrap().replace("%20", "+").into_bytes());
+    let marked = |marks: [&str; 5]| {
+        let pairs = ['&', '<', '>', '"', '\''].into_iter().zip(marks);
+        pairs.fold(value.to_owned(), |text, (c, mark)| text.replace(c, mark)).into_bytes()
+    };
+    all.insert("HTML".to_owned(), marked(["&amp;", "&lt;", "&gt;", "&quot;", "&#x27;"]));
+    all.insert("HTML in numbers".to_owned(), marked(["&#38;", "&#60;", "&#62;", "&#34;", "&#39;"]));
+    all.insert("YAML".to_owned(), value.replace('\'', "''").into_bytes());
+    all.insert("shell".to_owned(), value.replace('\'', "'\\''").into_bytes());
+    // What is indented or cut at its ends of lines.
+    for (number, line) in value.lines().enumerate().filter(|_| value.contains('\n')) {
+        all.insert(format!("line {number}"), line.as_bytes().to_vec());
+    }
     all
+}
+
+/// Writes what is no letter, digit or one of four marks in another way.
+fn percent_encoded(value: &str, encoded: impl Fn(u8) -> String) -> Vec<u8> {
+    let one = |byte: u8| match byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+        true => char::from(byte).to_string(),
+        false => encoded(byte),
+    };
+    value.bytes().map(one).collect::<String>().into_bytes()
 }
 
 /// Everything that was left behind, by where.
@@ -140,39 +177,116 @@ impl Left {
         hits
     }
 
-    /// Adds every file below a directory but those of secrets, and every object of every repository there.
+    /// Adds every file below a directory but those of secrets, every name and target of a link, and every object of every repository there.
     fn files(&mut self, root: &Path) {
-        for entry in std::fs::read_dir(root).unwrap().flatten() {
+        self.below(root, root);
+    }
+
+    fn below(&mut self, root: &Path, directory: &Path) {
+        for entry in std::fs::read_dir(directory).unwrap().flatten() {
             let path = entry.path();
             let kind = entry.file_type().unwrap();
-            if kind.is_dir() {
-                if path.join("objects").is_dir() && path.join("refs").is_dir() {
-                    self.objects(&path);
+            self.add("names of files", format!("{}\n", path.display()));
+            if kind.is_symlink() {
+                self.add(
+                    format!("target of {}", path.display()),
+                    std::fs::read_link(&path).unwrap().as_os_str().as_bytes(),
+                );
+            } else if kind.is_dir() {
+                let is_repository = path.join("objects").is_dir() && path.join("refs").is_dir();
+                let is_quarantine = entry.file_name().to_string_lossy().starts_with("tmp_objdir-");
+                if is_repository || is_quarantine {
+                    self.objects(&path, is_quarantine);
                 }
-                self.files(&path);
-            } else if kind.is_file() && !SECRET_FILES.iter().any(|end| path.to_string_lossy().ends_with(end)) {
+                self.below(root, &path);
+            } else if kind.is_file() && !is_of_secrets(path.strip_prefix(root).unwrap()) {
                 self.add(path.display().to_string(), std::fs::read(&path).unwrap_or_default());
-                self.add("names of files", format!("{}\n", path.display()));
             }
         }
     }
 
-    /// Adds every object of a repository, reachable or not.
-    fn objects(&mut self, repository: &Path) {
-        let output = Command::new("git")
-            .args(["cat-file", "--batch-all-objects", "--batch", "--unordered"])
-            .current_dir(repository)
-            .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null")])
-            .output()
-            .unwrap();
+    /// Adds every object of a repository, reachable or not, or of what a push left in quarantine.
+    fn objects(&mut self, repository: &Path, is_quarantine: bool) {
+        let mut git = Command::new("git");
+        git.args(["cat-file", "--batch-all-objects", "--batch", "--unordered"]).current_dir(repository).envs([
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_CONFIG_GLOBAL", "/dev/null"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
+        ]);
+        if is_quarantine {
+            // It lies in the directory of objects of its repository.
+            git.env("GIT_DIR", repository.join("../..")).env("GIT_OBJECT_DIRECTORY", repository);
+        }
+        let output = git.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "the objects of {} are not read: {said}", repository.display());
         self.add(format!("objects of {}", repository.display()), output.stdout);
     }
+
+    /// Adds what a cluster shows of its objects to whoever may not read Secrets.
+    fn cluster(&mut self, path: &str, mut list: Value) {
+        for item in list["items"].as_array_mut().into_iter().flatten() {
+            if path.ends_with("/secrets") {
+                for data in ["data", "stringData"] {
+                    item.as_object_mut().unwrap().remove(data);
+                }
+            }
+        }
+        // Texts as they are: in JSON they would be spelled in yet another way.
+        let (mut texts, mut left) = (String::new(), vec![list]);
+        while let Some(value) = left.pop() {
+            match value {
+                Value::String(text) => texts.push_str(&format!("{text}\n")),
+                Value::Array(items) => left.extend(items),
+                Value::Object(fields) => {
+                    left.extend(fields.into_iter().flat_map(|(key, value)| [Value::from(key), value]))
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            }
+        }
+        self.add(format!("cluster {path}"), texts);
+    }
+
+    /// Adds what every command says, to people and to programs.
+    async fn commands(&mut self, machine: &Machine) {
+        for line in COMMANDS {
+            let ran = machine.run("desk", line).await;
+            self.add(line, format!("{}{}", ran.data, ran.notes));
+        }
+    }
+
+    /// Adds what a running process shows of itself to others of its user.
+    fn running(&mut self, pid: u32) {
+        for file in ["cmdline", "environ", "limits"] {
+            self.add(format!("{file} of the daemon"), std::fs::read(format!("/proc/{pid}/{file}")).unwrap());
+        }
+    }
+
+    /// Adds what the daemon answers at every address.
+    async fn routes(&mut self, socket: &Path) {
+        for route in ROUTES {
+            let path = route.replace("{cloud}", "/api/v1/instances/cloud");
+            let answer = ask(socket.to_owned(), path.clone()).await;
+            let begin = String::from_utf8_lossy(answer.get(..12).unwrap_or_default()).into_owned();
+            assert!(begin.starts_with("HTTP/1."), "{path} answers {begin:?}");
+            self.add(format!("GET {path}"), answer);
+        }
+    }
+}
+
+/// Returns whether a file is one where secrets belong.
+fn is_of_secrets(path: &Path) -> bool {
+    SECRET_FILES.iter().any(|known| {
+        let (known, found): (Vec<&str>, Vec<_>) = (known.split('/').collect(), path.iter().collect());
+        known.len() == found.len() && known.iter().zip(found).all(|(known, found)| *known == "*" || found == *known)
+    })
 }
 
 /// Asks the daemon over its socket and returns all that it answers.
 async fn ask(socket: PathBuf, path: String) -> Vec<u8> {
     let mut stream = UnixStream::connect(socket).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    // In 1.0 nothing is cut into chunks, between which a value would be missed.
+    let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.unwrap();
@@ -208,60 +322,25 @@ fn planted() -> Vec<Canary> {
     ]
 }
 
-#[test]
-fn every_value_is_found_in_every_spelling_and_place_it_is_leaked_to_on_purpose() {
+/// Returns the twelve; the last three are made by the product in the story and stand here for themselves.
+fn all_twelve() -> Vec<Canary> {
     let mut all = planted();
     all.push(canary("generated secret", "q7Rk2ZpX9vLm4TnB8sWc6YdF3gHj5KaE"));
     all.push(canary("dependency copy", "u1Oi8Pa4Sd6Fg9Hj2Kl5Zx7Cv3Bn0Mq"));
     all.push(canary("templated dbUrl", "stonedb://quillblog:e5Rt7Yu9Io1P@stonedb.stonedb.svc:5432/quillblog"));
     assert_eq!(all.len(), 12);
-    for canary in &all {
-        for (spelling, form) in spellings(&canary.value) {
-            let mut left = Left::default();
-            left.add("a log", [b"before ".as_slice(), &form, b" after"].concat());
-            let found = format!("{} ({spelling}) in a log", canary.name);
-            assert!(left.hits(&all).contains(&found), "{found}");
-        }
-        // Base64 of more than the value, however it is aligned.
-        for before in ["", "u", "us", "user:"] {
-            for encoded in [
-                STANDARD.encode(format!("{before}{}@host", canary.value)),
-                URL_SAFE.encode(format!("{before}{}@host", canary.value)),
-            ] {
-                let mut left = Left::default();
-                left.add("a log", encoded);
-                assert!(
-                    left.hits(&all).iter().any(|hit| hit.starts_with(canary.name)),
-                    "{} behind {before:?}",
-                    canary.name
-                );
-            }
-        }
-        // In a file, in an object that git packs and compresses, in one that no ref leads to, and in a name.
-        let root = tempfile::tempdir().unwrap();
-        let repository = root.path().join("r.git");
-        let git = |args: &[&str], input: &[u8]| {
-            let mut git = Command::new("git");
-            git.args(args).current_dir(root.path()).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-            let mut git = git.spawn().unwrap();
-            git.stdin.take().unwrap().write_all(input).unwrap();
-            assert!(git.wait().unwrap().success(), "{args:?}");
-        };
-        git(&["init", "-q", "--bare", "r.git"], b"");
-        git(&["--git-dir", "r.git", "hash-object", "-w", "--stdin"], canary.value.as_bytes());
-        std::fs::write(root.path().join("file"), &canary.value).unwrap();
-        let hex = String::from_utf8(spellings(&canary.value)["hex"].clone()).unwrap();
-        std::fs::write(root.path().join(hex.get(..200).unwrap_or(&hex)), "").unwrap();
-        let mut left = Left::default();
-        left.files(root.path());
-        let hits = left.hits(&all).join("\n");
-        assert!(hits.contains(&format!("objects of {}", repository.display())), "{}: {hits}", canary.name);
-        assert!(hits.contains(&format!("in {}", root.path().join("file").display())), "{}: {hits}", canary.name);
-    }
+    all
 }
 
 const GIT: &str = "#!/bin/sh\n{ printf '%s\\0' \"$@\"; env -0; tr '\\0' ' ' < /proc/$PPID/cmdline; echo; } >> \"CHILDREN\"\nexec GIT \"$@\"\n";
 const EDGE: &str = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: edge}\nspec:\n  tls: [{hosts: [a.example.org], secretName: wildcard-tls}]\n  rules:\n  - host: a.example.org\n    http:\n      paths: [{path: /, pathType: Prefix, backend: {service: {name: edge, port: {number: 80}}}}]\n";
+
+/// Returns a git that writes down what it and its parent are started with.
+fn watched_git(root: &Path) -> String {
+    let git = String::from_utf8(Command::new("sh").args(["-c", "command -v git"]).output().unwrap().stdout).unwrap();
+    GIT.replace("CHILDREN", &format!("{}/children", root.display()))
+        .replace("exec GIT", &format!("exec {}", git.trim()))
+}
 
 /// Makes a machine whose files, cluster and settings hold the values, and whose git writes down what it is started with.
 async fn planted_machine(canaries: &[Canary]) -> (Machine, rewild::sandbox::Sandbox, Arc<Mutex<Vec<u8>>>) {
@@ -289,11 +368,7 @@ async fn planted_machine(canaries: &[Canary]) -> (Machine, rewild::sandbox::Sand
     }
     let machine = Machine::start(access, "quillblog 5.2").await;
     let root = machine.root().display().to_string();
-    let git = String::from_utf8(Command::new("sh").args(["-c", "command -v git"]).output().unwrap().stdout).unwrap();
-    machine.write(
-        "bin/git",
-        &GIT.replace("CHILDREN", &format!("{root}/children")).replace("exec GIT", &format!("exec {}", git.trim())),
-    );
+    machine.write("bin/git", &watched_git(Path::new(&root)));
     machine.write("git.token", &format!("{}\n", value("git https token")));
     machine.write(
         "deploy.key",
@@ -390,18 +465,12 @@ impl Told {
     async fn answers(&self) -> Left {
         let (machine, mut left) = (&self.machine, Left::default());
         left.add("what commands said", self.said.clone());
-        for line in COMMANDS {
-            let ran = machine.run("desk", line).await;
-            left.add(line, format!("{}{}", ran.data, ran.notes));
+        left.commands(machine).await;
+        left.routes(&machine.root().join("run/wild.sock")).await;
+        for path in OBJECTS {
+            left.cluster(path, machine.get(path).await.unwrap());
         }
-        for route in ROUTES {
-            let path = route.replace("{cloud}", "/api/v1/instances/cloud");
-            left.add(format!("GET {path}"), ask(machine.root().join("run/wild.sock"), path).await);
-        }
-        let pid = self.pid();
-        for file in ["cmdline", "environ", "limits"] {
-            left.add(format!("{file} of the daemon"), std::fs::read(format!("/proc/{pid}/{file}")).unwrap());
-        }
+        left.running(self.pid());
         left.add("a forge", self.heard.lock().unwrap().clone());
         left
     }
