@@ -3,16 +3,21 @@
 //! One decision for every output: conflicts, diffs, drift, plans. Not here: values that are secrets whatever they are called (`Secrets`), texts
 //! of files (`yaml::veil`).
 
+mod line;
+mod text;
+
 use std::ops::Range;
 
 use serde_json::Value;
+
+pub use text::parts;
 
 use super::MASK;
 
 /// What stands for a value that is not the one on the other side.
 pub const DIFFERS: &str = "(hidden, differs)";
 /// Words that make a name one of a secret.
-const WORDS: [&str; 22] = [
+const WORDS: [&str; 24] = [
     "password",
     "passwords",
     "passwd",
@@ -31,6 +36,8 @@ const WORDS: [&str; 22] = [
     "accesskey",
     "authorization",
     "bearer",
+    "pw",
+    "pgpass",
     "jwt",
     "dsn",
     "htpasswd",
@@ -339,60 +346,6 @@ pub struct Part {
     pub span: Range<usize>,
 }
 
-/// Returns where the lines of a text hold secrets: what is assigned to a secret name, what addresses sign in with, and private keys.
-pub fn parts(text: &str, veil: &Veil) -> Vec<Part> {
-    let (mut found, mut at, mut key_begin) = (Vec::new(), 0, None);
-    for line in text.split_inclusive('\n') {
-        let end = at + line.trim_end().len();
-        match (key_begin, line.contains("PRIVATE KEY"), line.contains("-----BEGIN"), line.contains("-----END")) {
-            (None, true, true, false) => key_begin = Some(at + line.find("-----BEGIN").unwrap_or_default()),
-            (Some(begin), true, false, true) => {
-                found.push(Part { name: "private key".to_owned(), span: begin..end });
-                key_begin = None;
-            }
-            (Some(_), ..) => {}
-            (None, ..) => found.extend(of_line(line.trim_end(), veil).into_iter().map(|part| part.behind(at))),
-        }
-        at += line.len();
-    }
-    found
-}
-
-impl Part {
-    fn behind(self, at: usize) -> Self {
-        Self { span: self.span.start + at..self.span.end + at, ..self }
-    }
-}
-
-fn of_line(line: &str, veil: &Veil) -> Vec<Part> {
-    if let Some(assigned) = assignment(line, veil) {
-        return vec![assigned];
-    }
-    let of_address = |span| Part { name: "address".to_owned(), span };
-    let mut parts: Vec<Part> = userinfos(line).into_iter().map(of_address).collect();
-    parts.extend(queries(line, veil));
-    parts
-}
-
-/// Returns the value of a line that assigns to a secret name.
-fn assignment(line: &str, veil: &Veil) -> Option<Part> {
-    let sign = line.find(['=', ':'])?;
-    let name = line.get(..sign)?.trim().trim_start_matches("- ").trim_start_matches("export ");
-    let name = name.trim_matches(|c: char| c == '"' || c == '\'' || c == '#' || c.is_whitespace());
-    let is_name = name.len() <= MAX_NAME && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-    if !is_name || !is_secret_name(name) || veil.below(Hiding::Shown, name, None) != Hiding::Below {
-        return None;
-    }
-    let rest = line.get(sign + 1..)?;
-    let value = rest.trim_start_matches([' ', '\t', '"', '\'', '=']);
-    let start = line.len() - value.len();
-    let value = value.trim_end_matches([' ', ',', '"', '\'', ';']);
-    let is_structure = value.starts_with(['{', '[', '&', '*', '|', '>']);
-    let is_nothing = matches!(value, "null" | "~" | "true" | "false");
-    let hides = !is_structure && !is_nothing && is_hidden(Hiding::Below, value);
-    hides.then(|| Part { name: name.to_owned(), span: start..start + value.len() })
-}
-
 /// Returns the values of secret names in the queries of addresses, such as `?token=…`.
 fn queries(line: &str, veil: &Veil) -> Vec<Part> {
     let mut parts = Vec::new();
@@ -468,6 +421,8 @@ mod tests {
             "passphrase",
             "SENTRY_DSN",
             ".dockerconfigjson",
+            "pw",
+            "pgpass",
             "jwt",
             "--password",
         ] {

@@ -129,7 +129,13 @@ impl Walk<'_> {
         let quote = usize::from(matches!(node.style, Style::Double | Style::Single));
         let inner = span.start + quote..span.end.saturating_sub(quote).max(span.start + quote);
         let raw = self.text.get(inner.clone()).unwrap_or_default();
-        let parts = if hiding == Hiding::Revealed { Vec::new() } else { parts(raw, self.veil) };
+        let parts = match (hiding, offsets(raw, value, node.style)) {
+            (Hiding::Revealed, _) => Vec::new(),
+            (_, Some(offsets)) => {
+                parts(value, self.veil).into_iter().filter_map(|part| part.within(&offsets)).collect()
+            }
+            (_, None) => parts(raw, self.veil),
+        };
         for Part { name: _, span } in parts {
             let value = raw.get(span.clone()).unwrap_or_default().to_owned();
             let span = inner.start + span.start..inner.start + span.end;
@@ -140,6 +146,35 @@ impl Walk<'_> {
             self.shown.push(span);
         }
     }
+}
+
+impl Part {
+    /// Returns the part where the text of it is written.
+    fn within(self, offsets: &BTreeMap<usize, usize>) -> Option<Self> {
+        Some(Self { span: *offsets.get(&self.span.start)?..*offsets.get(&self.span.end)?, ..self })
+    }
+}
+
+/// Returns where each character of a value stands between its quotes, and where it ends; nothing if it is not written in one line of quotes.
+fn offsets(raw: &str, value: &str, style: Style) -> Option<BTreeMap<usize, usize>> {
+    let mut offsets = BTreeMap::new();
+    let mut at = 0;
+    for (index, c) in value.char_indices() {
+        offsets.insert(index, at);
+        let rest = raw.get(at..)?;
+        let escape = rest.strip_prefix('\\').and_then(|escape| escape.chars().next());
+        at += match (style, escape) {
+            (Style::Double, Some('x')) => 4,
+            (Style::Double, Some('u')) => 6,
+            (Style::Double, Some('U')) => 10,
+            (Style::Double, Some(_)) => 2,
+            (Style::Single, _) if rest.starts_with("''") => 2,
+            (Style::Double | Style::Single, _) if rest.starts_with(c) => c.len_utf8(),
+            _ => return None,
+        };
+    }
+    offsets.insert(value.len(), at);
+    (at == raw.len()).then_some(offsets)
 }
 
 fn scalar(node: &Node) -> Option<&str> {
@@ -167,6 +202,8 @@ fn span_of(text: &str, node: &Node) -> Range<usize> {
     block_header(text, node.start.byte)..node.start.byte + block.trim_end_matches(['\n', ' ']).len()
 }
 
+#[cfg(test)]
+mod notations;
 #[cfg(test)]
 mod tests {
     use super::*;
