@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::cluster::{Chosen, Rank, choose};
+use super::cluster::{Chosen, Rank, choose, told};
 use super::error::{CommandError, ExitCode};
 use super::format::Document;
 use super::locate::{instance_name, open_state, read_settings, settings_file};
@@ -317,7 +317,7 @@ fn author(actor: &str) -> Author {
 
 /// Makes the part of the state directory that belongs to the instance, and remembers where it lives unless that is known.
 fn keep_state(
-    session: &Session<'_>,
+    session: &mut Session<'_>,
     (id, home): (&InstanceId, Option<Home>),
     chosen: Option<&Chosen>,
 ) -> Result<PathBuf, CommandError> {
@@ -330,7 +330,8 @@ fn keep_state(
         own.remember(&home).map_err(fail)?;
     }
     if let Some(chosen) = chosen {
-        chosen.write(&state, id, Rank::First)?;
+        let (_, narrowed) = chosen.write(&state, id, Rank::First)?;
+        narrowed.iter().for_each(|it| session.note(&told(it)));
     }
     Ok(own.kubeconfig())
 }

@@ -18,10 +18,11 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::file::{read, write_private};
+use super::private::{narrow, narrow_with_copies};
 use super::secret_marks::{follow, is_of_marks, mark, marks, origins, split, unmark};
 use super::{Error, io};
 use crate::base::{Digest, Timestamp, sha256};
-use crate::model::{Diagnostic, NewSecret, Purpose, SecretValue, Secrets};
+use crate::model::{Diagnostic, Narrowed, NewSecret, Purpose, SecretValue, Secrets};
 use crate::yaml::{self, Dialect};
 
 /// The key that holds the values of apps that were deleted.
@@ -35,6 +36,8 @@ pub struct SecretsFile {
     path: PathBuf,
     /// What the file held when it was parsed last, by the digest of its bytes: every pass reads it, and it holds the values of all apps.
     parsed: Arc<Mutex<Option<Parsed>>>,
+    /// Files that others could read until they were written, and that were not asked for yet.
+    narrowed: Arc<Mutex<Vec<Narrowed>>>,
 }
 
 /// What a file of these bytes holds.
@@ -43,7 +46,7 @@ type Parsed = (Digest, Arc<Secrets>);
 impl SecretsFile {
     /// Names the file; it need not exist.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, parsed: Arc::default() }
+        Self { path, parsed: Arc::default(), narrowed: Arc::default() }
     }
 
     /// Returns where the file is.
@@ -97,7 +100,7 @@ impl SecretsFile {
             }
         }
         if !added.is_empty() || withdrawn {
-            write_private(&self.path, yaml::write(&Value::Object(tree)).as_bytes())?;
+            self.write(yaml::write(&Value::Object(tree)).as_bytes())?;
         }
         Ok(added)
     }
@@ -122,7 +125,7 @@ impl SecretsFile {
                 None => yaml::edit::unset(&name, &text, &[*apps, *app, key.as_str()]),
             });
         }
-        write_private(&self.path, edited.map_err(|diagnostics| self.wrong(diagnostics))?.as_bytes())
+        self.write(edited.map_err(|diagnostics| self.wrong(diagnostics))?.as_bytes())
     }
 
     /// Sets a value, in place of any that is there; every other byte of the file stays. A copy that is set no longer follows its owner.
@@ -135,7 +138,7 @@ impl SecretsFile {
         let text = String::from_utf8_lossy(&content);
         let edited = yaml::edit::set(&self.path.display().to_string(), &text, &keys, &value);
         let edited = edited.map_err(|diagnostics| self.wrong(diagnostics))?;
-        write_private(&self.path, edited.as_bytes())
+        self.write(edited.as_bytes())
     }
 
     /// Sets the section of an app aside that is gone, without what holds values of other apps, and forgets those that were long enough.
@@ -157,7 +160,7 @@ impl SecretsFile {
             aside.retain(|_, it| is_young(it));
             aside.insert(app.to_owned(), json!({"at": now.to_string(), "values": values}));
         }
-        write_private(&self.path, yaml::write(&Value::Object(tree)).as_bytes())
+        self.write(yaml::write(&Value::Object(tree)).as_bytes())
     }
 
     /// Removes all values of an app that is gone, also those that were set aside.
@@ -166,7 +169,7 @@ impl SecretsFile {
         let mut tree = self.read_tree()?;
         let removed = ["apps", DELETED].map(|key| section(&mut tree, key).and_then(|apps| apps.shift_remove(app)));
         if removed.iter().any(Option::is_some) {
-            write_private(&self.path, yaml::write(&Value::Object(tree)).as_bytes())?;
+            self.write(yaml::write(&Value::Object(tree)).as_bytes())?;
         }
         Ok(())
     }
@@ -187,8 +190,22 @@ impl SecretsFile {
         }
         let Some(apps) = apps.as_object_mut() else { return Ok(false) };
         apps.insert(app.to_owned(), values);
-        write_private(&self.path, yaml::write(&Value::Object(tree)).as_bytes())?;
+        self.write(yaml::write(&Value::Object(tree)).as_bytes())?;
         Ok(true)
+    }
+
+    /// Returns the files that others could read until they were written, and that were not asked for yet.
+    pub fn take_narrowed(&self) -> Vec<Narrowed> {
+        std::mem::take(&mut *self.narrowed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Writes the file. A new one has no mode of the old one, so what others could do with that is noted first.
+    fn write(&self, content: &[u8]) -> Result<(), Error> {
+        let mut found = narrow_with_copies(&self.path)?;
+        // What a crash left goes when the file is written.
+        found.extend(narrow(&self.path.with_extension("tmp"))?);
+        self.narrowed.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+        write_private(&self.path, content)
     }
 
     fn lock(&self) -> Result<File, Error> {
@@ -485,5 +502,40 @@ mod tests {
         let file = SecretsFile::new(directory.path().join("secrets.yaml"));
         std::fs::write(file.path(), "a: hunter2\n  b: [\n").unwrap();
         assert!(!format!("{:?}", file.read().unwrap_err()).contains("hunter2"));
+    }
+
+    #[test]
+    fn every_way_to_write_the_file_tells_that_others_could_read_it_or_a_copy_of_it() {
+        use std::os::unix::fs::PermissionsExt;
+
+        use crate::base::Timestamp;
+
+        type Way = (&'static str, fn(&SecretsFile));
+        let ways: [Way; 6] = [
+            ("set", |file| file.set("apps.blog.key", &SecretValue::new("another".to_owned())).unwrap()),
+            ("set aside", |file| file.set_aside("blog", Timestamp(0)).unwrap()),
+            ("forget", |file| file.forget("blog").unwrap()),
+            ("bring back", |file| assert!(file.bring_back("old").unwrap())),
+            ("add", |file| drop(file.add(&[new("apps.shop.key", "x", None)]).unwrap())),
+            ("renew", |file| file.renew(&new("apps.blog.key", "x", None)).unwrap()),
+        ];
+        for (way, write) in ways {
+            for name in ["secrets.yaml", "secrets.yaml~", "secrets.tmp"] {
+                let directory = tempfile::tempdir().unwrap();
+                let file = SecretsFile::new(directory.path().join("secrets.yaml"));
+                let text =
+                    "apps: {blog: {key: one}}\n_deleted: {old: {at: 1970-01-01T00:00:00Z, values: {key: two}}}\n";
+                std::fs::write(file.path(), text).unwrap();
+                std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o600)).unwrap();
+                let wide = directory.path().join(name);
+                std::fs::write(&wide, text).unwrap();
+                std::fs::set_permissions(&wide, std::fs::Permissions::from_mode(0o644)).unwrap();
+                write(&file);
+                let told: Vec<(String, String)> =
+                    file.take_narrowed().into_iter().map(|it| (it.path, it.mode)).collect();
+                assert_eq!(told, [(wide.display().to_string(), "0644".to_owned())], "{way}, {name}");
+                assert_eq!(file.take_narrowed(), [], "it is told once");
+            }
+        }
     }
 }

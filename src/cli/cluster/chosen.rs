@@ -13,7 +13,7 @@ use super::super::error::CommandError;
 use super::super::json::{list, text};
 use super::super::locate::{read_settings, settings_file};
 use super::Rank;
-use crate::model::{ClusterName, InstanceId};
+use crate::model::{ClusterName, InstanceId, Narrowed};
 use crate::settings::{self, StateDirectory};
 use crate::target::{check_kubeconfig, read_plain_file, read_private_file};
 use crate::yaml::kubeconfig::{KubeContext, KubeFault, KubeFiles, KubePrograms, Kubeconfig};
@@ -23,11 +23,11 @@ use crate::yaml::{self, Dialect};
 const READABLE: u32 = 0o044;
 
 /// Reads the copy of an instance; an empty one if there is none.
-pub(super) fn kept(path: &Path, what: &str) -> Result<Value, CommandError> {
+pub(super) fn kept(path: &Path, what: &str) -> Result<(Value, Option<Narrowed>), CommandError> {
     if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
-        return Ok(json!({}));
+        return Ok((json!({}), None));
     }
-    let (content, _) = read_private_file(path).map_err(|why| {
+    let (content, narrowed) = read_private_file(path).map_err(|why| {
         CommandError::new(what, format!("read {}: {why}", path.display()), format!("ls -l {}", path.display()))
     })?;
     // What a parser quotes of this file may be a credential.
@@ -35,7 +35,9 @@ pub(super) fn kept(path: &Path, what: &str) -> Result<Value, CommandError> {
     let read = yaml::load("kubeconfig", &text, Dialect::Kube).ok();
     let value = read.and_then(|loaded| loaded.documents.into_iter().next()).map(|document| document.value);
     let path = path.display();
-    value.ok_or_else(|| CommandError::new(what, format!("{path} is no YAML"), format!("mv {path} {path}.bad")))
+    value
+        .map(|value| (value, narrowed))
+        .ok_or_else(|| CommandError::new(what, format!("{path} is no YAML"), format!("mv {path} {path}.bad")))
 }
 
 /// Returns a kubeconfig without what belongs to one context of it.
@@ -141,20 +143,26 @@ impl Chosen {
         config
     }
 
-    /// Writes the copy and returns which cluster is the first one.
+    /// Writes the copy and returns which cluster is the first one, and that others could read what was there before, if they could.
     pub(in crate::cli) fn write(
         &self,
         state: &StateDirectory,
         id: &InstanceId,
         rank: Rank,
-    ) -> Result<String, CommandError> {
+    ) -> Result<(String, Option<Narrowed>), CommandError> {
         let what = "copy the kubeconfig";
         let path = state.instance(id).map_err(|error| CommandError::of_settings(what, &error))?.kubeconfig();
-        let config = self.beside(&kept(&path, what)?, rank);
+        let (before, narrowed) = kept(&path, what)?;
+        let config = self.beside(&before, rank);
         settings::write_private(&path, yaml::write(&config).as_bytes())
             .map_err(|error| CommandError::of_settings(what, &error))?;
-        Ok(text(&config, "current-context").to_owned())
+        Ok((text(&config, "current-context").to_owned(), narrowed))
     }
+}
+
+/// Returns what is told of a copy that others could read until it was written.
+pub(in crate::cli) fn told(narrowed: &Narrowed) -> String {
+    format!("others could read {} (mode {}) until now: replace what signs in", narrowed.path, narrowed.mode)
 }
 
 /// Reads the chosen context, and refuses one by which no server can be asked.

@@ -25,7 +25,7 @@ use crate::model::InstanceId;
 use crate::settings::{self, StateDirectory};
 use crate::yaml;
 pub(super) use accept::identity;
-pub(super) use chosen::{Chosen, choose};
+pub(super) use chosen::{Chosen, choose, told};
 use chosen::{kept, named, without};
 
 const ADD_HELP: &str = "Examples:
@@ -168,7 +168,8 @@ async fn add(session: &mut Session<'_>, chosen: &Chosen, rank: Rank) -> Result<E
         session.note(&format!("Would copy context {} ({}). Nothing was changed.", chosen.context, chosen.server));
         return Ok(ExitCode::Done);
     }
-    let first = chosen.write(&state, &id, rank)?;
+    let (first, narrowed) = chosen.write(&state, &id, rank)?;
+    narrowed.iter().for_each(|it| session.note(&told(it)));
     tell_move(session, (chosen, &first), known);
     let name = text(&instance, "name");
     session.note(&format!("Context {} ({}) is copied for {name}.", chosen.context, chosen.server));
@@ -278,7 +279,8 @@ async fn remove(session: &mut Session<'_>, name: &str) -> Result<ExitCode, Comma
     }
     let (state, id) = place(session, &instance, &what)?;
     let path = state.instance(&id).map_err(|error| CommandError::of_settings(what.clone(), &error))?.kubeconfig();
-    let before = kept(&path, &what)?;
+    let (before, narrowed) = kept(&path, &what)?;
+    narrowed.iter().for_each(|it| session.note(&told(it)));
     if named(&before, "contexts", name, "context").is_none() {
         return Err(CommandError::new(what, "there is no such cluster", "wild cluster list"));
     }

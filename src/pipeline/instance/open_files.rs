@@ -60,6 +60,11 @@ pub(super) async fn narrow(instance: &Instance) -> Result<(), Error> {
     }
     // Whoever found these has said so.
     narrowed.extend(instance.clusters.take_narrowed());
+    let rewritten = instance.secrets.take_narrowed();
+    for Narrowed { path, mode } in &rewritten {
+        tracing::warn!(file = path, mode, "others could read this file until it was written: replace what was in it");
+    }
+    narrowed.extend(rewritten);
     if narrowed.is_empty() {
         return Ok(());
     }
