@@ -37,7 +37,7 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Settings of every child. Redirects are refused, nothing that a repository or server names is run or fetched, and
 /// what arrives is checked and synced.
-const SETTINGS: [(&str, &str); 32] = [
+const SETTINGS: [(&str, &str); 31] = [
     ("advice.pushUpdateRejected", "false"),
     ("core.attributesFile", "/dev/null"),
     ("core.bigFileThreshold", "1m"),
@@ -46,7 +46,6 @@ const SETTINGS: [(&str, &str); 32] = [
     ("core.fsync", "all"),
     ("core.fsyncMethod", "fsync"),
     ("core.hooksPath", "/dev/null"),
-    ("core.useReplaceRefs", "false"),
     ("credential.helper", ""),
     ("credential.interactive", "false"),
     ("credential.useHttpPath", "true"),
@@ -235,6 +234,16 @@ mod tests {
             deadline: Duration::from_secs(30),
             memory: MAX_LIST_MEMORY,
         }
+    }
+
+    #[tokio::test]
+    async fn a_child_reads_what_is_there_and_not_what_a_ref_puts_in_its_place() {
+        let home = tempfile::tempdir().unwrap();
+        let repository = git2::Repository::init_bare(home.path()).unwrap();
+        let [ours, other] = ["ours", "other"].map(|text| repository.blob(text.as_bytes()).unwrap());
+        repository.reference(&format!("refs/replace/{ours}"), other, false, "").unwrap();
+        let exit = run(call(home.path(), &["cat-file", "blob", &ours.to_string()])).await.unwrap();
+        assert_eq!(exit.stdout, "ours");
     }
 
     #[tokio::test]

@@ -261,6 +261,7 @@ async fn a_push_of_what_only_looks_like_a_secret_is_taken() {
     push(&old);
     // Below eight bytes anything may be meant.
     wild(&world, "wild secret set apps.stonedb.password", "gardens").await;
+    assert_eq!(value(&world), "gardens");
     push("gardens");
     let again = format!("echo 1 > notes/y\n{COMMIT}\n{PUSH}");
     assert!(in_a_clone(&world, &home, &again, &[]).0);

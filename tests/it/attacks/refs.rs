@@ -141,6 +141,8 @@ async fn refs_that_are_neither_branch_nor_tag_change_nothing_that_is_read() {
     ));
     let by_git = world.git(&["-c", "core.useReplaceRefs=true", "show", &format!("main:{SERVER}")]).1;
     assert!(by_git.contains("evil"), "git itself reads the other one");
+    let by_settings = world.git(&["show", &format!("main:{SERVER}")]).1;
+    assert!(!by_settings.is_empty() && !by_settings.contains("evil"), "a repository of ours tells every git not to");
     let before = world.head().await;
     let mut world = world;
     world.restart().await;
