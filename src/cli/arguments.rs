@@ -270,19 +270,19 @@ mod tests {
     fn commands_in(text: &str) -> Vec<String> {
         let mut found = Vec::new();
         for (at, _) in text.match_indices("wild ") {
-            let before = text[..at].chars().next_back().unwrap_or(' ');
+            let (before, rest) = text.split_at(at);
+            let before = before.chars().next_back().unwrap_or(' ');
             let is_word = before.is_alphanumeric() || "-_./{".contains(before);
-            let rest = &text[at + 5..];
+            let rest = rest.trim_start_matches("wild ");
             if is_word || !rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '-') {
                 continue;
             }
             let end = [
-                ";", ",", "`", "
-", ")", "(", "  ", " or ", " and ", " in ", " makes ", " gives ", " takes ",
+                ";", ",", "`", "\n", ")", "(", "  ", " or ", " and ", " in ", " makes ", " gives ", " takes ",
                 " brings ", " once ", " anew", " shows", " | ", " < ", ": ", ". ",
             ];
             let end = end.iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
-            found.push(format!("wild {}", rest[..end].trim_end_matches(['.', ':'])));
+            found.push(format!("wild {}", rest.split_at(end).0.trim_end_matches(['.', ':'])));
         }
         found
     }

@@ -141,6 +141,10 @@ impl Repository {
 
 /// Returns the instances that would not be the ones they were if what is in the index became a commit over the head.
 fn staged_faults(repository: &git2::Repository, known: &Known, index: Option<&Path>) -> Result<Vec<IdFault>, Error> {
+    // Where no commit is staged none takes anything away.
+    if index.is_none() && repository.is_bare() {
+        return Ok(Vec::new());
+    }
     let index = match index {
         Some(path) => Index::open(path),
         None => repository.index(),

@@ -133,7 +133,7 @@ fn plant_object(root: &Path, kind: &str, text: &[u8]) {
             let blob = git(&["hash-object", "-w", "--stdin"], text);
             git(&["update-ref", "refs/x/blob", &blob], b"");
             git(&["repack", "-q", "-a", "-d"], b"");
-            assert!(!repository.join("objects").join(&blob[..2]).is_dir(), "it is packed");
+            assert!(!repository.join("objects").join(blob.split_at(2).0).is_dir(), "it is packed");
         }
         "the message of a commit" => drop(git(&["commit-tree", "-F", "-", &tree], text)),
         "the message of a tag" => drop(git(&["tag", "-a", "-F", "-", "t", &commit], text)),
