@@ -222,7 +222,7 @@ async fn walk(instance: &Instance, app: &AppName, why: Reason, request: Option<O
         return Ok(passed);
     }
     let asked = request.as_ref().and_then(|operation| operation.request.as_ref());
-    let mut read = read::read(instance, app, asked, why).await?;
+    let mut read = read::read_alone(instance, app, asked, why).await?;
     read.sources.adoptable = adoptions::of(instance, app, &read, asked).await?;
     let undone = undo::prepare(instance, request.as_ref()).await?;
     let done = match resume::resume(instance, app, &read, request.as_ref()).await? {

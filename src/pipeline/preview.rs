@@ -13,7 +13,7 @@ use crate::plan::{Blocked, Nowhere, Plan};
 
 /// Returns what `wild plan` shows: the line up to and with plan, nothing written.
 pub async fn preview(instance: &Instance, app: &AppName, request: Option<&Request>) -> Result<Preview, Error> {
-    let mut read = read::read(instance, app, request, Reason::Request).await?;
+    let mut read = read::read_alone(instance, app, request, Reason::Request).await?;
     read.sources.adoptable = adoptions::of(instance, app, &read, request).await?;
     let proposal = match request {
         None => Proposal::nothing(app),

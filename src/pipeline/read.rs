@@ -11,6 +11,7 @@ use super::commit::FORK;
 use super::inputs::Inputs;
 use super::offers::files_at;
 use super::overview::{self, Overview, overview, overview_of};
+use super::room::{self, Reading};
 use super::{Error, Instance, brakes, proposed, vouched};
 use crate::compile::{self, Authors, Bent, PackageVersion, Sources, UpdateBranch, UpstreamPackage};
 use crate::merge::{self, Conflict, ConflictsFile, RESOLUTIONS_REF, Remembered};
@@ -44,6 +45,8 @@ pub struct Read {
     pub(super) merge: Merge,
     /// What compiling would read, if nobody asked for it; remembered where it leads to nothing.
     pub(super) inputs: Option<Inputs>,
+    /// Room for the files of a large app, until this goes.
+    pub(super) _room: Option<Reading>,
 }
 
 /// What may have to be compiled although nobody asked.
@@ -85,6 +88,18 @@ pub(super) async fn head(instance: &Instance) -> Result<CommitId, Error> {
     })
 }
 
+/// Waits until there is room for the files of the app, if they are large, and reads what a pass of it may compile. Not for whoever holds what
+/// another call of this read.
+pub(super) async fn read_alone(
+    instance: &Instance,
+    app: &AppName,
+    request: Option<&Request>,
+    why: Reason,
+) -> Result<Read, Error> {
+    let room = room::reading(instance, app).await;
+    Ok(Read { _room: room, ..read(instance, app, request, why).await? })
+}
+
 /// Reads what a pass of one app may compile.
 pub(super) async fn read(
     instance: &Instance,
@@ -102,6 +117,7 @@ pub(super) async fn read(
         merge: Merge::Nothing,
         inputs: None,
         bent: None,
+        _room: None,
     };
     let compiled = overview.files.contains(&compile::record_path(app));
     let compiles = why.compiles() && compiled;
@@ -534,7 +550,7 @@ pub(super) async fn whole(instance: &Instance) -> Result<Read, Error> {
     let head = overview.head.clone();
     let files = overview.pick(&["config.yaml", SETTINGS_PATH]);
     let sources = Sources { files, ..sources(head.clone()) };
-    Ok(Read { head, sources, own: FileTree::new(), merge: Merge::Nothing, inputs: None, bent: None })
+    Ok(Read { head, sources, own: FileTree::new(), merge: Merge::Nothing, inputs: None, bent: None, _room: None })
 }
 
 /// Returns the name that stands for no app where a request is about the instance.

@@ -210,6 +210,21 @@ async fn an_app_of_many_files_each_with_as_many_nodes_as_may_be_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn many_apps_of_many_mebibytes_do_not_add_up() {
+    let (sandbox, machine) = machine().await;
+    let make = |(app, files): (usize, usize)| {
+        let bytes = 56 * 1024 * 1024 / files - 64;
+        format!(
+            "d=apps/heavy{app} && mkdir -p $d\nfor i in $(seq {files}); do {{ head -c {bytes} /dev/zero; echo $i $d; }} > $d/f$i; done\n\
+             printf 'resources: []\n' > $d/kustomization.yaml"
+        )
+    };
+    let pushes: Vec<String> = [14, 112, 14, 112, 14, 112].into_iter().enumerate().map(make).collect();
+    grown_by(&machine, &pushes, &["heavy1", "heavy4"], "heavy").await;
+    sandbox.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn many_apps_of_small_files_with_many_nodes_do_not_add_up() {
     let (sandbox, machine) = machine().await;
     let make: Vec<String> = (0..12).map(|app| app_of(&format!("dense{app}"), 1, "- a:", 40_000)).collect();
