@@ -41,14 +41,27 @@ const PROSE: [&str; 24] = [
     "a", "an", "and", "are", "as", "can", "flag", "for", "from", "if", "in", "is", "may", "must", "not", "of",
     "option", "or", "the", "to", "when", "will", "with", "was",
 ];
-/// Programs that are given secrets by flags without a telling name, and how: as the next word, or in one with the flag.
-const PROGRAMS: [(&str, &str); 6] = [
-    ("sshpass", "-p"),
-    ("mysql", "-p"),
-    ("mysqldump", "-p"),
-    ("mysqladmin", "-p"),
-    ("curl", "-u"),
-    ("redis-cli", "-a"),
+/// Where a program takes the value of a flag from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Given {
+    /// From the next word.
+    Next,
+    /// From the same word.
+    Attached,
+    /// From either.
+    Either,
+    /// From the next word, where that is a user and a password.
+    User,
+}
+
+/// Programs that are given secrets by flags without a telling name.
+const PROGRAMS: [(&str, &str, Given); 6] = [
+    ("sshpass", "-p", Given::Either),
+    ("mysql", "-p", Given::Attached),
+    ("mysqldump", "-p", Given::Attached),
+    ("mysqladmin", "-p", Given::Attached),
+    ("curl", "-u", Given::User),
+    ("redis-cli", "-a", Given::Next),
 ];
 /// How the hash of a password begins in a file of users.
 const HASHES: [&str; 9] = ["$2y$", "$2a$", "$2b$", "$apr1$", "$1$", "$5$", "$6$", "$argon2", "{SHA}"];
@@ -316,7 +329,7 @@ fn words(line: &str, is_netrc: &mut bool, veil: &Veil, seen: &mut Seen) {
         _ => false,
     };
     let program =
-        words.iter().find_map(|(word, _)| PROGRAMS.iter().find(|(name, _)| word.rsplit('/').next() == Some(name)));
+        words.iter().find_map(|(word, _)| PROGRAMS.iter().find(|(name, ..)| word.rsplit('/').next() == Some(name)));
     for pair in words.windows(2) {
         let [(word, _), (next, span)] = pair else { continue };
         let is_flag = is_secret_flag(word) && is_secret(word, veil) && !next.starts_with('-') && !PROSE.contains(next);
@@ -324,16 +337,16 @@ fn words(line: &str, is_netrc: &mut bool, veil: &Veil, seen: &mut Seen) {
         let is_bearer = word.eq_ignore_ascii_case("bearer")
             && next.len() >= MIN_BEARER
             && next.contains(|c: char| c.is_ascii_digit());
-        let of_program = program.is_some_and(|(name, flag)| {
-            word == flag
-                && !name.starts_with("mysql")
-                && (*name != "curl" || (next.contains(':') && !next.contains("://")))
+        let of_program = program.filter(|(_, flag, _)| word == flag).is_some_and(|(.., given)| match given {
+            Given::Next | Given::Either => true,
+            Given::Attached => false,
+            Given::User => next.contains(':') && !next.contains("://"),
         });
         if (is_flag || of_netrc || is_bearer || of_program) && is_value(next) {
             seen.parts.push(part(word, span.clone()));
         }
     }
-    if let Some((_, flag)) = program.filter(|(name, _)| name.starts_with("mysql") || *name == "sshpass") {
+    if let Some((_, flag, _)) = program.filter(|(.., given)| matches!(given, Given::Attached | Given::Either)) {
         let attached = words
             .iter()
             .filter(|(word, _)| word.len() > flag.len() && word.starts_with(flag) && !word.starts_with("--"));
