@@ -49,9 +49,15 @@ impl InstanceTree {
         self.repository.tree_id(commit, &self.subdirectory.outward(path)).await
     }
 
-    /// Returns how many bytes the files at or below a path of a commit hold together.
-    pub async fn weigh(&self, commit: &CommitId, path: &str) -> Result<u64, Error> {
-        self.repository.weigh(commit, &self.subdirectory.outward(path)).await
+    /// Reads the files at or below a path of a commit if they hold so many bytes together at most; else returns how many they hold.
+    pub async fn read_tree_up_to(
+        &self,
+        commit: &CommitId,
+        under: &str,
+        most: u64,
+    ) -> Result<Result<FileTree, u64>, Error> {
+        let read = self.repository.read_tree_up_to(commit, &self.subdirectory.outward(under), most).await?;
+        Ok(read.map(|files| if self.subdirectory.is_top() { files } else { files.below(self.subdirectory.as_str()) }))
     }
 
     /// Returns the names in a directory of a commit, or none if it is not there.
@@ -148,6 +154,11 @@ mod tests {
         assert_eq!(b.list_files(&head, "").await.unwrap().into_keys().collect::<Vec<_>>(), ["config.yaml"]);
         assert_ne!(a.tree_id(&head, "apps").await.unwrap(), b.tree_id(&head, "apps").await.unwrap());
         assert!(tree(&instance, "c/none").read_tree(&head, &[]).await.unwrap().is_empty());
+        assert_eq!(
+            b.read_tree_up_to(&head, "apps", 4).await.unwrap(),
+            b.read_tree(&head, &["apps"]).await.map_err(|_| 0)
+        );
+        assert_eq!(b.read_tree_up_to(&head, "apps", 3).await.unwrap(), Err(4));
         assert_eq!(tree(&instance, "").read_tree(&head, &[]).await.unwrap().len(), 4);
     }
 

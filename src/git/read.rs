@@ -86,21 +86,24 @@ impl Repository {
         self.list(commit, path, |kind| matches!(kind, Kind::Regular | Kind::Executable)).await
     }
 
-    /// Returns how many bytes the files at or below a path of a commit hold together, without reading them.
-    pub async fn weigh(&self, commit: &CommitId, path: &str) -> Result<u64, Error> {
-        let attempt = format!("weigh {path} of commit {}", commit.short());
-        let (commit, path) = (commit.clone(), path.to_owned());
-        self.read(attempt, move |repository, known| {
-            with_objects(repository, known, &commit, |objects, root| {
-                let mut check = TreeCheck::new(objects, Depth::Files(u64::MAX));
-                match objects.find(root, &path)? {
-                    Some(found) if found.kind == Kind::Directory => Ok(check.check(found.id, &path)?.bytes),
-                    Some(found) => check.check_file(found.id, &path),
-                    None => Ok(0),
-                }
+    /// Reads the files at or below a path of a commit if they hold so many bytes together at most; else returns how many they hold.
+    pub async fn read_tree_up_to(
+        &self,
+        commit: &CommitId,
+        under: &str,
+        most: u64,
+    ) -> Result<Result<FileTree, u64>, Error> {
+        let attempt = format!("read {under} of commit {}", commit.short());
+        let (commit, under) = (commit.clone(), [under.to_owned()]);
+        let read = self.read(attempt, move |repository, known| {
+            with_objects(repository, known, &commit, |objects, root| match checked(objects, root, &under)? {
+                (_, bytes) if bytes > most => Ok(Err(bytes)),
+                (places, _) => collected(objects, places).map(Ok),
             })
-        })
-        .await
+        });
+        let read = read.await?;
+        self.count_files(read.as_ref().map_or(0, FileTree::len));
+        Ok(read)
     }
 
     async fn list(
@@ -127,41 +130,54 @@ pub(super) fn read_tree(
     under: &[String],
 ) -> Result<FileTree, Error> {
     with_objects(repository, known, commit, |objects, root| {
-        let mut check = TreeCheck::new(objects, Depth::Files(MOST));
-        let (mut files, mut bytes, mut path_bytes) = (0_u64, 0_u64, 0_u64);
-        let mut places = Vec::new();
-        for path in under {
-            let Some(found) = objects.find(root, path)? else { continue };
-            match found.kind {
-                Kind::Directory => {
-                    let extent = check.check(found.id, path)?;
-                    files = files.saturating_add(extent.files);
-                    bytes = bytes.saturating_add(extent.bytes);
-                    path_bytes = path_bytes.saturating_add(extent.path_bytes);
-                }
-                Kind::Regular | Kind::Executable => {
-                    files = files.saturating_add(1);
-                    bytes = bytes.saturating_add(check.check_file(found.id, path)?);
-                }
-                Kind::Symlink | Kind::Gitlink | Kind::Unknown => return Err(hostile(path, found.kind.unfit())),
-            }
-            places.push((path, found));
-        }
-        if files > MAX_TREE_PATHS {
-            return Err(hostile("", ("tree/paths", "it holds more than 500,000 files")));
-        }
-        if path_bytes > MAX_PATHS_BYTES {
-            return Err(hostile("", ("tree/paths", "the paths in it take more than 32 MiB together")));
-        }
-        if bytes > MAX_READ_BYTES {
-            return Err(hostile("", ("tree/bytes", "its files hold more than 96 MiB together")));
-        }
-        let mut taken = Taken { objects, tree: FileTree::new(), blobs: HashMap::new() };
-        for (path, found) in places {
-            taken.collect(found, path)?;
-        }
-        Ok(taken.tree)
+        let (places, _) = checked(objects, root, under)?;
+        collected(objects, places)
     })
+}
+
+/// What lies at paths of a tree.
+type Places<'a> = Vec<(&'a String, Found)>;
+
+/// Returns what lies at paths of a tree, and how many bytes the files at or below them hold together, once all of it is checked.
+fn checked<'a>(objects: &Objects<'_>, root: Oid, under: &'a [String]) -> Result<(Places<'a>, u64), Refusal> {
+    let mut check = TreeCheck::new(objects, Depth::Files(MOST));
+    let (mut files, mut bytes, mut path_bytes) = (0_u64, 0_u64, 0_u64);
+    let mut places = Vec::new();
+    for path in under {
+        let Some(found) = objects.find(root, path)? else { continue };
+        match found.kind {
+            Kind::Directory => {
+                let extent = check.check(found.id, path)?;
+                files = files.saturating_add(extent.files);
+                bytes = bytes.saturating_add(extent.bytes);
+                path_bytes = path_bytes.saturating_add(extent.path_bytes);
+            }
+            Kind::Regular | Kind::Executable => {
+                files = files.saturating_add(1);
+                bytes = bytes.saturating_add(check.check_file(found.id, path)?);
+            }
+            Kind::Symlink | Kind::Gitlink | Kind::Unknown => return Err(hostile(path, found.kind.unfit())),
+        }
+        places.push((path, found));
+    }
+    if files > MAX_TREE_PATHS {
+        return Err(hostile("", ("tree/paths", "it holds more than 500,000 files")));
+    }
+    if path_bytes > MAX_PATHS_BYTES {
+        return Err(hostile("", ("tree/paths", "the paths in it take more than 32 MiB together")));
+    }
+    if bytes > MAX_READ_BYTES {
+        return Err(hostile("", ("tree/bytes", "its files hold more than 96 MiB together")));
+    }
+    Ok((places, bytes))
+}
+
+fn collected(objects: &Objects<'_>, places: Places<'_>) -> Result<FileTree, Refusal> {
+    let mut taken = Taken { objects, tree: FileTree::new(), blobs: HashMap::new() };
+    for (path, found) in places {
+        taken.collect(found, path)?;
+    }
+    Ok(taken.tree)
 }
 
 /// Returns the files at or below paths of a tree, of any mode, without reading them.

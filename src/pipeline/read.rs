@@ -88,16 +88,23 @@ pub(super) async fn head(instance: &Instance) -> Result<CommitId, Error> {
     })
 }
 
-/// Waits until there is room for the files of the app, if they are large, and reads what a pass of it may compile. Not for whoever holds what
-/// another call of this read.
+/// Reads what a pass of one app may compile, and waits before that until there is room if its files are large. Not for whoever holds what another
+/// call of this read.
 pub(super) async fn read_alone(
     instance: &Instance,
     app: &AppName,
     request: Option<&Request>,
     why: Reason,
 ) -> Result<Read, Error> {
-    let room = room::reading(instance, app).await;
-    Ok(Read { _room: room, ..read(instance, app, request, why).await? })
+    let overview = overview(instance).await?;
+    match own_up_to(instance, app, &overview, room::LIGHT_READ_BYTES).await? {
+        Ok(own) => read_with(instance, app, (request, why), (overview, own)).await,
+        Err(bytes) => {
+            let room = room::reading(bytes).await;
+            // The branch may have moved on meanwhile.
+            Ok(Read { _room: room, ..read(instance, app, request, why).await? })
+        }
+    }
 }
 
 /// Reads what a pass of one app may compile.
@@ -108,8 +115,17 @@ pub(super) async fn read(
     why: Reason,
 ) -> Result<Read, Error> {
     let overview = overview(instance).await?;
-    let head = overview.head.clone();
     let own = own(instance, app, &overview).await?;
+    read_with(instance, app, (request, why), (overview, own)).await
+}
+
+async fn read_with(
+    instance: &Instance,
+    app: &AppName,
+    (request, why): (Option<&Request>, Reason),
+    (overview, own): (Arc<Overview>, FileTree),
+) -> Result<Read, Error> {
+    let head = overview.head.clone();
     let mut read = Read {
         head: head.clone(),
         sources: sources(head.clone()),
@@ -471,6 +487,23 @@ pub(super) async fn own(instance: &Instance, app: &AppName, overview: &Overview)
     let mut files = instance.tree.read_tree(&overview.head, &[&format!("apps/{app}")]).await?;
     files.extend(overview.pick(&[&compile::record_path(app)]));
     Ok(files)
+}
+
+/// Reads as [`own`] does if the files hold so many bytes together at most; else returns how many they hold.
+async fn own_up_to(
+    instance: &Instance,
+    app: &AppName,
+    overview: &Overview,
+    most: u64,
+) -> Result<Result<FileTree, u64>, Error> {
+    if !overview.apps.contains_key(app) {
+        return own(instance, app, overview).await.map(Ok);
+    }
+    let read = instance.tree.read_tree_up_to(&overview.head, &format!("apps/{app}"), most).await?;
+    Ok(read.map(|mut files| {
+        files.extend(overview.pick(&[&compile::record_path(app)]));
+        files
+    }))
 }
 
 /// How an app was removed on purpose.

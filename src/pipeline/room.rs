@@ -6,8 +6,7 @@
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::read::head;
-use super::{Instance, Read};
+use super::Read;
 use crate::kustomize;
 use crate::model::{AppName, Operation, RefusalText};
 use crate::observe::{self, Room};
@@ -16,7 +15,7 @@ use crate::observe::{self, Room};
 const TURN_BYTES: usize = 128 * 1024;
 
 /// Bytes of files up to which an app is read without waiting: as many passes as run side by side read less than one large app.
-const LIGHT_READ_BYTES: u64 = 1024 * 1024;
+pub(super) const LIGHT_READ_BYTES: u64 = 1024 * 1024;
 /// Bytes of files that the passes of larger apps read side by side. A pass holds what it compiles and what it applies, which are read apart.
 const READING_BYTES: u64 = 64 * 1024 * 1024;
 /// Bytes of one permit.
@@ -27,14 +26,8 @@ static READING: Semaphore = Semaphore::const_new((READING_BYTES / PERMIT_BYTES) 
 /// Room for the files of a large app, until it is dropped.
 pub(super) type Reading = SemaphorePermit<'static>;
 
-/// Waits for room to read an app; nothing if it is small. One that fills all of it goes alone, in the order in which they came.
-pub(super) async fn reading(instance: &Instance, app: &AppName) -> Option<Reading> {
-    let head = head(instance).await.ok()?;
-    // What cannot be weighed is not read either, and whoever reads it says why.
-    let bytes = instance.tree.weigh(&head, &format!("apps/{app}")).await.ok()?;
-    if bytes <= LIGHT_READ_BYTES {
-        return None;
-    }
+/// Waits for room to read so many bytes. One that fills all of it goes alone, in the order in which they came.
+pub(super) async fn reading(bytes: u64) -> Option<Reading> {
     let permits = bytes.min(READING_BYTES).div_ceil(PERMIT_BYTES);
     READING.acquire_many(u32::try_from(permits).unwrap_or(u32::MAX)).await.ok()
 }
