@@ -23,7 +23,7 @@ use super::super::checks::misleading::mistaken;
 use super::super::checks::refs::MAX_REFS;
 use super::super::error::{Error, git};
 use super::super::history::{diff_paths, is_ancestor};
-use super::super::instance_ids::{IdFault, IdFaultKind, faults_of, ids_of};
+use super::super::instance_ids::{IdFault, IdFaultKind, NamedId, WrittenId, faults_of, ids_of};
 use super::super::instances::instances;
 use super::super::intake::{CommitCheck, check_objects};
 use super::super::lane;
@@ -369,7 +369,7 @@ fn check_deployed(
 ) -> Result<Vec<Refusal>, Error> {
     let places = places(objects, new)?;
     let mut refusals = match old {
-        Some(old) => check_places(&instances(objects, old)?, &places),
+        Some(old) => check_places(&still_there(objects, instances(objects, old)?, new)?, &places),
         None => Vec::new(),
     };
     let changed = diff_paths(objects, old, new)?;
@@ -377,6 +377,19 @@ fn check_deployed(
         refusals.extend(check_instance(repository, objects, new, place, &changed)?);
     }
     Ok(refusals)
+}
+
+/// Returns those of the places in which a commit still holds an instance.
+fn still_there(objects: &Objects<'_>, old: Vec<Subdirectory>, new: &CommitId) -> Result<Vec<Subdirectory>, Error> {
+    let root = objects.root(oid(new)?).map_err(|refusal| refused(refusal, new.as_str()))?;
+    let mut there = Vec::new();
+    for place in old {
+        let found = objects.find(root, &place.outward(SETTINGS_PATH));
+        if found.map_err(|refusal| refused(refusal, new.as_str()))?.is_some() {
+            there.push(place);
+        }
+    }
+    Ok(there)
 }
 
 /// Checks that each instance stays the one it was. What waits for people becomes part of the deployed branch; any other branch is compared
@@ -394,13 +407,50 @@ fn check_ids(
         RefKind::Branch | RefKind::Waiting => update.old.clone(),
         RefKind::Tag | RefKind::Ours | RefKind::Foreign(_) => None,
     };
-    let Some(before) = before else { return Ok(Vec::new()) };
-    let faults = faults_of(repository, objects, &ids_of(repository, objects, &before)?, new)?;
-    let is_kept = |fault: &&IdFault| match &fault.kind {
-        IdFaultKind::Changed { was, .. } => !intake.elsewhere.contains(was),
-        IdFaultKind::Missing { .. } | IdFaultKind::Gone { .. } | IdFaultKind::Doubled { .. } => true,
-    };
-    Ok(faults.iter().filter(is_kept).map(of_other_id).collect())
+    if let Some(before) = &before {
+        let faults = faults_of(repository, objects, &ids_of(repository, objects, before)?, new)?;
+        let is_kept = |fault: &&IdFault| match &fault.kind {
+            IdFaultKind::Changed { was, .. } => !intake.elsewhere.contains(was),
+            IdFaultKind::Missing { .. } | IdFaultKind::Gone { .. } | IdFaultKind::Doubled { .. } => true,
+        };
+        let refusals: Vec<Refusal> = faults.iter().filter(is_kept).map(of_other_id).collect();
+        if !refusals.is_empty() {
+            return Ok(refusals);
+        }
+    }
+    match kind_of(&update.name) {
+        RefKind::Branch => foreign_id(repository, objects, intake, (before.as_ref(), new)).map(Vec::from_iter),
+        RefKind::Tag | RefKind::Waiting | RefKind::Ours | RefKind::Foreign(_) => Ok(Vec::new()),
+    }
+}
+
+/// Refuses a branch that names an instance of another repository, unless it or the deployed one did so before: whoever works in a clone of it
+/// would speak of that instance.
+fn foreign_id(
+    repository: &git2::Repository,
+    objects: &Objects<'_>,
+    intake: &Intake,
+    (before, new): (Option<&CommitId>, &CommitId),
+) -> Result<Option<Refusal>, Error> {
+    if intake.elsewhere.is_empty() {
+        return Ok(None);
+    }
+    let deployed = read_ref(repository, objects.known, &format!("refs/heads/{}", intake.branch))?.map(commit_id);
+    let mut known = Vec::new();
+    for commit in deployed.iter().chain(before) {
+        known.extend(ids_of(repository, objects, commit)?.into_values().map(|written| written.id));
+    }
+    for (place, WrittenId { id, line }) in ids_of(repository, objects, new)? {
+        if let NamedId::Id(other) = &id
+            && intake.elsewhere.contains(other)
+            && !known.contains(&id)
+        {
+            let message = format!("instanceId {other} is that of an instance in another repository");
+            let hint = format!("write an instanceId of its own, or that of this repository, then: {AMEND}");
+            return Ok(Some(refusal(ID_RULE, &place.outward(SETTINGS_PATH), line, &message, &hint)));
+        }
+    }
+    Ok(None)
 }
 
 fn of_other_id(fault: &IdFault) -> Refusal {
