@@ -8,6 +8,8 @@
 const OURS: &str = "wild";
 /// First parts of a short name by which git looks for other refs, `origin` being where every clone has ours.
 const STARTS: [&str; 5] = ["refs", "heads", "tags", "remotes", "origin"];
+/// First parts of a longer name by which git finds other refs, or where it keeps some of its own.
+const BELOW: [&str; 6] = ["notes", "replace", "bisect", "stash", "worktrees", "main-worktree"];
 /// Names that git keeps for itself beside those that end with `HEAD`.
 const KEPT: [&str; 8] = [
     "@",
@@ -46,7 +48,14 @@ pub fn mistaken(name: &str, deployed: &str) -> Option<String> {
             false => "it would be taken for a branch on which something of wild waits".to_owned(),
         });
     }
-    if STARTS.contains(&first) && folded.contains('/') {
+    let is_longer = folded.contains('/');
+    if first == "head" && is_longer {
+        return Some("no clone could be made: git keeps HEAD in the place of its directory".to_owned());
+    }
+    if first == deployed.to_lowercase() && is_longer {
+        return Some(format!("where letters of both cases are one it stands in the way of the branch {deployed}"));
+    }
+    if (STARTS.contains(&first) || BELOW.contains(&first)) && is_longer {
         return Some(format!("git takes a name that begins with {first}/ for another ref"));
     }
     if STARTS.contains(&folded.as_str()) {
@@ -99,6 +108,12 @@ mod tests {
             ("refs/tags/Orig_Head", "git keeps the name ORIG_HEAD for itself"),
             ("refs/heads/MERGE_HEAD", "git keeps the name MERGE_HEAD for itself"),
             ("refs/heads/AUTO_MERGE", "git keeps the name AUTO_MERGE for itself"),
+            ("refs/heads/HEAD/x", "no clone could be made"),
+            ("refs/heads/head/x/y", "no clone could be made"),
+            ("refs/heads/MAIN/x", "in the way of the branch main"),
+            ("refs/heads/notes/wild", "begins with notes/ for another ref"),
+            ("refs/tags/notes/wild", "begins with notes/ for another ref"),
+            ("refs/tags/bisect/bad", "begins with bisect/ for another ref"),
             ("refs/heads/@", "git keeps the name @ for itself"),
             ("refs/tags/stash", "git keeps the name STASH for itself"),
             ("refs/heads/0123456789abcdef0123456789abcdef01234567", "for the id of a commit"),
@@ -115,6 +130,8 @@ mod tests {
             "refs/heads/wild/update/ghost",
             "refs/heads/feature/main",
             "refs/heads/feature/refs",
+            "refs/heads/notes",
+            "refs/heads/stashed/x",
             "refs/heads/header",
             "refs/heads/ahead",
             "refs/heads/fix/HEAD",
