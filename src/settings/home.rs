@@ -1,8 +1,8 @@
 //! Format. `<state>/instances/<id>/home.json`, version 1: which repository an identity belongs to.
 //!
 //! An identity stands in a file that whoever may push can change, and with it go a kubeconfig, secrets and everything that the instance
-//! owns in its cluster. So it is remembered here whose it is. A file that does not read, or of a newer version, says nothing: the next start
-//! writes it anew. Not here: what follows from it (`pipeline`).
+//! owns in its cluster. So it is remembered here whose it is. What does not read, is no file, or is of a newer version says nothing, and that of
+//! one instance is in no other's way: the next start writes it anew. Not here: what follows from it (`pipeline`).
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,15 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::file::{read, write_private};
 use super::state::{InstanceState, StateDirectory};
+use crate::base::chain;
 use crate::model::{CommitId, InstanceId, Subdirectory};
 
 /// Version of the format that this build writes and reads.
 const VERSION: u32 = 1;
 /// Name of the file.
 const NAME: &str = "home.json";
+/// Largest file that is read, in bytes: two paths and a commit.
+const MAX_BYTES: u64 = 64 * 1024;
 
 /// Where an instance lives.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,9 +67,15 @@ impl StateDirectory {
         for entry in listed.flatten() {
             let id = entry.file_name().to_str().and_then(|name| InstanceId::parse(name).ok());
             let Some(id) = id else { continue };
-            let text = read(&entry.path().join(NAME))?;
-            if let Some(home) = text.and_then(|text| parse(&text)) {
-                homes.push((id, home));
+            let path = entry.path().join(NAME);
+            // A pipe in its place would be waited for without end.
+            let is_file = |file: std::fs::Metadata| file.is_file() && file.len() <= MAX_BYTES;
+            if !std::fs::metadata(&path).is_ok_and(is_file) {
+                continue;
+            }
+            match read(&path) {
+                Ok(text) => homes.extend(text.and_then(|text| parse(&text)).map(|home| (id, home))),
+                Err(error) => tracing::warn!(error = %chain(&error), "where an instance lives cannot be read"),
             }
         }
         homes.sort_by(|one, other| one.0.cmp(&other.0));
@@ -134,6 +143,18 @@ mod tests {
              \"commit\":\"abababababababababababababababababababab\"}\n"
         );
         assert_eq!(state.homes().unwrap(), [(id, home)]);
+        // What lies in the way of one instance is in no other's.
+        let ways: [fn(&Path); 3] = [
+            |path| std::fs::create_dir(path).unwrap(),
+            |path| std::os::unix::fs::symlink(path, path).unwrap(),
+            |path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success()),
+        ];
+        for (way, id) in ways.into_iter().zip(["q2m5xdk3f7", "aaaaaaaaaa", "bbbbbbbbbb"]) {
+            let other = state.instance(&InstanceId::parse(id).unwrap()).unwrap();
+            way(&other.home());
+        }
+        std::fs::write(directory.path().join("instances/cccccccccc"), "no directory").unwrap();
+        assert_eq!(state.homes().unwrap().len(), 1);
         for other in [text.replace(":1,", ":2,"), text.replace('{', ""), text.replace("abab", "xyxy")] {
             std::fs::write(own.home(), other).unwrap();
             assert_eq!(state.homes().unwrap(), []);
