@@ -59,9 +59,6 @@ async fn is_lived_in(home: &Home) -> bool {
     if !has(&repository, &home.commit).await {
         return false;
     }
-    if home.subdirectory.is_top() {
-        return true;
-    }
     let Some(branch) = repository.head_branch().await.ok().flatten() else { return true };
     let Some(head) = repository.head(&branch).await.ok().flatten() else { return true };
     !matches!(repository.tree_id(&head, &home.subdirectory.outward(SETTINGS_PATH)).await, Ok(None))
