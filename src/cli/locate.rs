@@ -20,7 +20,7 @@ use super::error::CommandError;
 use super::json::{list, text};
 use crate::base::chain;
 use crate::daemon::{Daemon, Start, Work};
-use crate::git::{self, Repository};
+use crate::git::{self, NamedId, Repository};
 use crate::model::{InstanceName, SETTINGS_PATH, Subdirectory};
 use crate::pipeline;
 use crate::settings::{self, DaemonSettings, Home, InstanceEntry, StateDirectory};
@@ -58,7 +58,10 @@ pub(super) async fn locate(environment: &Surroundings, flags: &Flags) -> Result<
     }
     let around = around(&environment.directory);
     let here = around.as_ref().map(|around| around.among(instances)).unwrap_or_default();
-    let is_ours = around.is_some_and(|around| around.is_ours());
+    let is_ours = around.as_ref().is_some_and(Around::is_ours);
+    if let (Some(around), [instance]) = (&around, here.as_slice()) {
+        check_origin(around, instance, instances).await?;
+    }
     match (here.as_slice(), instances) {
         ([instance], _) => Ok(Place { instance: text(instance, "name").to_owned(), client }),
         // The daemon that answers knows nothing of this repository, so nobody holds it.
@@ -116,6 +119,20 @@ fn clone_of<'a>(folder: &Path, instances: &'a [Value]) -> Option<&'a Value> {
     instances.iter().find(|instance| text(instance, "id") == id)
 }
 
+/// Refuses a clone of one instance whose files name another: whoever pushed them would choose what is spoken of.
+async fn check_origin(around: &Around, found: &Value, instances: &[Value]) -> Result<(), CommandError> {
+    let is_at = |instance: &Value, path: &Path| same(Path::new(text(instance, "path")), path);
+    if is_at(found, &around.repository) {
+        return Ok(());
+    }
+    let origin = async { Repository::open(&around.repository).await?.cloned_from().await }.await.ok().flatten();
+    let Some(origin) = origin.filter(|origin| !is_at(found, origin)) else { return Ok(()) };
+    let Some(of) = instances.iter().find(|instance| is_at(instance, &origin)) else { return Ok(()) };
+    let (of, named) = (text(of, "name"), text(found, "name"));
+    let because = format!("this is a clone of {of}, and its {SETTINGS_PATH} has the instanceId of {named}");
+    Err(CommandError::new("find the instance", because, format!("add --instance {of}")))
+}
+
 /// Returns the identity of the instance in a folder of a work tree.
 fn identity_in(folder: &Path) -> Option<String> {
     let file = SETTINGS_PATH;
@@ -123,12 +140,13 @@ fn identity_in(folder: &Path) -> Option<String> {
     Some(yaml::read_typed::<Value>(file, &written).ok()?.get("instanceId")?.as_str()?.to_owned())
 }
 
-/// Returns where the instance lives that this is a clone of, as the state directory remembers it. A copy is none.
+/// Returns where the instance lives that this is a clone of: the repository as the state directory remembers it, and in there what has the
+/// same identity by now. A copy is none.
 async fn cloned_home(
     found: &Around,
     subdirectory: &Subdirectory,
     settings: &DaemonSettings,
-) -> Result<Option<Home>, CommandError> {
+) -> Result<Option<(PathBuf, Subdirectory)>, CommandError> {
     let Some(id) = identity_in(&found.repository.join(subdirectory.as_str())) else { return Ok(None) };
     let what = "find where the instance lives";
     let homes = open_state(settings)?.homes().map_err(|error| CommandError::of_settings(what, &error))?;
@@ -136,11 +154,40 @@ async fn cloned_home(
     if homes.iter().any(|(_, home)| is_here(home)) {
         return Ok(None);
     }
-    let Some((_, home)) = homes.into_iter().find(|(known, _)| known.as_str() == id) else { return Ok(None) };
-    let origin = async { Repository::open(&found.repository).await?.cloned_from().await };
-    let origin =
-        origin.await.map_err(|error| CommandError::new(what, chain(&error), "git remote get-url origin in there"))?;
-    Ok(origin.filter(|origin| same(origin, &home.repository)).map(|_| home))
+    let Some((_, home)) = homes.iter().find(|(known, _)| known.as_str() == id) else { return Ok(None) };
+    let fail = |error: git::Error| CommandError::new(what, chain(&error), "git remote get-url origin in there");
+    let origin = async { Repository::open(&found.repository).await?.cloned_from().await }.await.map_err(fail)?;
+    let Some(origin) = origin.filter(|origin| homes.iter().any(|(_, home)| same(&home.repository, origin))) else {
+        return Ok(None);
+    };
+
+    let file = subdirectory.outward(SETTINGS_PATH);
+    let there = origin.display();
+    let elsewhere = |because: String| Err(CommandError::new(what, because, format!("add --local {there}")));
+    if !same(&origin, &home.repository) {
+        return elsewhere(format!(
+            "this is a clone of {there}, and {file} has the instanceId {id}, which is that of the instance in {}",
+            home.repository.display()
+        ));
+    }
+    match place_of(&origin, &id).await.map_err(fail)? {
+        Some(place) => Ok(Some((home.repository.clone(), place))),
+        None => elsewhere(format!("{file} has the instanceId {id}, which no instance of {there} has any more")),
+    }
+}
+
+/// Returns where in a repository the instance with an identity lives.
+async fn place_of(repository: &Path, id: &str) -> Result<Option<Subdirectory>, git::Error> {
+    let repository = Repository::open(repository).await?;
+    let branch = repository.head_branch().await?.unwrap_or_else(|| BRANCH.to_owned());
+    let Some(head) = repository.head(&branch).await? else { return Ok(None) };
+    let is_it = |written: &NamedId| matches!(written, NamedId::Id(found) if found == id);
+    Ok(repository
+        .instance_ids(&head)
+        .await?
+        .into_iter()
+        .find(|(_, written)| is_it(&written.id))
+        .map(|(place, _)| place))
 }
 
 /// Returns the name of the instance that flag or variable gives.
@@ -331,7 +378,7 @@ async fn one_of(
 ) -> Result<InstanceEntry, CommandError> {
     if let Some(subdirectory) = &found.subdirectory {
         return match cloned_home(found, subdirectory, settings).await? {
-            Some(home) => entry_of(&home.repository, &home.subdirectory, settings),
+            Some((repository, place)) => entry_of(&repository, &place, settings),
             None => entry_of(&found.repository, subdirectory, settings),
         };
     }
@@ -509,6 +556,33 @@ mod tests {
         );
         let entry = one_of(&found, Some("us-home"), &settings).await.unwrap();
         assert_eq!(entry.subdirectory.as_str(), "us/home");
+    }
+
+    #[tokio::test]
+    async fn a_clone_of_one_instance_that_names_another_speaks_of_neither() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let git = |arguments: &[&str]| {
+            let git = std::process::Command::new("git").args(arguments).current_dir(directory.path()).output().unwrap();
+            assert!(git.status.success(), "{git:?}");
+        };
+        git(&["init", "-q", "--bare", "one"]);
+        git(&["init", "-q", "--bare", "two"]);
+        git(&["clone", "-q", "one", "clone"]);
+        let instances: Vec<Value> = ["one", "two"]
+            .map(|name| serde_json::json!({"name": name, "path": path(name), "id": name, "subdirectory": ""}))
+            .into();
+        std::fs::create_dir(path("clone/.wild")).unwrap();
+        for (names, expected) in [("one", None), ("two", Some("add --instance one")), ("nobody", None)] {
+            std::fs::write(path("clone/.wild/config.yaml"), format!("instanceId: {names}\n")).unwrap();
+            let around = around(&path("clone")).unwrap();
+            let found = around.among(&instances);
+            assert_eq!(found.len(), usize::from(names != "nobody"));
+            for found in found {
+                let told = check_origin(&around, found, &instances).await.err();
+                assert_eq!(told.as_ref().map(|told| told.remedy.as_str()), expected, "{names}");
+            }
+        }
     }
 
     #[test]

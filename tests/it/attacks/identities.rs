@@ -415,3 +415,53 @@ async fn the_first_command_in_a_clone_takes_no_identity_from_a_new_instance() {
     let (done, said) = pair.wild_after("cd new && wild init . && cd ../near", &["status"]);
     assert!(done, "{said}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_side_branch_makes_nobody_speak_of_another_instance() {
+    let mut pair = Pair::start().await;
+    let [(_, own), (_, other)] = IDS;
+    let push = format!(
+        "git checkout -qb topic; sed -i 's/{own}/{other}/' {SETTINGS}; git commit -qam x; git push -q origin topic"
+    );
+    let (pushed, said) = pair.in_a_clone("aa", &push);
+    let refused = format!("instanceId {other} is that of an instance in another repository");
+    assert!(!pushed && said.contains(&refused), "{said}");
+    let (pushed, said) = pair.in_a_clone(
+        "aa",
+        "git checkout -qb topic; echo x > note; git add note; git commit -qm x; git push -q origin topic",
+    );
+    assert!(pushed, "{said}");
+
+    // It came around the hook.
+    let aa = pair.repository("aa").await;
+    let text = text_of(other);
+    commit(&aa, "stolen", "stolen", &[("config.yaml", Some(CONFIG)), (SETTINGS, Some(text.as_str()))]).await;
+    let bb = pair.path("bb").display().to_string();
+    let stolen = |name: &str| format!("git clone -q --no-local -b stolen aa.git {name}; cd {name}");
+    pair.daemon.stop().await;
+    let (done, said) = pair.wild_after(&stolen("alone"), &["secret", "list"]);
+    assert!(!done && said.contains(&format!("which is that of the instance in {bb}")), "{said}");
+    assert!(said.contains("try: add --local ") && said.contains("aa.git"), "{said}");
+    pair.daemon = start(&pair.settings).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_that_moves_in_its_repository_goes_on_with_and_without_what_was_around_it() {
+    let pair = Pair::start().await;
+    let moved = "mkdir moved; git mv .wild config.yaml moved; git commit -qm x; git push -q";
+    let (pushed, said) = pair.in_a_clone("aa", moved);
+    assert!(pushed, "{said}");
+    pair.daemon.stop().await;
+    let (done, said) = pair.wild_after("cd aa.git", &["status"]);
+    assert!(done && said.starts_with("moved "), "{said}");
+    let (done, said) = pair.wild_after("git clone -q aa.git far; cd far/moved", &["status"]);
+    assert!(done && said.starts_with("moved "), "{said}");
+    let back = "git mv moved/.wild moved/config.yaml .; git commit -qm x; git push -q";
+    let (pushed, said) = pair.in_a_clone("aa", back);
+    assert!(pushed, "{said}");
+    let (done, said) = pair.wild_after("cd aa.git", &["status"]);
+    assert!(done && said.starts_with("aa "), "{said}");
+    // A clone from before speaks of where the instance is now.
+    let (done, said) = pair.wild_after("cd far/moved", &["status"]);
+    assert!(done && said.starts_with("aa "), "{said}");
+}
