@@ -21,8 +21,10 @@ use serde_json::json;
 use crate::commits::{change, clock, commit, commit_tree, slow_clock, stepped_clock};
 use crate::scripts_api::shape::unknown;
 
-/// How long a condition is waited for before the world is shown and the test fails.
-const DEADLINE: Duration = Duration::from_secs(60);
+/// Operations of which a test that fails shows a line each.
+const SHOWN_OPERATIONS: usize = 60;
+/// How long a condition is waited for before the world is shown and the test fails: long enough for a machine that does much else.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Requests are given up ten times sooner than in the product.
 pub(crate) const HASTY: Patience = Patience {
@@ -555,13 +557,25 @@ impl<C: Ground> World<C> {
         stored.chain(told).collect()
     }
 
-    /// Returns what the daemon knows and did, for a test that fails.
+    /// Returns what the daemon knows and did, for a test that fails: a line each first, because the end of a long report is cut off.
     pub(crate) async fn show(&self) -> String {
         let instance = self.handle.instance();
         let states = instance.store.app_states(&instance.id).await.unwrap();
         let operations = instance.store.operations(&instance.id, &Default::default()).await.unwrap();
         let events = instance.store.events(&instance.id, None, 50).await.unwrap();
-        format!("{states:#?}\n{operations:#?}\n{events:#?}")
+        let mut lines = vec![format!("now {:?}", clock())];
+        for state in &states {
+            let AppState { name, intent, health, reason, needs_you, hint, lifecycle, observed_at, .. } = &**state;
+            lines.push(format!(
+                "{name}: {lifecycle} {intent} {health} {reason:?} {needs_you:?} {hint:?} at {observed_at:?}"
+            ));
+        }
+        for operation in operations.iter().take(SHOWN_OPERATIONS) {
+            let Operation { id, verb, app, trigger, state, outcome, message, started, ended, .. } = operation;
+            let app = app.as_ref().map_or("", AppName::as_str);
+            lines.push(format!("{id} {verb} {app} {trigger} {state:?} {outcome:?} {message:?} {started:?}..{ended:?}"));
+        }
+        format!("{}\n{states:#?}\n{operations:#?}\n{events:#?}", lines.join("\n"))
     }
 }
 

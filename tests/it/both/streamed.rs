@@ -3,17 +3,13 @@
 //! Not here: who comes back to a stream (`src/http/tests.rs`).
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use futures::StreamExt;
 use rewild::http::{Direct, DirectRequest};
 use serde_json::json;
 
 use super::{Plain, config};
-use crate::world::{Ground, World};
-
-/// Longest time until all of it is told.
-const DEADLINE: Duration = Duration::from_secs(60);
+use crate::world::{DEADLINE, Ground, World};
 
 /// §13: nobody has to ask.
 pub(super) async fn what_happens_to_an_app_is_told_as_it_happens<C: Ground>(world: &World<C>) {
