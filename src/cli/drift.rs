@@ -19,13 +19,13 @@ const LIST_HELP: &str = "Examples:
   wild drift list -o json
 
 Exit codes:
-  0 no drift   1 there is drift   2 error";
+  0 no drift   1 there is drift   2 error   6 of an app it is not known";
 
 const SHOW_HELP: &str = "Examples:
   wild drift show quillblog
 
 Exit codes:
-  0 no drift   1 there is drift   2 no such app";
+  0 no drift   1 there is drift   2 no such app   6 it is not known";
 
 const REVERT_HELP: &str = "Examples:
   wild drift revert quillblog
@@ -172,12 +172,19 @@ async fn ignore(session: &mut Session<'_>, arguments: Ignore) -> Result<ExitCode
 
 async fn show(session: &mut Session<'_>, app: Option<&AppName>) -> Result<ExitCode, CommandError> {
     let mut answer = session.get("/drift").await?;
-    if let (Some(app), Some(items)) = (app, answer.get_mut("drift").and_then(Value::as_array_mut)) {
-        items.retain(|item| text(item, "app") == app.as_str());
+    for key in ["drift", "unknown"] {
+        if let (Some(app), Some(items)) = (app, answer.get_mut(key).and_then(Value::as_array_mut)) {
+            items.retain(|item| text(item, "app") == app.as_str());
+        }
     }
-    let some = !list(&answer, "drift").is_empty();
-    if !some && session.is_for_people() {
-        session.note("The cluster is as git says.");
+    let (some, known) = (!list(&answer, "drift").is_empty(), list(&answer, "unknown").is_empty());
+    if session.is_for_people() {
+        for unknown in list(&answer, "unknown") {
+            session.note(&format!("{} may differ: {}", text(unknown, "app"), text(unknown, "because")));
+        }
+        if !some {
+            session.note(if known { "The cluster is as git says." } else { "Nothing else differs from git." });
+        }
     }
     let (now, width) = (session.now(), session.environment.width());
     session.print(Document { kind: "DriftList", value: answer, items: Some(("drift", "app")) }, |answer| {
@@ -202,5 +209,9 @@ async fn show(session: &mut Session<'_>, app: Option<&AppName>) -> Result<ExitCo
     if some && session.is_for_people() {
         session.note("Put back: wild drift revert APP · keep it: wild drift adopt APP · leave it: wild drift ignore APP OBJECT FIELD");
     }
-    Ok(if some { ExitCode::Answer } else { ExitCode::Done })
+    Ok(match (some, known) {
+        (true, _) => ExitCode::Answer,
+        (false, false) => ExitCode::Blocked,
+        (false, true) => ExitCode::Done,
+    })
 }

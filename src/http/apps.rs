@@ -331,13 +331,18 @@ pub(super) async fn remembered(State(daemon): Host, Path((name, app)): Path<(Str
     Ok(answer(&json!({"app": app, "decisions": decisions, "findings": findings})))
 }
 
-/// `GET /drift`: every live difference from git, with the policy of its app.
+/// `GET /drift`: every live difference from git, with the policy of its app, and the apps of which not all differences are known, with why.
 pub(super) async fn drift(State(daemon): Host, Path(name): Path<String>) -> Answered {
     let handle = instance(&daemon, &name)?;
     let shown = handle.instance();
     let settings = pipeline::settings(shown).await?;
-    let mut items = Vec::new();
+    let silent = super::instances::silent_clusters(shown);
+    let (mut items, mut unknown) = (Vec::new(), Vec::new());
     for state in states(shown).await? {
+        let is_silent = silent.contains(&state.cluster).then(|| "its cluster does not answer".to_owned());
+        if let Some(because) = is_silent.or_else(|| state.uncompared()) {
+            unknown.push(json!({"app": state.name, "because": because}));
+        }
         for drift in &state.drift {
             let mut item = value(drift)?;
             if let Some(fields) = item.as_object_mut() {
@@ -347,5 +352,5 @@ pub(super) async fn drift(State(daemon): Host, Path(name): Path<String>) -> Answ
             items.push(item);
         }
     }
-    Ok(answer(&json!({"drift": items})))
+    Ok(answer(&json!({"drift": items, "unknown": unknown})))
 }

@@ -2,6 +2,8 @@
 //!
 //! Not here: apps (`apps.rs`).
 
+use std::collections::BTreeSet;
+
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
@@ -207,6 +209,13 @@ fn named(change: &Change, verb: &str) -> Result<ClusterName, Problem> {
 /// Returns whether no cluster was asked anything yet.
 pub(super) fn is_unasked(instance: &Instance) -> bool {
     instance.targets().all().all(|(_, target)| target.reachability() == Reachability::Unasked)
+}
+
+/// Returns the clusters that were asked and do not answer.
+pub(super) fn silent_clusters(instance: &Instance) -> BTreeSet<ClusterName> {
+    let is_silent = |target: &dyn Target| matches!(target.reachability(), Reachability::Unreachable { .. });
+    let targets = instance.targets();
+    targets.all().filter(|(_, target)| is_silent(target.as_ref())).map(|(name, _)| name.clone()).collect()
 }
 
 /// Returns since when and why a cluster does not answer, by name where there are several; nothing while all do.

@@ -89,6 +89,17 @@ impl AppState {
             _ => Standing::Waiting,
         }
     }
+
+    /// Returns why its differences from git are not all told: it is not as its last commit was applied, so nothing is known of what that changes;
+    /// nothing where they are. Of an app that nobody wants in a cluster yet there are none.
+    pub fn uncompared(&self) -> Option<String> {
+        if matches!(self.intent.as_str(), "applied" | "added") || (self.intent == "held" && self.commit == self.applied)
+        {
+            return None;
+        }
+        let said = [&self.needs_you, &self.health_reason].into_iter().find(|said| !said.is_empty());
+        Some(said.cloned().unwrap_or_else(|| "its last commit is not applied".to_owned()))
+    }
 }
 
 /// A live difference as people are shown it.

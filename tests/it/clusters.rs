@@ -5,7 +5,7 @@
 use rewild::model::{AppState, CommitId, DataFate, Operation, OperationOutcome, OperationState, Request};
 use serde_json::{Value, json};
 
-use crate::both::{Plain, cancel, config, has_version};
+use crate::both::{Plain, cancel, config, has_version, says};
 use crate::proxy::{Fault, Proxy, To};
 use crate::world::{Ground, HASTY, World, app};
 
@@ -194,6 +194,9 @@ async fn one_that_hangs_slows_no_other<C: Ground>(apps: &mut Apps<C>) {
     for line in [format!("{} 1", up("home")), format!("{} 0", up("home/edge"))] {
         assert!(metrics.contains(&line), "{line} is not in\n{metrics}");
     }
+    // What is not known is not told as equal.
+    says(&apps.world, "wild drift list", &["away may differ: its cluster does not answer"]).await;
+    says(&apps.world, "wild drift show here", &["The cluster is as git says."]).await;
     apps.world.cluster.to_far.clear();
     apps.plain("away").done(&away).await;
     apps.far_until("it is brought what it missed", has_version("far 2")).await;

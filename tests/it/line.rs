@@ -24,6 +24,7 @@ mod restart;
 mod restarts;
 mod secrets;
 mod templates;
+mod unknown;
 mod updates;
 mod waiting;
 mod weather;

@@ -10,7 +10,7 @@ use super::installed;
 use crate::world::World;
 
 /// Runs a command line with something on standard input.
-async fn wild(world: &World, line: &str, given: &str) -> (u8, Captured) {
+pub(super) async fn wild(world: &World, line: &str, given: &str) -> (u8, Captured) {
     let mut environment = Surroundings::bare(std::path::Path::new("/"));
     environment.daemon = Some(world.daemon.clone());
     let mut out = Captured { given: given.to_owned(), ..Captured::default() };
