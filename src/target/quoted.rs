@@ -8,6 +8,10 @@ use serde_json::Value;
 use crate::model::Veil;
 use crate::model::veil::parts;
 
+/// Characters from which on a value is taken for quoted wherever it stands. A shorter one is found in many a word by chance, such as in the name
+/// that a server makes up.
+const MIN_ANYWHERE: usize = 8;
+
 /// Returns whether a message quotes a value of an object that every output hides.
 pub(super) fn quotes_secret(message: &str, object: &Value) -> bool {
     let veil = Veil::default();
@@ -28,7 +32,7 @@ pub(super) fn quotes_secret(message: &str, object: &Value) -> bool {
                     return true;
                 }
             }
-            (value, _) if message.contains(&value.to_string()) => return true,
+            (value, _) if stands_in(message, &value.to_string()) => return true,
             _ => {}
         }
     }
@@ -39,7 +43,27 @@ pub(super) fn quotes_secret(message: &str, object: &Value) -> bool {
 fn is_quoted(message: &str, text: &str) -> bool {
     let escaped = Value::from(text).to_string();
     let escaped = escaped.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default();
-    !text.is_empty() && (message.contains(text) || message.contains(escaped))
+    !text.is_empty() && (stands_in(message, text) || stands_in(message, escaped))
+}
+
+/// Returns whether a text stands in a message: a short one as words of its own.
+fn stands_in(message: &str, text: &str) -> bool {
+    let is_long = text.chars().nth(MIN_ANYWHERE - 1).is_some();
+    let ends = |text: &str| (text.chars().next().map(is_of_word), text.chars().next_back().map(is_of_word));
+    let (first, last) = ends(text);
+    message.match_indices(text).any(|(at, _)| {
+        let (before, after) =
+            (message.get(..at).unwrap_or_default(), message.get(at + text.len()..).unwrap_or_default());
+        // Of `\nx` the first letter is no part of a word.
+        let is_escape = before.len() > 1 && before.get(..before.len() - 1).is_some_and(|more| more.ends_with('\\'));
+        let begins = first != Some(true) || is_escape || ends(before).1 != Some(true);
+        let finishes = last != Some(true) || ends(after).0 != Some(true);
+        is_long || (begins && finishes)
+    })
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric()
 }
 
 #[cfg(test)]
@@ -71,6 +95,16 @@ mod tests {
             (json!({"spec": {"url": "https://me:birch@host/"}}), "userinfo birch is not allowed", true),
             (json!({"spec": {"url": "https://host/"}}), "https://host/ is not allowed", false),
             (json!({"spec": {"args": ["--password", "birch"]}}), "args: birch", true),
+            (map(json!("x")), "configmaps \"frozen-x7k2p\" is forbidden: no example of exact words, 0x1, xx", false),
+            (map(json!("x")), "Invalid value: \"x\": no", true),
+            (map(json!("x")), "got map[password:x]", true),
+            (map(json!("x")), "got \"password: 1\\nx\"", true),
+            (map(json!("é")), "née, é", true),
+            (map(json!("é")), "née", false),
+            (map(json!("-x-")), "a-x-b", true),
+            (map(json!(5)), "15 of 57 fields", false),
+            (map(json!(5)), "got Value:5}", true),
+            (map(json!("birches1")), "sha256-birches12", true),
             (
                 json!({"data": {"app.ini": "host = db\nsecret_key = birch\n"}}),
                 "app.ini: host = db\\nsecret_key = birch",
