@@ -116,11 +116,11 @@ fn refuse(error: &clap::Error, out: &mut dyn Output) -> ExitCode {
     let because: Vec<&str> = because.lines().map(str::trim).collect();
     let tip =
         paragraphs.iter().find_map(|paragraph| paragraph.trim().strip_prefix("tip: ")).map(|tip| format!("; {tip}"));
-    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
-    let remedy = match usage {
-        Some(usage) => usage.to_owned(),
-        None => "wild --help".to_owned(),
-    };
+    // Of a usage only the words that stand for themselves can be typed.
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("wild");
+    let is_verb = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-');
+    let verbs: Vec<&str> = usage.split(' ').take_while(is_verb).collect();
+    let remedy = format!("{} --help", verbs.join(" "));
     let because = format!("{}{}", because.join(" "), tip.unwrap_or_default());
     CommandError::new("read the command line", because, remedy).write(out);
     ExitCode::Error

@@ -43,6 +43,31 @@ async fn what_cannot_be_read_is_told_in_three_lines_with_the_nearest_name() {
 }
 
 #[tokio::test]
+async fn what_is_to_be_tried_after_a_line_that_cannot_be_read_can_be_typed() {
+    let mut lines = vec!["wild".to_owned()];
+    let mut commands = vec![("wild".to_owned(), <arguments::Grammar as clap::CommandFactory>::command())];
+    while let Some((line, command)) = commands.pop() {
+        for below in command.get_subcommands() {
+            lines.push(format!("{line} {}", below.get_name()));
+            commands.push((format!("{line} {}", below.get_name()), below.clone()));
+        }
+    }
+    assert!(lines.len() > 60, "{lines:?}");
+    for line in lines {
+        let (code, out) = wild(&format!("{line} --nonsense")).await;
+        assert_eq!(code, 2, "{line}: {out:?}");
+        let tried = out.notes.lines().last().and_then(|last| last.strip_prefix("try: ")).unwrap_or_default();
+        let (code, helped) = wild(tried).await;
+        assert!(code == 0 && helped.data.contains("Usage: "), "{line} says to try {tried:?}: {helped:?}");
+    }
+    for line in ["wild secret set", "wild app lst", "wild directory nonsense"] {
+        let (_, out) = wild(line).await;
+        let verb = line.split(' ').nth(1).unwrap_or_default();
+        assert!(out.notes.contains(&format!("try: wild {verb} ")) && out.notes.ends_with("--help\n"), "{out:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_name_that_kubernetes_would_refuse_is_refused_here() {
     let (code, out) = wild("wild app show Ghost").await;
     assert_eq!(code, 2);
