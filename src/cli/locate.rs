@@ -18,7 +18,7 @@ use super::client::{Call, Client};
 use super::environment::Surroundings;
 use super::error::CommandError;
 use super::json::{list, text};
-use crate::base::chain;
+use crate::base::{chain, there_are};
 use crate::daemon::{Daemon, Start, Work};
 use crate::git::{self, NamedId, Repository};
 use crate::model::{InstanceName, SETTINGS_PATH, Subdirectory};
@@ -354,12 +354,16 @@ async fn local_entry(
     if let Some(found) = wanted.and_then(|name| settings.instances.iter().find(|entry| entry.name.as_str() == name)) {
         return Ok(found.clone());
     }
-    if let (Some(found), None) = (around(&environment.directory).filter(Around::is_ours), wanted) {
-        return one_of(&found, None, settings).await;
+    if let Some(found) = around(&environment.directory).filter(Around::is_ours) {
+        return match wanted {
+            None => one_of(&found, None, settings).await,
+            Some(name) => called(name, entries_of(&found.repository, settings).await?),
+        };
     }
     match (settings.instances.as_slice(), wanted) {
         ([only], None) => Ok(only.clone()),
-        (_, Some(name)) => Err(none(&format!("no daemon answers, and daemon.yaml names no instance {name}"))),
+        ([], Some(name)) => Err(none(&format!("no daemon answers, and daemon.yaml names no instance {name}"))),
+        (several, Some(name)) => called(name, several.to_vec()),
         ([], None) => {
             Err(none(&format!("{} is in no instance, and no daemon answers", environment.directory.display())))
         }
@@ -368,6 +372,17 @@ async fn local_entry(
             Err(choose(&several))
         }
     }
+}
+
+/// Returns the entry of that name.
+fn called(name: &str, entries: Vec<InstanceEntry>) -> Result<InstanceEntry, CommandError> {
+    if let Some(entry) = entries.iter().find(|entry| entry.name.as_str() == name) {
+        return Ok(entry.clone());
+    }
+    let names: Vec<String> = entries.iter().map(|entry| entry.name.to_string()).collect();
+    let because = format!("no daemon answers, and there is no instance {name} here; {}", there_are(&names));
+    let first = names.first().map(String::as_str).unwrap_or_default();
+    Err(CommandError::new("find the instance", because, format!("add --instance {first}")))
 }
 
 /// Returns the one instance of a repository that a command is about: the one around the folder, the one that is named, or the only one.
@@ -556,6 +571,15 @@ mod tests {
         );
         let entry = one_of(&found, Some("us-home"), &settings).await.unwrap();
         assert_eq!(entry.subdirectory.as_str(), "us/home");
+        let environment = Surroundings::bare(&path);
+        let named = async |name: &str| {
+            let flags = Flags { instance: Some(name.to_owned()), ..Flags::default() };
+            local_entry(&environment, &flags, &settings).await
+        };
+        assert_eq!(named("us-home").await.unwrap().subdirectory.as_str(), "us/home");
+        let error = named("uk-home").await.unwrap_err();
+        assert!(error.because.ends_with("uk-home here; there are: eu-home, us-home"), "{error:?}");
+        assert_eq!(error.remedy, "add --instance eu-home");
     }
 
     #[tokio::test]

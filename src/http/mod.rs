@@ -157,11 +157,16 @@ fn instance(daemon: &Daemon, name: &str) -> Result<crate::daemon::Handle, Proble
             return Problem::of_refusal(&closed.refusal);
         }
         let names: Vec<String> = daemon.instances().iter().map(|handle| handle.instance().name.to_string()).collect();
-        let because = match crate::base::nearest::nearest(name, names.iter().map(String::as_str)) {
+        let meant = crate::base::nearest::nearest(name, names.iter().map(String::as_str));
+        let because = match meant {
             Some(meant) => format!("there is no instance {name}; did you mean {meant}?"),
             None => format!("there is no instance {name}; {}", there_are(&names)),
         };
-        Problem::new(404, format!("find the instance {name}"), because, "wild status --instance NAME")
+        let remedy = match meant.or(names.first().map(String::as_str)) {
+            Some(there) => format!("wild status --instance {there}"),
+            None => "wild init my-cloud".to_owned(),
+        };
+        Problem::new(404, format!("find the instance {name}"), because, remedy)
     })
 }
 
