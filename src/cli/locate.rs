@@ -33,6 +33,8 @@ const LOCK_DEADLINE: Duration = Duration::from_secs(10);
 const LOCK_INTERVAL: Duration = Duration::from_millis(200);
 /// The deployed branch, unless the daemon's settings name another.
 const BRANCH: &str = "main";
+/// Steps from a work tree or a clone over another clone to the repository of an instance.
+const MAX_ORIGINS: usize = 2;
 /// Folders that are searched upwards for an instance.
 const MAX_FOLDERS: usize = 64;
 
@@ -125,7 +127,8 @@ async fn check_origin(around: &Around, found: &Value, instances: &[Value]) -> Re
     if is_at(found, &around.repository) {
         return Ok(());
     }
-    let origin = async { Repository::open(&around.repository).await?.cloned_from().await }.await.ok().flatten();
+    let is_known = |path: &Path| instances.iter().any(|instance| is_at(instance, path));
+    let origin = origin(&around.repository, is_known).await.ok().flatten();
     let Some(origin) = origin.filter(|origin| !is_at(found, origin)) else { return Ok(()) };
     let Some(of) = instances.iter().find(|instance| is_at(instance, &origin)) else { return Ok(()) };
     let (of, named) = (text(of, "name"), text(found, "name"));
@@ -156,10 +159,8 @@ async fn cloned_home(
     }
     let Some((_, home)) = homes.iter().find(|(known, _)| known.as_str() == id) else { return Ok(None) };
     let fail = |error: git::Error| CommandError::new(what, chain(&error), "git remote get-url origin in there");
-    let origin = async { Repository::open(&found.repository).await?.cloned_from().await }.await.map_err(fail)?;
-    let Some(origin) = origin.filter(|origin| homes.iter().any(|(_, home)| same(&home.repository, origin))) else {
-        return Ok(None);
-    };
+    let is_known = |path: &Path| homes.iter().any(|(_, home)| same(&home.repository, path));
+    let Some(origin) = origin(&found.repository, is_known).await.map_err(fail)? else { return Ok(None) };
 
     let file = subdirectory.outward(SETTINGS_PATH);
     let there = origin.display();
@@ -174,6 +175,22 @@ async fn cloned_home(
         Some(place) => Ok(Some((home.repository.clone(), place))),
         None => elsewhere(format!("{file} has the instanceId {id}, which no instance of {there} has any more")),
     }
+}
+
+/// Returns the known repository that a clone, a work tree of one, or a clone of one was made from.
+async fn origin(repository: &Path, is_known: impl Fn(&Path) -> bool) -> Result<Option<PathBuf>, git::Error> {
+    let mut at = repository.to_owned();
+    for _ in 0..MAX_ORIGINS {
+        let Some(origin) = Repository::open(&at).await?.cloned_from().await? else { return Ok(None) };
+        if is_known(&origin) {
+            return Ok(Some(origin));
+        }
+        if !origin.exists() {
+            return Ok(None);
+        }
+        at = origin;
+    }
+    Ok(None)
 }
 
 /// Returns where in a repository the instance with an identity lives.

@@ -101,8 +101,11 @@ impl Repository {
             }
             let Ok(origin) = repository.find_remote(ORIGIN) else { return Ok(None) };
             let Ok(url) = origin.url() else { return Ok(None) };
-            let path = Path::new(url.strip_prefix("file://").unwrap_or(url));
-            Ok(path.is_absolute().then(|| path.to_owned()))
+            let path = url.strip_prefix("file://").unwrap_or(url);
+            // git goes to the top of the work tree first. What names a host has a colon or, behind `file:`, no path.
+            let is_path = path.starts_with('/') || path.starts_with("./") || path.starts_with("../");
+            let top = repository.workdir().unwrap_or_else(|| repository.path());
+            Ok(is_path.then(|| top.join(path)))
         })
         .await
     }

@@ -384,6 +384,9 @@ async fn without_a_daemon_a_clone_speaks_of_the_instance_it_was_made_from_and_a_
         ("tree", "git -C aa.git worktree add -q ../tree main".to_owned()),
         ("linked", "ln -s aa.git link.git; git clone -q --no-local link.git linked".to_owned()),
         ("fork", "git clone -q --no-local aa.git fork; git -C fork remote add bb ../bb.git".to_owned()),
+        ("other", "git clone -q --no-local clone other".to_owned()),
+        ("far", "git -C clone worktree add -q -b far ../far origin/main".to_owned()),
+        ("near", "cp -r clone near; git -C near remote set-url origin ../aa.git".to_owned()),
     ] {
         let (done, said) = pair.wild_after(&setup, &["--local", place, "secret", "list"]);
         assert!(done && said.contains("ghost.password"), "{place}: {said}");
@@ -392,7 +395,6 @@ async fn without_a_daemon_a_clone_speaks_of_the_instance_it_was_made_from_and_a_
     }
     for (place, setup) in [
         ("copy", "cp -r clone copy; git -C copy remote remove origin"),
-        ("other", "git clone -q --no-local clone other"),
         ("bare", "git clone -q --bare --no-local aa.git bare"),
     ] {
         let (done, said) = pair.wild_after(setup, &["--local", place, "secret", "list"]);
