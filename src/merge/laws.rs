@@ -253,6 +253,12 @@ proptest! {
         let (before, after) = (lines(&made.ours), lines(&text));
         let theirs: Vec<String> = lines(&made.theirs).into_iter().map(bare).collect();
         let base: Vec<String> = lines(&made.base).into_iter().map(bare).collect();
+        // An equal line that theirs wrote elsewhere makes up for no line that it took away.
+        let (older, newer) = (lines(&made.base), lines(&made.theirs));
+        let taken: Vec<String> = changes(&older, &newer)
+            .into_iter()
+            .flat_map(|change| older.iter().skip(change.old).take(change.old_lines).map(|line| bare(line)))
+            .collect();
         let (mut gone, mut come) = (Vec::new(), Vec::new());
         for change in changes(&before, &after) {
             gone.extend(before.iter().skip(change.old).take(change.old_lines).map(|line| (*line, bare(line))));
@@ -264,7 +270,9 @@ proptest! {
             // A collection that lost its last entry is written in brackets.
             let is_emptied = [" {}", " []"].iter().any(|end| come.contains(&format!("{known}{end}")));
             let is_moved = come.contains(known) || is_emptied;
-            let is_theirs = count(&theirs, known) < count(&base, known) || takes_comments && known.starts_with('#');
+            let is_theirs = count(&theirs, known) < count(&base, known)
+                || taken.contains(known)
+                || takes_comments && known.starts_with('#');
             prop_assert!(is_moved || is_theirs, "{line:?} went\n{}--- merged\n{text}", shown(&made));
         }
         for line in come.iter().filter(|line| is_entry(line)) {
