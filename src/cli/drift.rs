@@ -182,8 +182,12 @@ async fn show(session: &mut Session<'_>, app: Option<&AppName>) -> Result<ExitCo
         for unknown in list(&answer, "unknown") {
             session.note(&format!("{} may differ: {}", text(unknown, "app"), text(unknown, "because")));
         }
-        if !some {
-            session.note(if known { "The cluster is as git says." } else { "Nothing else differs from git." });
+        let has_cluster = !session.get("").await?.get("cluster").is_none_or(Value::is_null);
+        match (some, known, has_cluster) {
+            (true, ..) => {}
+            (false, true, true) => session.note("The cluster is as git says."),
+            (false, true, false) => session.note("No cluster is known yet, so nothing is compared: wild cluster add"),
+            (false, false, _) => session.note("Nothing else differs from git."),
         }
     }
     let (now, width) = (session.now(), session.environment.width());
