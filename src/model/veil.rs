@@ -4,7 +4,9 @@
 //! of files (`yaml::veil`).
 
 mod line;
+mod shapes;
 mod text;
+mod words;
 
 use std::ops::Range;
 
@@ -67,7 +69,17 @@ const KEYS: [&str; 18] = [
     "app",
 ];
 /// Last words of names that say something about a secret and are none.
-const ABOUT: [&str; 40] = [
+const ABOUT: [&str; 50] = [
+    "header",
+    "headers",
+    "field",
+    "fields",
+    "mode",
+    "limit",
+    "limits",
+    "age",
+    "required",
+    "timeout",
     "name",
     "names",
     "ref",
@@ -109,6 +121,32 @@ const ABOUT: [&str; 40] = [
     "store",
     "namespace",
 ];
+/// Last words of names under which every value is a secret, however short it is.
+const STRONG: [&str; 12] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "pass",
+    "secret",
+    "token",
+    "pw",
+    "apikey",
+    "secretkey",
+    "accesskey",
+    "key",
+];
+/// Values that say whether or how something is done with a secret.
+const TOLD: [&str; 20] = [
+    "yes", "no", "on", "off", "enabled", "disabled", "required", "optional", "none", "strict", "always", "never",
+    "auto", "default", "basic", "bearer", "rbac", "ldap", "oidc", "allowed",
+];
+/// Most digits of a number that counts something.
+const MAX_DIGITS: usize = 6;
+/// Fewest characters of what `auth` is given in the file of a container registry.
+const MIN_CREDENTIAL: usize = 12;
+/// Directives of nginx that pass a request on, which other programs write in capitals for the password of a proxy.
+const PASSING: [&str; 6] = ["proxy_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass", "grpc_pass", "memcached_pass"];
 /// Keys of a reference to a secret.
 const OF_REFERENCES: [&str; 8] =
     ["key", "mode", "defaultMode", "optional", "items", "apiVersion", "remoteRef", "property"];
@@ -167,9 +205,18 @@ impl Veil {
         }
     }
 
+    /// Returns whether a value under a key is hidden, also by what it is; `text` is that of one which is no map and no list.
+    pub fn beneath(&self, above: Hiding, (key, beside): (&str, Option<&str>), text: Option<&str>) -> Hiding {
+        let hiding = self.below(above, key, beside);
+        let name = beside.filter(|_| NAMED.contains(&key)).unwrap_or(key);
+        text.map_or(hiding, |text| judged(hiding, name, text))
+    }
+
     /// Returns a value as it is shown at a path such as `spec.containers[name=web].env[name=TOKEN].value`.
     pub fn value(&self, path: &str, value: &Value) -> Value {
-        self.walk(self.at(path), value)
+        let name = path.rsplit('.').next().unwrap_or(path);
+        let hiding = self.at(path);
+        self.walk(judged_text(value).map_or(hiding, |text| judged(hiding, name, &text)), value)
     }
 
     /// Returns two values of one path as they are shown beside each other: that they differ is never hidden.
@@ -207,7 +254,8 @@ impl Veil {
                 let entry = |(key, value): (&String, &Value)| {
                     let is_data = is_secret && matches!(key.as_str(), "data" | "stringData");
                     let above = if is_data && hiding != Hiding::Revealed { Hiding::All } else { hiding };
-                    (key.clone(), self.walk(self.below(above, key, beside), value))
+                    let hiding = self.beneath(above, (key, beside), judged_text(value).as_deref());
+                    (key.clone(), self.walk(hiding, value))
                 };
                 Value::Object(map.iter().map(entry).collect())
             }
@@ -226,6 +274,68 @@ impl Veil {
             Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
         }
     }
+}
+
+/// Returns whether a value is hidden by what it is: one that says something about a secret is not, a credential is.
+fn judged(hiding: Hiding, name: &str, text: &str) -> Hiding {
+    match hiding {
+        Hiding::Below if is_secret_name(name) && is_told(name, text) => Hiding::Shown,
+        Hiding::Shown if is_credential(name, text) => Hiding::Below,
+        hiding => hiding,
+    }
+}
+
+/// Returns a value as it is judged: a map and a list are by what is in them, and what says yes or no says nothing.
+fn judged_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Returns whether a value says something about a secret: under a name that ends in no secret it is a number or a word such as `required`.
+fn is_told(name: &str, value: &str) -> bool {
+    let words = words(name);
+    let last = words.last().map(String::as_str).unwrap_or_default();
+    // A shell keeps its working directory in `PWD`.
+    if words.len() == 1 && last == "pwd" {
+        let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+        return value.starts_with('/') && value.matches('/').count() > 1 && value.chars().all(is_of_path);
+    }
+    let is_strong = STRONG.contains(&last) || ENDS.iter().any(|end| last.ends_with(end));
+    let is_count = value.len() <= MAX_DIGITS && value.chars().all(|c| c.is_ascii_digit());
+    !is_strong && (is_count || TOLD.iter().any(|word| value.eq_ignore_ascii_case(word)))
+}
+
+/// Returns whether a value is a credential under a name that is often something else: `auth` of a container registry.
+fn is_credential(name: &str, value: &str) -> bool {
+    let is_of_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | '-' | '_');
+    let is_mixed = value.contains(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '=');
+    name == "auth" && value.len() >= MIN_CREDENTIAL && is_mixed && value.chars().all(is_of_base64)
+}
+
+/// Returns whether a text is made of references and templates alone, so that it says nothing of the value.
+fn is_placeholder(text: &str) -> bool {
+    let mut rest = text;
+    let mut seen = false;
+    while let Some((at, close)) = [("{{", "}}"), ("${", "}"), ("$(", ")")]
+        .iter()
+        .filter_map(|(open, close)| Some((rest.find(open)?, *close)))
+        .min()
+    {
+        let is_between = rest.get(..at).unwrap_or_default().chars().all(is_separator);
+        let Some((_, after)) = rest.get(at..).unwrap_or_default().split_once(close) else { return false };
+        if !is_between {
+            return false;
+        }
+        (rest, seen) = (after, true);
+    }
+    seen && rest.chars().all(is_separator)
+}
+
+fn is_separator(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '-' | '_' | '.' | ':' | '/' | ',' | ';' | '|')
 }
 
 /// Notes in the second of two values as they are shown where they differ and look the same.
@@ -271,13 +381,17 @@ pub fn is_hidden(hiding: Hiding, text: &str) -> bool {
 pub fn is_secret_name(name: &str) -> bool {
     let words = words(name);
     let Some(last) = words.last().map(String::as_str) else { return false };
-    if ABOUT.contains(&last) {
+    if ABOUT.contains(&last) || PASSING.contains(&name) {
         return false;
     }
     let is_key = words.windows(2).any(|pair| match pair {
         [kind, key] => (key == "key" || key == "keys") && KEYS.contains(&kind.as_str()),
         _ => false,
     });
+    // What is passed through is no password.
+    let is_passed =
+        words.windows(2).any(|pair| matches!(pair, [pass, on] if pass == "pass" && (on == "through" || on == "thru")));
+    let words: Vec<&String> = words.iter().filter(|word| !(is_passed && *word == "pass")).collect();
     is_key || words.iter().any(|word| WORDS.contains(&word.as_str()) || ENDS.iter().any(|end| word.ends_with(end)))
 }
 

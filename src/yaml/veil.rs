@@ -103,7 +103,8 @@ impl Walk<'_> {
                     let key = scalar(tree.node(*key)).unwrap_or_default();
                     let is_data = is_secret && matches!(key, "data" | "stringData") && hiding != Hiding::Revealed;
                     let above = if is_data { Hiding::All } else { hiding };
-                    self.node(*value, self.veil.below(above, key, beside), &format!("{place}.{key}"));
+                    let hiding = self.veil.beneath(above, (key, beside), scalar(tree.node(*value)));
+                    self.node(*value, hiding, &format!("{place}.{key}"));
                 }
             }
             Content::List(items) => {

@@ -5,8 +5,13 @@
 
 use std::ops::Range;
 
+use super::shapes::shapes;
 use super::text::hides;
-use super::{Hiding, MAX_NAME, NAMED, NAMING, Part, Veil, is_hidden, is_secret_flag, is_secret_name};
+use super::words::words;
+use super::{
+    Hiding, MAX_NAME, NAMED, NAMING, Part, Veil, is_credential, is_hidden, is_placeholder, is_secret_flag,
+    is_secret_name, is_told,
+};
 
 /// A value that goes on in the lines that follow.
 pub(super) enum Opened {
@@ -36,59 +41,34 @@ pub(super) struct Seen {
     pub(super) label: Option<String>,
 }
 
-/// Words after a flag that are no value of it: somebody writes about the flag.
-const PROSE: [&str; 24] = [
-    "a", "an", "and", "are", "as", "can", "flag", "for", "from", "if", "in", "is", "may", "must", "not", "of",
-    "option", "or", "the", "to", "when", "will", "with", "was",
-];
-/// Where a program takes the value of a flag from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Given {
-    /// From the next word.
-    Next,
-    /// From the same word.
-    Attached,
-    /// From either.
-    Either,
-    /// From the next word, where that is a user and a password.
-    User,
-}
-
-/// Programs that are given secrets by flags without a telling name.
-const PROGRAMS: [(&str, &str, Given); 6] = [
-    ("sshpass", "-p", Given::Either),
-    ("mysql", "-p", Given::Attached),
-    ("mysqldump", "-p", Given::Attached),
-    ("mysqladmin", "-p", Given::Attached),
-    ("curl", "-u", Given::User),
-    ("redis-cli", "-a", Given::Next),
-];
 /// How the hash of a password begins in a file of users.
 const HASHES: [&str; 9] = ["$2y$", "$2a$", "$2b$", "$apr1$", "$1$", "$5$", "$6$", "$argon2", "{SHA}"];
-/// Fewest characters of what follows `Bearer` outside of a header, below which it is a word.
-const MIN_BEARER: usize = 16;
-
 /// Returns whether a name is one of a secret that nobody asked to see.
 pub(super) fn is_secret(name: &str, veil: &Veil) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && is_secret_name(name) && hides(name, Hiding::Shown, veil)
 }
 
-fn part(name: &str, span: Range<usize>) -> Part {
+pub(super) fn part(name: &str, span: Range<usize>) -> Part {
     Part { name: name.to_owned(), span }
 }
 
 /// Returns what a line holds; `label` is what the line before called the next value.
 pub(super) fn seen(line: &str, (label, is_netrc): (Option<&str>, &mut bool), veil: &Veil) -> Seen {
-    if let Some(seen) = assignment(line, veil) {
+    if let Some(mut seen) = assignment(line, veil) {
+        seen.parts.extend(shapes(line));
         return seen;
     }
     let mut seen = Seen::default();
+    seen.parts.extend(shapes(line));
+    seen.parts.extend(label.and_then(|label| next_item(line, label, veil)));
     seen.parts.extend(super::userinfos(line).into_iter().map(|span| part("address", span)));
     seen.parts.extend(super::queries(line, veil));
     pairs(line, label, veil, &mut seen);
     elements(line, label, veil, &mut seen);
     words(line, is_netrc, veil, &mut seen);
     seen.parts.extend(columns(line));
+    seen.parts.extend(quoted(line, veil));
+    seen.label = seen.label.take().or_else(|| leads_on(line, veil));
     seen
 }
 
@@ -97,22 +77,28 @@ fn assignment(line: &str, veil: &Veil) -> Option<Seen> {
     let sign = line.find(['=', ':'])?;
     let head = line.get(..sign)?;
     let name = head.trim().trim_start_matches("- ").trim_start_matches("export ").trim_start_matches("set ");
+    // A comment holds what was an assignment once.
+    let name = name.trim_start_matches(['/', ';', '*', '#', ' ', '\t']);
     let name = name.trim_matches(|c: char| c == '"' || c == '\'' || c == '#' || c.is_whitespace());
-    if !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) || !is_secret(name, veil) {
+    // `+=` and `?=` add to a value and give one that is missing.
+    let name = name.trim_end_matches(['+', '?']).trim_end();
+    if !name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) || !is_secret(name, veil) {
         return None;
     }
-    let rest = line.get(sign + 1..)?.trim_start_matches([' ', '\t', '=', '>']);
+    let rest = behind_properties(without_sign(line.get(sign..)?));
     let start = line.len() - rest.len();
     let indent = head.len() - head.trim_start().len();
     let mut seen = Seen::default();
     let goes_on = Some(Opened::Indented { than: indent, name: name.to_owned() });
     let plain = rest.trim_start_matches(['"', '\'']);
     let quote = rest.get(..rest.len() - plain.len()).unwrap_or_default();
-    if rest.is_empty() || rest.starts_with(['|', '&']) || rest == ">" || rest == ">-" {
+    if rest.is_empty() || is_block(rest) {
         seen.opened = goes_on;
-    } else if rest.starts_with("{{") || rest.starts_with('*') {
+    } else if let Some(mark) = heredoc(rest) {
+        seen.opened = Some(Opened::Until { closing: mark.to_owned(), name: name.to_owned() });
+    } else if is_placeholder(rest) || rest.starts_with('*') {
         // A placeholder and an alias say nothing of the value.
-    } else if rest.starts_with(['[', '{']) {
+    } else if rest.starts_with(['[', '{']) && !rest.starts_with("{{") {
         seen.parts = flow(line, start, name, veil);
         seen.opened = if rest.contains([']', '}']) { None } else { goes_on };
     } else if matches!(quote, "\"" | "'" | "\"\"\"" | "'''") && !plain.contains(quote) {
@@ -122,13 +108,65 @@ fn assignment(line: &str, veil: &Veil) -> Option<Seen> {
     } else {
         let value = plain.trim_end_matches([' ', ',', '"', '\'', ';']);
         let start = line.len() - plain.len();
-        seen.parts.extend(is_value(value).then(|| part(name, start..start + value.len())));
+        seen.parts.extend(is_value_of(name, value).then(|| part(name, start..start + value.len())));
     }
     Some(seen)
 }
 
-fn is_value(value: &str) -> bool {
-    !matches!(value, "null" | "~" | "true" | "false") && !value.starts_with("{{") && is_hidden(Hiding::Below, value)
+/// Returns what follows a sign such as `=`, `:=` or `=>`.
+fn without_sign(text: &str) -> &str {
+    let rest = text.trim_start_matches([':', '=']);
+    let rest = if text.starts_with('=') { rest.trim_start_matches('>') } else { rest };
+    rest.trim_start()
+}
+
+/// Returns a value of YAML behind its anchor and its tag.
+fn behind_properties(mut rest: &str) -> &str {
+    while rest.starts_with(['&', '!']) {
+        rest = rest.split_once(' ').map_or("", |(_, value)| value.trim_start());
+    }
+    rest
+}
+
+/// Returns whether a text of several lines follows.
+fn is_block(rest: &str) -> bool {
+    rest.starts_with(['|', '>']) && rest.chars().skip(1).all(|c| c.is_ascii_digit() || matches!(c, '-' | '+'))
+}
+
+/// Returns the mark that ends a text which a shell or HCL reads from the lines that follow.
+fn heredoc(rest: &str) -> Option<&str> {
+    let (before, mark) = rest.split_once("<<")?;
+    let mark = mark.trim_start_matches('-').trim().trim_matches(['"', '\'', '\\']);
+    let is_mark = !mark.is_empty() && mark.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (is_mark && matches!(before.trim(), "" | "$(cat" | "`cat" | "\"$(cat")).then_some(mark)
+}
+
+/// Returns what is hidden of a line behind one that names a secret and holds nothing else: an item behind a flag, a value behind `? name`.
+fn next_item(line: &str, label: &str, veil: &Veil) -> Option<Part> {
+    let inner = line.trim_start();
+    let begin = if label.starts_with('-') { "- " } else { ": " };
+    let is_next = inner.starts_with(begin) || (label.starts_with('-') && inner.starts_with(['"', '\'']));
+    let text = inner.strip_prefix(begin).unwrap_or(inner);
+    let at = line.len() - text.len();
+    if is_next { piece(text, at, label, veil) } else { None }
+}
+
+/// Returns the name that the next line gives a value to, where this line holds nothing else.
+fn leads_on(line: &str, veil: &Veil) -> Option<String> {
+    let inner = line.trim();
+    if let Some(key) = inner.strip_prefix("? ") {
+        return is_secret(key.trim(), veil).then(|| key.trim().to_owned());
+    }
+    let word = inner.strip_prefix("- ").unwrap_or(inner).trim_end_matches(',').trim_matches(['"', '\'']);
+    (word.len() < inner.len() && is_secret_flag(word) && is_secret(word, veil)).then(|| word.to_owned())
+}
+
+pub(super) fn is_value(value: &str) -> bool {
+    !matches!(value, "null" | "~" | "true" | "false") && !is_placeholder(value) && is_hidden(Hiding::Below, value)
+}
+
+fn is_value_of(name: &str, value: &str) -> bool {
+    is_value(value) && !is_told(name, value)
 }
 
 /// Returns what is hidden of a line that stands below the name of a secret.
@@ -151,9 +189,10 @@ fn piece(text: &str, at: usize, above: &str, veil: &Veil) -> Option<Part> {
     let value = inner.trim_start_matches(noise);
     let start = at + text.len() - value.len();
     let value = value.trim_end_matches(noise);
-    let is_comment =
-        value.starts_with('#') || value.starts_with("{{") || matches!(value, "-" | "|" | "|-" | ">" | ">-");
-    (hiding == Hiding::Below && !is_comment && is_value(value)).then(|| part(name, start..start + value.len()))
+    let is_comment = value.starts_with('#')
+        || value.starts_with("{{") && value.ends_with("}}")
+        || matches!(value, "-" | "|" | "|-" | ">" | ">-");
+    (hiding == Hiding::Below && !is_comment && is_value_of(name, value)).then(|| part(name, start..start + value.len()))
 }
 
 /// Returns what is hidden of a list or a map that begins at a place of a line.
@@ -191,12 +230,12 @@ fn pairs(line: &str, label: Option<&str>, veil: &Veil, seen: &mut Seen) {
     let is_named = |name: &str| NAMED.iter().any(|known| name.eq_ignore_ascii_case(known));
     for Pair { name, value, is_flow } in &pairs {
         let called = if is_named(name) { beside(value).map(text).or(label).unwrap_or(name) } else { name };
-        if !is_secret(called, veil) {
+        if !is_secret(called, veil) && (*is_flow || !is_credential(called, text(value))) {
             continue;
         }
         match is_flow {
             true => seen.parts.extend(flow(line, value.start, called, veil)),
-            false => seen.parts.extend(is_value(text(value)).then(|| part(called, value.clone()))),
+            false => seen.parts.extend(is_value_of(called, text(value)).then(|| part(called, value.clone()))),
         }
     }
     let has_value = pairs.iter().any(|pair| is_named(pair.name));
@@ -207,6 +246,12 @@ fn pairs(line: &str, label: Option<&str>, veil: &Veil, seen: &mut Seen) {
 fn quote(text: &str) -> Option<&str> {
     let marks = text.len() - text.trim_start_matches('\\').len();
     text.get(marks..)?.starts_with(['"', '\'']).then(|| text.get(..=marks)).flatten()
+}
+
+/// Returns where a quote ends, which one that is escaped does not.
+fn closing(inner: &str, mark: &str) -> Option<usize> {
+    let mut places = inner.match_indices(mark).map(|(at, _)| at);
+    places.find(|at| !inner.get(..*at).unwrap_or_default().ends_with('\\'))
 }
 
 /// Returns the name before a sign and the value behind it.
@@ -241,7 +286,7 @@ fn pair(line: &str, sign: usize) -> Option<Pair<'_>> {
     let (start, len, is_flow) = match quote(rest) {
         Some(mark) => {
             let inner = rest.get(mark.len()..)?;
-            (start + mark.len(), inner.find(mark).unwrap_or(inner.len()), false)
+            (start + mark.len(), closing(inner, mark).unwrap_or(inner.len()), false)
         }
         None if rest.starts_with(['[', '{']) && !rest.starts_with("{{") => (start, rest.len(), true),
         None => (start, unquoted(rest, opener.filter(|_| !is_quoted)), false),
@@ -297,7 +342,9 @@ fn elements(line: &str, label: Option<&str>, veil: &Veil, seen: &mut Seen) {
             (Some(name), Some(end)) => seen
                 .parts
                 .extend(is_value(text.get(..end).unwrap_or_default()).then(|| part(&name, start..start + end))),
-            (Some(name), None) if text.is_empty() && line.trim_start().starts_with('<') => {
+            // Somebody who writes about `<password>` goes on with a blank.
+            (Some(name), None) if line.trim_start().starts_with('<') && !text.starts_with(char::is_whitespace) => {
+                seen.parts.push(part(&name, start..line.len()));
                 seen.opened = Some(Opened::Until { closing: format!("</{tag}"), name });
             }
             (None, Some(end)) if matches!(local, "name" | "key") => {
@@ -307,50 +354,6 @@ fn elements(line: &str, label: Option<&str>, veil: &Veil, seen: &mut Seen) {
             }
             (Some(_) | None, _) => {}
         }
-    }
-}
-
-/// Notes what flags, `.netrc` and `Bearer` are followed by.
-fn words(line: &str, is_netrc: &mut bool, veil: &Veil, seen: &mut Seen) {
-    let mut words = Vec::new();
-    let mut at = 0;
-    for word in line.split_inclusive(char::is_whitespace) {
-        let bare = word.trim_end().trim_matches(['"', '\'']);
-        let start = at + word.find(bare).unwrap_or_default();
-        if !bare.is_empty() {
-            words.push((bare, start..start + bare.len()));
-        }
-        at += word.len();
-    }
-    let first = words.first().map_or("", |(word, _)| *word);
-    *is_netrc = match first {
-        "machine" | "default" => words.iter().any(|(word, _)| *word == "login") || words.len() <= 2,
-        "login" | "password" | "account" | "macdef" | "" => *is_netrc,
-        _ => false,
-    };
-    let program =
-        words.iter().find_map(|(word, _)| PROGRAMS.iter().find(|(name, ..)| word.rsplit('/').next() == Some(name)));
-    for pair in words.windows(2) {
-        let [(word, _), (next, span)] = pair else { continue };
-        let is_flag = is_secret_flag(word) && is_secret(word, veil) && !next.starts_with('-') && !PROSE.contains(next);
-        let of_netrc = *is_netrc && matches!(*word, "password" | "account");
-        let is_bearer = word.eq_ignore_ascii_case("bearer")
-            && next.len() >= MIN_BEARER
-            && next.contains(|c: char| c.is_ascii_digit());
-        let of_program = program.filter(|(_, flag, _)| word == flag).is_some_and(|(.., given)| match given {
-            Given::Next | Given::Either => true,
-            Given::Attached => false,
-            Given::User => next.contains(':') && !next.contains("://"),
-        });
-        if (is_flag || of_netrc || is_bearer || of_program) && is_value(next) {
-            seen.parts.push(part(word, span.clone()));
-        }
-    }
-    if let Some((_, flag, _)) = program.filter(|(.., given)| matches!(given, Given::Attached | Given::Either)) {
-        let attached = words
-            .iter()
-            .filter(|(word, _)| word.len() > flag.len() && word.starts_with(flag) && !word.starts_with("--"));
-        seen.parts.extend(attached.map(|(_, span)| part(flag, span.start + flag.len()..span.end)));
     }
 }
 
@@ -374,4 +377,38 @@ fn columns(line: &str) -> Option<Part> {
     let is_line =
         is_port && !host.is_empty() && !database.is_empty() && (is_word(user) || is_word(database)) && !user.is_empty();
     (is_line && is_value(password)).then(|| part("password", at + text.len() - password.len()..at + text.len()))
+}
+
+/// Returns quoted words behind the name of a secret, as code writes them: `setPassword("x")`, `define('DB_PASSWORD', 'x')`, `PASSWORD 'x'`.
+fn quoted(line: &str, veil: &Veil) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while let Some(open) = line.get(at..).and_then(|rest| rest.find(['"', '\''])).map(|found| at + found) {
+        let mark = line.get(open..=open).unwrap_or_default();
+        let inner = line.get(open + 1..).unwrap_or_default();
+        let Some(end) = closing(inner, mark) else { break };
+        let before = line.get(..open).unwrap_or_default();
+        let (value, next) = (inner.get(..end).unwrap_or_default(), open + 1 + end + 1);
+        if let Some(name) = name_before(before).filter(|name| is_secret(name, veil) && is_value_of(name, value)) {
+            parts.push(part(name, open + 1..open + 1 + end));
+        }
+        at = next;
+    }
+    parts
+}
+
+/// Returns the name that code gives a quoted word to.
+fn name_before(before: &str) -> Option<&str> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let trimmed = before.trim_end();
+    // The first argument of a call names the second one.
+    if let Some(first) = trimmed.strip_suffix(',').map(str::trim_end) {
+        let bare = first.strip_suffix(['"', '\''])?;
+        let name = bare.rsplit(['"', '\'']).next()?;
+        let call = bare.get(..bare.len() - name.len() - 1)?;
+        return (call.ends_with('(') && name.chars().all(is_of_name)).then_some(name);
+    }
+    let head = trimmed.strip_suffix('(').or_else(|| (trimmed.len() < before.len()).then_some(trimmed))?;
+    let outside = head.trim_end_matches(is_of_name);
+    head.get(outside.len()..)
 }

@@ -9,7 +9,7 @@ use super::{veiled, veiled_pair};
 use crate::model::Veil;
 
 /// Texts by their notation.
-const NOTATIONS: [(&str, &str); 45] = [
+const NOTATIONS: [(&str, &str); 79] = [
     (
         "JSON on a line",
         "{\"host\": \"kept-1\", \"password\": \"hunter-1\", \"port\": 5, \"api\": {\"token\":\"hunter-2\"}, \"x\": \"kept-2\"}",
@@ -70,10 +70,68 @@ const NOTATIONS: [(&str, &str); 45] = [
     ),
     ("names", "dbPassword=hunter-1\ndb-password=hunter-2\ndb.password=hunter-3\nDBPassword=hunter-4\ndb_host=kept-1\n"),
     ("code", "$config['password'] = 'hunter-1'; $config['host'] = 'kept-1';\n'secret_key' => 'hunter-2',\n"),
+    ("YAML texts that are folded", "password: >-\n  hunter-1\n  hunter-2\nhost: kept-1\n"),
+    ("YAML texts with an indent", "password: |2-\n    hunter-1\nhost: kept-1\n"),
+    ("YAML anchors", "password: &a hunter-1\ntoken: !!str hunter-2\nhost: &b kept-1\n"),
+    ("YAML keys with marks", "? password\n: hunter-1\n? host\n: kept-1\n"),
+    ("arguments over lines", "args:\n- --host\n- kept-1\n- --password\n- hunter-1\n- --port\n- kept-2\n"),
+    ("arguments in JSON", "args: [\"--host\",\"kept-1\",\"--password\",\"hunter-1\",\"kept-2\"]\n"),
+    ("arguments in a flow", "args: [--host, kept-1, --password, hunter-1, --port, kept-2]\n"),
+    (
+        "arguments in JSON over lines",
+        "[\n  \"--host\",\n  \"kept-1\",\n  \"--password\",\n  \"hunter-1\",\n  \"kept-2\"\n]\n",
+    ),
+    ("registries", "{\"auths\": {\"kept-1\": {\"auth\": \"aHVudGVyhunter-1Zm9v==\"}}}\n"),
+    ("JSON with escapes", "{\"password\": \"a\\\"hunter-1\", \"host\": \"kept-1\"}"),
+    (
+        "XML over lines with text on the first",
+        "<db>\n<password>hunter-1\nhunter-2</password>\n<host>kept-1</host>\n</db>\n",
+    ),
+    ("heredocs", "password = <<EOF\nhunter-1\nhunter-2\nEOF\nhost = kept-1\n"),
+    ("heredocs of a shell", "PASSWORD=$(cat <<'EOF'\nhunter-1\nEOF\n)\nHOST=kept-1\n"),
+    ("signs", "PASSWORD+=hunter-1\nPASSWORD:=hunter-2\nPASSWORD ?= hunter-3\nHOST+=kept-1\n"),
+    (
+        "calls",
+        "define('DB_PASSWORD', 'hunter-1');\nputenv(\"DB_PASSWORD=hunter-2\");\nsetPassword(\"hunter-3\");\ndefine('HOST', 'kept-1');\n",
+    ),
+    ("indexes", "os.environ[\"TOKEN\"] = \"hunter-1\"\nos.environ[\"HOST\"] = \"kept-1\"\n"),
+    ("keywords", "{:host \"kept-1\" :password \"hunter-1\"}\n"),
+    ("SQL", "CREATE USER kept-1 WITH PASSWORD 'hunter-1';\nSET PASSWORD = 'hunter-2';\n"),
+    ("directives", "requirepass hunter-1\nmasterauth hunter-2\nport kept-1\nsentinel auth-pass kept-2 hunter-3\n"),
+    (
+        "directives that set",
+        "SetEnv DB_PASSWORD hunter-1\nfastcgi_param DB_PASSWORD hunter-2;\nset password hunter-3\nset host kept-1\n",
+    ),
+    ("directives of users", "password hunter-1\nuser kept-1 password hunter-2\nstats auth me:hunter-3\n"),
+    ("headers that are set", "proxy_set_header Authorization \"Basic hunter-1\";\nproxy_set_header Host kept-1;\n"),
+    (
+        "programs and users",
+        "curl -ume:hunter-1 https://kept-1\ncurl --user me:hunter-2 kept-2\nwget --http-password=hunter-3 kept-3\n",
+    ),
+    ("programs that sign in", "docker login -u kept-1 -p hunter-1 kept-2\nmongo -p hunter-2 kept-3\n"),
+    (
+        "programs that encrypt",
+        "openssl rsa -passin pass:hunter-1 -in kept-1\nzip -P hunter-2 kept-2\n7z a -phunter-3 kept-3\n",
+    ),
+    ("programs with the secret last", "htpasswd -b kept-1 me hunter-1\nrabbitmqctl add_user kept-2 hunter-2\n"),
+    ("data sources", "me:hunter-1@tcp(kept-1:3306)/db\nx me:hunter-2@unix(/kept-2)/db\n"),
+    ("tokens by their looks", "use ghp_hunter-1234567890abcdefghij or glpat-hunter2-34567890abc for kept-1"),
+    ("web tokens", "try eyJhunter-1.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc-hunter2 for kept-1"),
+    ("addresses that are secrets", "https://hooks.slack.com/services/T0/B0/hunter-1 for kept-1"),
+    (
+        "placeholders with more",
+        "password: $(X)hunter-1\ntoken: {{ x }}hunter-2\nsecret: ${X}-hunter-3\nhost: {{ kept-1 }}\n",
+    ),
+    ("comments", "# password: hunter-1\n; token = hunter-2\n// secret: \"hunter-3\"\n# host: kept-1\n"),
+    ("lines of Windows", "password=hunter-1\r\nhost=kept-1\r\ntoken: hunter-2\r\n"),
+    (
+        "values with signs",
+        "password: hunter-1#x\ntoken=a#hunter-2\nsecret: \"é hunter-3\"\n\u{e9}password: hunter-3\nhost: kept-1\n",
+    ),
 ];
 
 /// Texts that only speak of secrets.
-const HARMLESS: [&str; 22] = [
+const HARMLESS: [&str; 31] = [
     "The password is kept in the Secret blog-secrets.",
     "Use --password to set it, and --token from the file.",
     "volumes:\n- name: x\n  secret:\n    secretName: blog-secrets\n    defaultMode: 420\n",
@@ -96,6 +154,15 @@ const HARMLESS: [&str; 22] = [
     "curl -u https://host and mysql -h db",
     "[auth]\nmethod = ldap\ntoken_ttl = 5m\n",
     "fe80:1:2:3:4:5",
+    "location / { proxy_pass http://up; }\nproxy_pass: http://up\npass_through: x\npassthrough=yes\nbypass: x\n",
+    "tokens: 5000\nmax_tokens: 100\ntoken_limit: 5\nmaxTokens=4096\n",
+    "password-reset: enabled\npasswordRequired: yes\npassword_policy: strict\nwithCredentials: true\nallow_credentials: yes\n",
+    "token_header: X-Auth\nAuthorization: required\nauthorization: rbac\nauth: basic\ncredentialsMode: none\n",
+    "secretName: x\nsecretRef: x\ntokenType: bearer\ntoken_endpoint: https://host/token\npasswordField: pw\napiKeyHeader: X-Api-Key\n",
+    "keyPath: /x\nprivate_key_file=/x\npwd: /var/www\nPWD=/var/www\ntokenize: true\nsecretary: Bob\npassport: no\n",
+    "Reset password now\nno token found\ninvalid token error\npassword reset\nToken expired\n",
+    "fields: [\"password\", \"username\"]\ndocker run -p 8080:80 web\n",
+    "{\"tokens\": 5000, \"max_tokens\": 100, \"auth\": \"basic\", \"passwordRequired\": \"yes\"}",
 ];
 
 /// Returns a text on every way to a person.
