@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tree::Three;
 use crate::base::{Digest, Encoder, RepoPath};
-use crate::model::veil::Hiding;
+use crate::model::veil::is_hidden;
 use crate::model::{MASK, Veil};
 use crate::yaml::veil::{veiled, veiled_pair};
 
@@ -154,8 +154,10 @@ impl Conflict {
     /// Returns the conflict as people are shown it: what looks like a secret is hidden, and that sides differ is not. The id stays.
     #[must_use]
     pub fn veiled(&self, veil: &Veil) -> Self {
-        let is_hidden = matches!(veil.at(&self.key), Hiding::Below | Hiding::All);
-        if is_hidden && !self.is_redacted() {
+        let hiding = veil.at(&self.key);
+        let sides = [&self.base, &self.mine, &self.upstream];
+        let hides = sides.into_iter().flatten().any(|side| is_hidden(hiding, side));
+        if hides && !self.is_redacted() {
             return self.clone().redacted();
         }
         let base = self.base.as_deref().unwrap_or_default();
@@ -163,9 +165,10 @@ impl Conflict {
             let [_, shown] = veiled_pair(base, side.as_deref()?, veil);
             Some(shown)
         };
-        let suggestion = self.suggestion.clone().map(|suggestion| match veil.at(&suggestion.path) {
-            Hiding::Below | Hiding::All => Suggestion { value: MASK.to_owned(), ..suggestion },
-            Hiding::Shown | Hiding::Revealed => Suggestion { value: veiled(&suggestion.value, veil), ..suggestion },
+        let suggestion = self.suggestion.clone().map(|suggestion| {
+            let hides = is_hidden(veil.at(&suggestion.path), &suggestion.value);
+            let value = if hides { MASK.to_owned() } else { veiled(&suggestion.value, veil) };
+            Suggestion { value, ..suggestion }
         });
         let base = self.base.as_deref().map(|base| veiled(base, veil));
         Self { base, mine: side(&self.mine), upstream: side(&self.upstream), suggestion, ..self.clone() }

@@ -1,152 +1,34 @@
 //! Pure. Which values look like secrets by the names that they stand under, and what people are shown in their place.
 //!
-//! One decision for every output: conflicts, diffs, drift, plans. Not here: values that are secrets whatever they are called (`Secrets`), texts
-//! of files (`yaml::veil`).
+//! One decision for every output: conflicts, diffs, drift, plans. `names` says what a name tells of its values and `values` which of them are
+//! none; `text` and `line` look for names with their values in what people write, and `shapes` for what needs no name. Not here: values that are
+//! secrets whatever they are called (`Secrets`), texts of files (`yaml::veil`).
 
+mod code;
 mod line;
+mod markup;
+mod names;
+mod pairs;
+mod quotes;
 mod shapes;
 mod text;
+mod values;
 mod words;
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-pub use text::parts;
+use names::{is_about, judged};
+
+pub use text::{disjoint, parts};
+pub use values::{Harmless, is_hidden};
+pub use words::of_arguments;
 
 use super::MASK;
 
 /// What stands for a value that is not the one on the other side.
 pub const DIFFERS: &str = "(hidden, differs)";
-/// Words that make a name one of a secret.
-const WORDS: [&str; 24] = [
-    "password",
-    "passwords",
-    "passwd",
-    "passphrase",
-    "pwd",
-    "pass",
-    "secret",
-    "token",
-    "tokens",
-    "apikey",
-    "apikeys",
-    "credential",
-    "credentials",
-    "privatekey",
-    "secretkey",
-    "accesskey",
-    "authorization",
-    "bearer",
-    "pw",
-    "pgpass",
-    "jwt",
-    "dsn",
-    "htpasswd",
-    "dockerconfigjson",
-];
-/// Ends of words that are written as one, such as `dbpassword`.
-const ENDS: [&str; 8] = ["password", "passwd", "passphrase", "secret", "token", "apikey", "secretkey", "privatekey"];
-/// Words before `key` that make it a secret one.
-const KEYS: [&str; 18] = [
-    "api",
-    "private",
-    "access",
-    "secret",
-    "encryption",
-    "signing",
-    "master",
-    "session",
-    "auth",
-    "client",
-    "ssh",
-    "tls",
-    "hmac",
-    "shared",
-    "account",
-    "storage",
-    "service",
-    "app",
-];
-/// Last words of names that say something about a secret and are none.
-const ABOUT: [&str; 50] = [
-    "header",
-    "headers",
-    "field",
-    "fields",
-    "mode",
-    "limit",
-    "limits",
-    "age",
-    "required",
-    "timeout",
-    "name",
-    "names",
-    "ref",
-    "refs",
-    "file",
-    "files",
-    "path",
-    "paths",
-    "dir",
-    "policy",
-    "length",
-    "len",
-    "seconds",
-    "minutes",
-    "hours",
-    "days",
-    "enabled",
-    "disabled",
-    "type",
-    "kind",
-    "count",
-    "ttl",
-    "expiry",
-    "expiration",
-    "expires",
-    "size",
-    "format",
-    "id",
-    "ids",
-    "url",
-    "uri",
-    "endpoint",
-    "issuer",
-    "audience",
-    "algorithm",
-    "version",
-    "class",
-    "provider",
-    "store",
-    "namespace",
-];
-/// Last words of names under which every value is a secret, however short it is.
-const STRONG: [&str; 12] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "pwd",
-    "pass",
-    "secret",
-    "token",
-    "pw",
-    "apikey",
-    "secretkey",
-    "accesskey",
-    "key",
-];
-/// Values that say whether or how something is done with a secret.
-const TOLD: [&str; 20] = [
-    "yes", "no", "on", "off", "enabled", "disabled", "required", "optional", "none", "strict", "always", "never",
-    "auto", "default", "basic", "bearer", "rbac", "ldap", "oidc", "allowed",
-];
-/// Most digits of a number that counts something.
-const MAX_DIGITS: usize = 6;
-/// Fewest characters of what `auth` is given in the file of a container registry.
-const MIN_CREDENTIAL: usize = 12;
-/// Directives of nginx that pass a request on, which other programs write in capitals for the password of a proxy.
-const PASSING: [&str; 6] = ["proxy_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass", "grpc_pass", "memcached_pass"];
 /// Keys of a reference to a secret.
 const OF_REFERENCES: [&str; 8] =
     ["key", "mode", "defaultMode", "optional", "items", "apiVersion", "remoteRef", "property"];
@@ -154,10 +36,8 @@ const OF_REFERENCES: [&str; 8] =
 const NAMING: [&str; 4] = ["name", "path", "key", "header"];
 /// Keys of values that are called by a key beside them.
 const NAMED: [&str; 2] = ["value", "values"];
-/// Longest name at the begin of a line that is one.
-const MAX_NAME: usize = 64;
-/// Characters between a scheme and the end of its userinfo that are looked through.
-const MAX_USERINFO: usize = 512;
+/// Longest name that is one, with the keys on the way to it; longer ones are data.
+const MAX_NAME: usize = 512;
 
 /// What is shown of values that look like secrets.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -167,11 +47,13 @@ pub struct Veil {
 }
 
 /// Whether a value is hidden, by what stands above it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Hiding {
     /// Nothing above it says that it is a secret.
     #[default]
     Shown,
+    /// A name above it may be one of a secret: a value that looks like a setting is none.
+    Unless(Harmless),
     /// A name above it is one of a secret.
     Below,
     /// It is a value of a Secret.
@@ -197,26 +79,19 @@ impl Veil {
         if above == Hiding::Revealed || self.revealed.as_deref() == Some(name) {
             return Hiding::Revealed;
         }
-        match above {
-            Hiding::All => Hiding::All,
-            _ if is_secret_name(name) => Hiding::Below,
-            Hiding::Below if OF_REFERENCES.contains(&key) || is_about(key) => Hiding::Shown,
-            above => above,
+        match (judged(name), above) {
+            (_, Hiding::All) => Hiding::All,
+            (Some(hiding), _) => hiding,
+            (None, Hiding::Below | Hiding::Unless(Harmless::Count)) => {
+                if OF_REFERENCES.contains(&key) || is_about(key) { Hiding::Shown } else { Hiding::Below }
+            }
+            (None, Hiding::Shown | Hiding::Unless(_) | Hiding::Revealed) => Hiding::Shown,
         }
-    }
-
-    /// Returns whether a value under a key is hidden, also by what it is; `text` is that of one which is no map and no list.
-    pub fn beneath(&self, above: Hiding, (key, beside): (&str, Option<&str>), text: Option<&str>) -> Hiding {
-        let hiding = self.below(above, key, beside);
-        let name = beside.filter(|_| NAMED.contains(&key)).unwrap_or(key);
-        text.map_or(hiding, |text| judged(hiding, name, text))
     }
 
     /// Returns a value as it is shown at a path such as `spec.containers[name=web].env[name=TOKEN].value`.
     pub fn value(&self, path: &str, value: &Value) -> Value {
-        let name = path.rsplit('.').next().unwrap_or(path);
-        let hiding = self.at(path);
-        self.walk(judged_text(value).map_or(hiding, |text| judged(hiding, name, &text)), value)
+        self.walk(self.at(path), value)
     }
 
     /// Returns two values of one path as they are shown beside each other: that they differ is never hidden.
@@ -254,88 +129,39 @@ impl Veil {
                 let entry = |(key, value): (&String, &Value)| {
                     let is_data = is_secret && matches!(key.as_str(), "data" | "stringData");
                     let above = if is_data && hiding != Hiding::Revealed { Hiding::All } else { hiding };
-                    let hiding = self.beneath(above, (key, beside), judged_text(value).as_deref());
-                    (key.clone(), self.walk(hiding, value))
+                    (key.clone(), self.walk(self.below(above, key, beside), value))
                 };
                 Value::Object(map.iter().map(entry).collect())
             }
-            Value::Array(items) => {
-                let mut is_flag = false;
-                let mut item = |item: &Value| {
-                    let above = if std::mem::take(&mut is_flag) { Hiding::Below } else { hiding };
-                    is_flag = item.as_str().is_some_and(is_secret_flag);
-                    self.walk(above, item)
-                };
-                Value::Array(items.iter().map(&mut item).collect())
-            }
+            Value::Array(items) => self.items(hiding, items),
             Value::String(text) if is_hidden(hiding, text) => Value::from(MASK),
             Value::String(text) if hiding != Hiding::Revealed => Value::from(without_parts(text, &parts(text, self))),
-            Value::Number(_) if matches!(hiding, Hiding::Below | Hiding::All) => Value::from(MASK),
+            Value::Number(number) if is_hidden(hiding, &number.to_string()) => Value::from(MASK),
             Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
         }
     }
-}
 
-/// Returns whether a value is hidden by what it is: one that says something about a secret is not, a credential is.
-fn judged(hiding: Hiding, name: &str, text: &str) -> Hiding {
-    match hiding {
-        Hiding::Below if is_secret_name(name) && is_told(name, text) => Hiding::Shown,
-        Hiding::Shown if is_credential(name, text) => Hiding::Below,
-        hiding => hiding,
+    /// Returns the items of a list, which may be the words of a command line.
+    fn items(&self, hiding: Hiding, items: &[Value]) -> Value {
+        let words = items.iter().map(|item| match item {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => String::new(),
+        });
+        let words: Vec<String> = words.collect();
+        let mut given = of_arguments(&words, self);
+        let item = |(at, item): (usize, &Value)| {
+            let word = words.get(at).map_or("", String::as_str);
+            match given.remove(&at) {
+                Some(given) if hiding != Hiding::Revealed && !is_hidden(hiding, word) => {
+                    let all = parts(word, self).into_iter().chain(given).collect();
+                    Value::from(without_parts(word, &disjoint(all)))
+                }
+                Some(_) | None => self.walk(hiding, item),
+            }
+        };
+        Value::Array(items.iter().enumerate().map(item).collect())
     }
-}
-
-/// Returns a value as it is judged: a map and a list are by what is in them, and what says yes or no says nothing.
-fn judged_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
-/// Returns whether a value says something about a secret: under a name that ends in no secret it is a number or a word such as `required`.
-fn is_told(name: &str, value: &str) -> bool {
-    let words = words(name);
-    let last = words.last().map(String::as_str).unwrap_or_default();
-    // A shell keeps its working directory in `PWD`.
-    if words.len() == 1 && last == "pwd" {
-        let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-        return value.starts_with('/') && value.matches('/').count() > 1 && value.chars().all(is_of_path);
-    }
-    let is_strong = STRONG.contains(&last) || ENDS.iter().any(|end| last.ends_with(end));
-    let is_count = value.len() <= MAX_DIGITS && value.chars().all(|c| c.is_ascii_digit());
-    !is_strong && (is_count || TOLD.iter().any(|word| value.eq_ignore_ascii_case(word)))
-}
-
-/// Returns whether a value is a credential under a name that is often something else: `auth` of a container registry.
-fn is_credential(name: &str, value: &str) -> bool {
-    let is_of_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | '-' | '_');
-    let is_mixed = value.contains(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '=');
-    name == "auth" && value.len() >= MIN_CREDENTIAL && is_mixed && value.chars().all(is_of_base64)
-}
-
-/// Returns whether a text is made of references and templates alone, so that it says nothing of the value.
-fn is_placeholder(text: &str) -> bool {
-    let mut rest = text;
-    let mut seen = false;
-    while let Some((at, close)) = [("{{", "}}"), ("${", "}"), ("$(", ")")]
-        .iter()
-        .filter_map(|(open, close)| Some((rest.find(open)?, *close)))
-        .min()
-    {
-        let is_between = rest.get(..at).unwrap_or_default().chars().all(is_separator);
-        let Some((_, after)) = rest.get(at..).unwrap_or_default().split_once(close) else { return false };
-        if !is_between {
-            return false;
-        }
-        (rest, seen) = (after, true);
-    }
-    seen && rest.chars().all(is_separator)
-}
-
-fn is_separator(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '"' | '\'' | '-' | '_' | '.' | ':' | '/' | ',' | ';' | '|')
 }
 
 /// Notes in the second of two values as they are shown where they differ and look the same.
@@ -366,60 +192,6 @@ fn note_differences((one, other): (&Value, &Value), (left, right): (&Value, &mut
         }
         _ => {}
     }
-}
-
-/// Returns whether a text is hidden at such a place. An empty text, a reference and a ciphertext tell nothing.
-pub fn is_hidden(hiding: Hiding, text: &str) -> bool {
-    let is_word = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let inner = |open: &str, close: &str| text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
-    let is_reference = inner("$(", ")").or_else(|| inner("${", "}")).is_some_and(is_word);
-    let is_nothing = text.is_empty() || is_reference || text.starts_with("ENC[AES256_GCM,") || text == MASK;
-    matches!(hiding, Hiding::Below | Hiding::All) && !is_nothing
-}
-
-/// Returns whether a name is one of a secret, by its words.
-pub fn is_secret_name(name: &str) -> bool {
-    let words = words(name);
-    let Some(last) = words.last().map(String::as_str) else { return false };
-    if ABOUT.contains(&last) || PASSING.contains(&name) {
-        return false;
-    }
-    let is_key = words.windows(2).any(|pair| match pair {
-        [kind, key] => (key == "key" || key == "keys") && KEYS.contains(&kind.as_str()),
-        _ => false,
-    });
-    // What is passed through is no password.
-    let is_passed =
-        words.windows(2).any(|pair| matches!(pair, [pass, on] if pass == "pass" && (on == "through" || on == "thru")));
-    let words: Vec<&String> = words.iter().filter(|word| !(is_passed && *word == "pass")).collect();
-    is_key || words.iter().any(|word| WORDS.contains(&word.as_str()) || ENDS.iter().any(|end| word.ends_with(end)))
-}
-
-/// Returns whether a word of a command line is a flag whose value follows as the next word and is a secret.
-pub fn is_secret_flag(text: &str) -> bool {
-    text.starts_with('-') && !text.contains('=') && !text.contains(' ') && is_secret_name(text)
-}
-
-fn is_about(name: &str) -> bool {
-    words(name).last().is_some_and(|last| ABOUT.contains(&last.as_str()))
-}
-
-/// Splits a name at everything that is no letter or digit, and where small letters turn large.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_small = false;
-    for c in name.chars() {
-        let is_break = !c.is_alphanumeric() || (was_small && c.is_uppercase());
-        if is_break {
-            words.push(String::new());
-        }
-        if let (true, Some(word)) = (c.is_alphanumeric(), words.last_mut()) {
-            word.extend(c.to_lowercase());
-        }
-        was_small = c.is_lowercase() || c.is_ascii_digit();
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 /// Returns the last step of a JSON pointer, or the name itself.
@@ -458,37 +230,6 @@ pub struct Part {
     pub name: String,
     /// Its bytes.
     pub span: Range<usize>,
-}
-
-/// Returns the values of secret names in the queries of addresses, such as `?token=…`.
-fn queries(line: &str, veil: &Veil) -> Vec<Part> {
-    let mut parts = Vec::new();
-    for (at, _) in line.match_indices(['?', '&']) {
-        let rest = line.get(at + 1..).unwrap_or_default();
-        let ends = |c: char| c.is_whitespace() || matches!(c, '&' | '"' | '\'' | '#' | '<' | '>');
-        let pair = rest.split(ends).next().unwrap_or_default();
-        let Some((name, value)) = pair.split_once('=') else { continue };
-        let hides = veil.below(Hiding::Shown, name, None) == Hiding::Below && is_hidden(Hiding::Below, value);
-        let start = at + 1 + name.len() + 1;
-        parts.extend(hides.then(|| Part { name: name.to_owned(), span: start..start + value.len() }));
-    }
-    parts
-}
-
-/// Returns where the userinfo of addresses stands, such as `user:password` of `https://user:password@host`.
-fn userinfos(text: &str) -> Vec<Range<usize>> {
-    let mut spans = Vec::new();
-    for (at, _) in text.match_indices("://") {
-        let start = at + "://".len();
-        let rest: &str = text.get(start..).unwrap_or_default();
-        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '?' | '#' | '<' | '>');
-        let authority = rest.char_indices().find(|(_, c)| ends(*c)).map_or(rest.len(), |(end, _)| end);
-        let authority = rest.get(..authority.min(MAX_USERINFO)).unwrap_or_default();
-        if let Some(end) = authority.rfind('@').filter(|end| *end > 0) {
-            spans.push(start..start + end);
-        }
-    }
-    spans
 }
 
 /// Returns a text with the mark in place of some of its parts.
@@ -540,7 +281,7 @@ mod tests {
             "jwt",
             "--password",
         ] {
-            assert!(is_secret_name(name), "{name}");
+            assert!(judged(name).is_some(), "{name}");
         }
         for name in [
             "secretName",
@@ -566,7 +307,7 @@ mod tests {
             "tokenExpirationSeconds",
             "publicKey",
         ] {
-            assert!(!is_secret_name(name), "{name}");
+            assert!(judged(name).is_none(), "{name}");
         }
     }
 
@@ -616,6 +357,33 @@ mod tests {
             json!([{"op": "add", "path": "/data/password", "value": "x"}]),
             json!([{"op": "add", "path": "/data/password", "value": MASK}]),
         );
+    }
+
+    #[test]
+    fn what_is_a_setting_of_a_secret_is_shown_and_a_number_as_a_password_is_not() {
+        for name in ["password", "secret", "token", "pin", "DB_PASSWORD", "apiKey"] {
+            check(&format!("data.{name}"), json!("123456"), json!(MASK));
+            check(&format!("data.{name}"), json!(123_456), json!(MASK));
+            for setting in ["", "yes", "Off", "required", "none", "$(X)", "${A}-${B}", "{{ .x }}{{ .y }}"] {
+                check(&format!("data.{name}"), json!(setting), json!(setting));
+            }
+        }
+        for (name, shown, hidden) in [
+            ("tokens", json!(5000), json!("1234567")),
+            ("apiKeys", json!("12"), json!("one")),
+            ("authorization", json!("rbac"), json!("Basic one")),
+            ("auth", json!("basic"), json!("b25lOnR3bw==")),
+            ("pwd", json!("/var/www"), json!("one")),
+            ("proxy_pass", json!("http://up"), json!("one")),
+        ] {
+            check(&format!("data.{name}"), shown.clone(), shown);
+            check(&format!("data.{name}"), hidden, json!(MASK));
+        }
+        for name in
+            ["fastcgi_pass", "pass_through", "token_limit", "passwordRequired", "existingSecret", "apiKeyHeader"]
+        {
+            check(&format!("data.{name}"), json!("one"), json!("one"));
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::sops::block_header;
 use super::tree::{self, Content, Node, Style, Tree};
 use crate::base::limits::MAX_YAML_DEPTH;
-use crate::model::veil::{DIFFERS, Hiding, Part, is_hidden, is_secret_flag, parts};
+use crate::model::veil::{DIFFERS, Hiding, Part, disjoint, is_hidden, of_arguments, parts};
 use crate::model::{MASK, Veil};
 
 /// Keys of an item of a list by which it is told from the others.
@@ -103,27 +103,32 @@ impl Walk<'_> {
                     let key = scalar(tree.node(*key)).unwrap_or_default();
                     let is_data = is_secret && matches!(key, "data" | "stringData") && hiding != Hiding::Revealed;
                     let above = if is_data { Hiding::All } else { hiding };
-                    let hiding = self.veil.beneath(above, (key, beside), scalar(tree.node(*value)));
-                    self.node(*value, hiding, &format!("{place}.{key}"));
+                    self.node(*value, self.veil.below(above, key, beside), &format!("{place}.{key}"));
                 }
             }
             Content::List(items) => {
-                let mut is_flag = false;
+                let words: Vec<String> =
+                    items.iter().map(|item| scalar(tree.node(*item)).unwrap_or_default().to_owned()).collect();
+                let mut given = of_arguments(&words, self.veil);
                 for (number, item) in items.iter().enumerate() {
-                    let above = if std::mem::take(&mut is_flag) { Hiding::Below } else { hiding };
-                    is_flag = scalar(tree.node(*item)).is_some_and(is_secret_flag);
-                    self.node(*item, above, &format!("{place}[{}]", label(tree, *item, number)));
+                    let place = format!("{place}[{}]", label(tree, *item, number));
+                    let parts = given.remove(&number).unwrap_or_default();
+                    match &tree.node(*item).content {
+                        Content::Scalar(value) => self.scalar(tree.node(*item), (value, parts), hiding, &place),
+                        Content::List(_) | Content::Map(_) | Content::Alias(_) => self.node(*item, hiding, &place),
+                    }
                 }
             }
-            Content::Scalar(value) => self.scalar(node, value, hiding, place),
+            Content::Scalar(value) => self.scalar(node, (value, Vec::new()), hiding, place),
             Content::Alias(_) => {}
         }
     }
 
-    fn scalar(&mut self, node: &Node, value: &str, hiding: Hiding, place: &str) {
+    /// Notes what is hidden of a scalar; `given` is what of it the words before it in a list say is secret.
+    fn scalar(&mut self, node: &Node, (value, given): (&str, Vec<Part>), hiding: Hiding, place: &str) {
         let span = span_of(self.text, node);
-        if is_hidden(hiding, value) && !(node.style == Style::Plain && matches!(value, "null" | "~" | "true" | "false"))
-        {
+        let is_whole = given.iter().any(|part| part.span == (0..value.len())) && hiding != Hiding::Revealed;
+        if is_hidden(if is_whole { Hiding::Below } else { hiding }, value) {
             self.found.push(Found { place: place.to_owned(), value: value.to_owned(), span });
             return;
         }
@@ -133,8 +138,10 @@ impl Walk<'_> {
         let parts = match (hiding, offsets(raw, value, node.style)) {
             (Hiding::Revealed, _) => Vec::new(),
             (_, Some(offsets)) => {
-                parts(value, self.veil).into_iter().filter_map(|part| part.within(&offsets)).collect()
+                let parts = disjoint(parts(value, self.veil).into_iter().chain(given).collect());
+                parts.into_iter().filter_map(|part| part.within(&offsets)).collect()
             }
+            (_, None) if raw == value => disjoint(parts(raw, self.veil).into_iter().chain(given).collect()),
             (_, None) => parts(raw, self.veil),
         };
         for Part { name: _, span } in parts {
@@ -143,7 +150,7 @@ impl Walk<'_> {
             self.found.push(Found { place: place.to_owned(), value, span });
         }
         // Of a text over several lines every line may be an assignment of its own.
-        if hiding == Hiding::Revealed || !raw.contains('\n') {
+        if !span.is_empty() && (hiding == Hiding::Revealed || !raw.contains('\n')) {
             self.shown.push(span);
         }
     }

@@ -1,12 +1,16 @@
-//! Pure. Credentials that are told by how they begin, whatever they are called, and those of addresses without a scheme.
+//! Pure. Credentials that are told by their shape, whatever they are called: tokens of well-known services, what addresses sign in with, lines
+//! of files of passwords.
 //!
-//! Not here: what is told by a name (`line.rs`), words behind words (`words.rs`).
+//! Not here: what stands behind the name of a secret (`line.rs`, `code.rs`, `words.rs`).
 
-use super::Part;
-use super::line::part;
+use std::ops::Range;
 
-/// How tokens begin that well-known services give out, and what they are called.
-const BEGINS: [&str; 19] = [
+use super::line::{part, tells};
+use super::values::is_hidden;
+use super::{Hiding, Part, Veil};
+
+/// How tokens begin that services give out. The identity of a key, such as `AKIA…`, is none: it is a name.
+const TOKENS: [&str; 40] = [
     "ghp_",
     "gho_",
     "ghu_",
@@ -14,61 +18,181 @@ const BEGINS: [&str; 19] = [
     "ghr_",
     "github_pat_",
     "glpat-",
-    "xoxb-",
-    "xoxp-",
+    "gldt-",
+    "glrt-",
+    "glptt-",
     "xoxa-",
+    "xoxb-",
+    "xoxe-",
+    "xoxp-",
+    "xoxr-",
+    "xoxs-",
     "xapp-",
     "sk_live_",
+    "sk_test_",
     "rk_live_",
+    "sk-ant-",
+    "sk-proj-",
+    "whsec_",
     "AGE-SECRET-KEY-1",
     "npm_",
+    "pypi-",
     "hvs.",
+    "hvb.",
     "dckr_pat_",
+    "dckr_oat_",
     "SG.",
+    "AIza",
+    "ya29.",
+    "dop_v1_",
+    "shpat_",
+    "lin_api_",
+    "PMAK-",
+    "atlasv1.",
+    "wild_",
     "eyJ",
 ];
-/// How an address begins that is itself the credential.
-const ADDRESSES: [&str; 2] = ["https://hooks.slack.com/services/", "https://discord.com/api/webhooks/"];
+/// Addresses that are credentials themselves by what follows.
+const HOOKS: [&str; 5] = [
+    "hooks.slack.com/services/",
+    "discord.com/api/webhooks/",
+    "discordapp.com/api/webhooks/",
+    "webhook.office.com/",
+    "api.telegram.org/bot",
+];
 /// Fewest characters of a token.
 const MIN_TOKEN: usize = 20;
-/// What stands behind the password of a data source that names no scheme.
-const NETWORKS: [&str; 4] = ["@tcp(", "@unix(", "@udp(", "@tcp6("];
+/// Characters between a scheme and the end of its userinfo that are looked through.
+const MAX_USERINFO: usize = 512;
+/// Words before an address of mail that are no users with passwords.
+const MAIL: [&str; 8] = ["mailto", "mail", "email", "sip", "sips", "xmpp", "acct", "from"];
+/// How the user begins in an address of Oracle.
+const ORACLE: [&str; 3] = [":thin:", ":oci:", ":oci8:"];
+/// How the hash of a password begins in a file of users.
+const HASHES: [&str; 9] = ["$2y$", "$2a$", "$2b$", "$apr1$", "$1$", "$5$", "$6$", "$argon2", "{SHA}"];
 
-/// Returns what of a line is a credential by its looks.
-pub(super) fn shapes(line: &str) -> Vec<Part> {
-    let is_of_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '=');
-    let mut parts = Vec::new();
-    for begin in BEGINS {
-        for (at, _) in line.match_indices(begin) {
-            let is_begin =
-                line.get(..at).unwrap_or_default().chars().next_back().is_none_or(|c| !c.is_ascii_alphanumeric());
-            let rest = line.get(at..).unwrap_or_default();
-            let len = rest.find(|c| !is_of_token(c)).unwrap_or(rest.len());
-            let token = rest.get(..len).unwrap_or_default();
-            // A web token has three parts.
-            let is_whole = begin != "eyJ" || token.matches('.').count() == 2;
-            if is_begin && is_whole && len >= MIN_TOKEN {
-                parts.push(part("token", at..at + len));
-            }
-        }
-    }
-    for begin in ADDRESSES {
-        for (at, _) in line.match_indices(begin) {
-            let start = at + begin.len();
-            let rest = line.get(start..).unwrap_or_default();
-            let len = rest.find(|c| !is_of_token(c)).unwrap_or(rest.len());
-            parts.push(part("address", start..start + len));
-        }
-    }
-    parts.extend(NETWORKS.iter().filter_map(|network| source(line, network)));
+/// Returns what of a line is a credential by its shape.
+pub(super) fn of_line(line: &str, veil: &Veil) -> Vec<Part> {
+    let mut parts = tokens(line);
+    parts.extend(userinfos(line).into_iter().map(|span| part("address", span)));
+    parts.extend(queries(line, veil));
+    parts.extend(sign_ins(line).into_iter().map(|span| part("address", span)));
+    parts.extend(columns(line));
     parts
 }
 
-/// Returns the password of a data source such as `me:x@tcp(host:3306)/db`.
-fn source(line: &str, network: &str) -> Option<Part> {
-    let end = line.find(network)?;
-    let before = line.get(..end)?;
-    let begin = before.rfind(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '=')).map_or(0, |at| at + 1);
-    let password = before.get(begin..)?.split_once(':')?.1;
-    (!password.is_empty()).then(|| part("address", end - password.len()..end))
+fn tokens(line: &str) -> Vec<Part> {
+    let is_of_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_of_path = |c: char| is_of_token(c) || matches!(c, '/' | ':' | '@');
+    let run = |start: usize, is_of: &dyn Fn(char) -> bool| {
+        let rest = line.get(start..).unwrap_or_default();
+        rest.get(..rest.find(|c| !is_of(c)).unwrap_or(rest.len())).unwrap_or_default()
+    };
+    let mut parts = Vec::new();
+    for begin in TOKENS {
+        let mut end = 0;
+        for (at, _) in line.match_indices(begin) {
+            let before = line.get(..at).unwrap_or_default().chars().next_back();
+            if at < end || before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
+                continue;
+            }
+            let token = run(at, &is_of_token).trim_end_matches('.');
+            end = at + token.len();
+            // A web token has three parts; words with lines between them have no digits.
+            let is_web = begin != "eyJ" || token.matches('.').count() >= 2;
+            if is_web && token.len() >= MIN_TOKEN && token.contains(|c: char| c.is_ascii_digit()) {
+                parts.push(part("token", at..end));
+            }
+        }
+    }
+    for begin in HOOKS {
+        for (at, _) in line.match_indices(begin) {
+            let start = at + begin.len();
+            parts.push(part("address", start..start + run(start, &is_of_path).len()));
+        }
+    }
+    parts
+}
+
+/// Returns the values of secret names in the queries of addresses, such as `?token=…`.
+fn queries(line: &str, veil: &Veil) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (at, _) in line.match_indices(['?', '&']) {
+        let rest = line.get(at + 1..).unwrap_or_default();
+        let ends = |c: char| c.is_whitespace() || matches!(c, '&' | '"' | '\'' | '#' | '<' | '>');
+        let pair = rest.split(ends).next().unwrap_or_default();
+        let Some((name, value)) = pair.split_once('=') else { continue };
+        let start = at + 1 + name.len() + 1;
+        parts.extend(tells(name, value, veil).then(|| part(name, start..start + value.len())));
+    }
+    parts
+}
+
+/// Returns where the userinfo of addresses stands, such as `user:password` of `https://user:password@host`.
+fn userinfos(text: &str) -> Vec<Range<usize>> {
+    let mut spans = Vec::new();
+    for (at, _) in text.match_indices("://") {
+        let start = at + "://".len();
+        let rest: &str = text.get(start..).unwrap_or_default();
+        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '?' | '#' | '<' | '>');
+        let authority = rest.char_indices().find(|(_, c)| ends(*c)).map_or(rest.len(), |(end, _)| end);
+        let authority = rest.get(..authority.min(MAX_USERINFO)).unwrap_or_default();
+        if let Some(end) = authority.rfind('@').filter(|end| *end > 0) {
+            spans.push(start..start + end);
+        }
+    }
+    spans
+}
+
+/// Returns the passwords of addresses without a scheme: `me:x@tcp(host:3306)/db`, `me:x@host`, `jdbc:oracle:thin:me/x@host`.
+fn sign_ins(line: &str) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let mut spans = Vec::new();
+    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>');
+    for word in line.split_inclusive(ends) {
+        spans.extend(sign_in(word.trim_end_matches(ends)).map(|span| at + span.start..at + span.end));
+        at += word.len();
+    }
+    spans
+}
+
+fn sign_in(word: &str) -> Option<Range<usize>> {
+    let (before, host) = word.rsplit_once('@')?;
+    let start = match ORACLE.iter().find_map(|mark| Some(before.find(mark)? + mark.len())) {
+        Some(begin) => begin + before.get(begin..)?.find('/')? + 1,
+        None => before.find(':')? + 1,
+    };
+    let password = before.get(start..)?;
+    let user = before.get(..start.checked_sub(1)?)?;
+    let user = user.get(user.trim_end_matches(|c: char| c.is_alphanumeric() || "_-.%".contains(c)).len()..)?;
+    let is_network = host.split_once('(').is_some_and(|(net, _)| net.chars().all(|c| c.is_ascii_alphanumeric()));
+    let is_digest = host.split_once(':').is_some_and(|(hash, _)| hash.starts_with("sha"));
+    let is_path = password.contains('/') && !is_network;
+    let is_known = MAIL.iter().any(|mail| user.eq_ignore_ascii_case(mail)) || user.is_empty();
+    let is_host = host.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '[' | '('));
+    let is_sign_in = is_host && !is_known && !is_path && !is_digest && is_hidden(Hiding::All, password);
+    is_sign_in.then_some(start..before.len())
+}
+
+/// Returns the password of a line of `.pgpass`, and the hash of one of a file of users.
+fn columns(line: &str) -> Option<Part> {
+    let text = line.trim();
+    let at = line.len() - line.trim_start().len();
+    if text.contains(char::is_whitespace) {
+        return None;
+    }
+    if let Some((user, hash)) =
+        text.split_once(':').filter(|(_, hash)| HASHES.iter().any(|begin| hash.starts_with(begin)))
+    {
+        return Some(part("password", at + user.len() + 1..at + user.len() + 1 + hash.len()));
+    }
+    let columns: Vec<&str> = text.splitn(5, ':').collect();
+    let [host, port, database, user, password] = columns.as_slice() else { return None };
+    let is_port = *port == "*" || (!port.is_empty() && port.chars().all(|c| c.is_ascii_digit()));
+    let is_word =
+        |text: &str| text == "*" || text.contains(|c: char| c.is_ascii_alphabetic() && !c.is_ascii_hexdigit());
+    let is_line =
+        is_port && !host.is_empty() && !database.is_empty() && (is_word(user) || is_word(database)) && !user.is_empty();
+    let span = at + text.len() - password.len()..at + text.len();
+    (is_line && is_hidden(Hiding::Below, password)).then(|| part("password", span))
 }

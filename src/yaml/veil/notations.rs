@@ -9,7 +9,7 @@ use super::{veiled, veiled_pair};
 use crate::model::Veil;
 
 /// Texts by their notation.
-const NOTATIONS: [(&str, &str); 79] = [
+const NOTATIONS: [(&str, &str); 135] = [
     (
         "JSON on a line",
         "{\"host\": \"kept-1\", \"password\": \"hunter-1\", \"port\": 5, \"api\": {\"token\":\"hunter-2\"}, \"x\": \"kept-2\"}",
@@ -128,10 +128,129 @@ const NOTATIONS: [(&str, &str); 79] = [
         "values with signs",
         "password: hunter-1#x\ntoken=a#hunter-2\nsecret: \"é hunter-3\"\n\u{e9}password: hunter-3\nhost: kept-1\n",
     ),
+    ("YAML lists of words", "passwords: hunter-1 hunter-2\nhost: kept-1\n"),
+    (
+        "JSON in JSON in JSON",
+        r#"{"a": "{\"b\": \"{\\\"token\\\": \\\"hunter-1\\\", \\\"x\\\": \\\"kept-1\\\"}\"}", "c": "kept-2"}"#,
+    ),
+    ("old registries", r#"{"https://kept-1/v1/": {"auth": "hunter-1aHVudGVy", "email": "kept-2"}}"#),
+    (
+        "XML attributes over lines",
+        "<db\n  host=\"kept-1\"\n  password=\n    \"hunter-1\"\n/>\n<add key=\"ApiToken\"\n     type=\"kept-2\"\n     value=\"hunter-2\"/>\n<x y=\"5\"/>\n",
+    ),
+    (
+        "XML attributes with the value first",
+        "<add value=\"hunter-1\"\n     key=\"DbPassword\"/>\n<!-- -->\n<add value=\"kept-1\"\n     key=\"Host\"/>\n",
+    ),
+    (
+        "YAML variables with the value first",
+        "{{ if .x }}\n- value: hunter-1\n  name: DB_PASSWORD\n- value: kept-1\n  name: HOST\n- name: TOKEN\n  value: hunter-2\n{{ end }}\n",
+    ),
+    (
+        "JSON over lines with the value first",
+        "x\n{\n  \"value\": \"hunter-1\",\n  \"name\": \"TOKEN\"\n},\n{\n  \"value\": \"kept-1\",\n  \"name\": \"HOST\"\n}\n",
+    ),
+    ("heredocs of HCL", "token = <<-EOT\n  hunter-1\n  EOT\nhost = kept-1\n"),
+    ("arrows", "user { 'kept-1': password => 'hunter-1', token => \"hunter-2\" }\n"),
+    (
+        "tables of Lua",
+        "c = { host = 'kept-1', password = 'hunter-1', }\nd = { host: 'kept-2', password: 'hunter-2', }\n",
+    ),
+    (
+        "SQL of MySQL",
+        "CREATE USER 'kept-1'@'%' IDENTIFIED BY 'hunter-1';\nALTER USER kept-2 IDENTIFIED WITH x BY 'hunter-2';\nSET PASSWORD FOR kept-3 = PASSWORD('hunter-3');\n",
+    ),
+    ("SQL in a shell", "psql -h kept-1 -c \"ALTER USER kept-2 WITH PASSWORD 'hunter-1'\"\n"),
+    (
+        "directives of routers",
+        "hostname kept-1\nenable secret 5 hunter-1\nusername kept-2 password 7 hunter-2\nneighbor kept-3 password hunter-3\n",
+    ),
+    ("directives of name servers", "key kept-1 {\n  algorithm kept-2;\n  secret \"hunter-1\";\n};\n"),
+    ("directives of mail", "smtp_sasl_password_maps = static:me:hunter-1\nrelayhost = kept-1\n"),
+    ("directives in blocks", "server { name kept-1; ssl_password hunter-1; }\n"),
+    ("JDBC", "url=jdbc:sqlserver://kept-1;user=kept-2;password=hunter-1;encrypt=kept-3\n"),
+    ("Oracle", "url=jdbc:oracle:thin:me/hunter-1@kept-1:1521/x\n"),
+    ("brokers", "broker me:hunter-1@kept-1:5672/x\n"),
+    ("libpq in a shell", "psql \"host=kept-1 password=hunter-1 user=kept-2\" -f kept-3\n"),
+    (
+        "programs of stores",
+        "mc alias set x http://kept-1 me hunter-1\nldapsearch -x -w hunter-2 -b kept-2\nsqlcmd -S kept-3 -P hunter-3\n",
+    ),
+    (
+        "programs in lists",
+        "command: [redis-cli, -h, kept-1, -a, hunter-1]\nargs:\n- mysql\n- -h\n- kept-2\n- -phunter-2\n",
+    ),
+    (
+        "programs in code",
+        "exec(\"mysql\", \"-h\", \"kept-1\", \"-phunter-1\")\nrun(['redis-cli', '-a', 'hunter-2', 'kept-2'])\n",
+    ),
+    ("programs in quotes", "sh -c \"mysql -h kept-1 -phunter-1 blog\" && echo kept-2\n"),
+    ("flags with spaces", "run --password \"hunter-1 hunter-2\" --token='hunter-3 hunter-4' kept-1\n"),
+    ("flags over lines", "run \\\n  --password \\\n  hunter-1 \\\n  --host kept-1\n"),
+    ("clones", "git clone https://hunter-1234567890abcdef@kept-1/x.git kept-2\n"),
+    (
+        "tokens of forges",
+        "gho_hunter-1890123456789012 kept-1 github_pat_hunter1ABCDEFGHIJK glpat-hunter2CDEFGHIJKL kept-2 dckr_pat_hunter3CDEFGHIJ",
+    ),
+    (
+        "tokens of services",
+        "xoxb-1234-5678-hunter-1 kept-1 sk_live_hunter2DEFGHIJK kept-2 npm_hunter3DEFGHIJKLMN SG.hunter4.ABCDEFGHIJK hvs.hunter5DEFGHIJKLM",
+    ),
+    ("tokens in addresses", "see https://kept-1/a/ghp_hunter-1890123456789012/b and kept-2"),
+    (
+        "headers of basic sign-in",
+        "curl -H \"Authorization: Basic hunter-1\" https://kept-1\nsend Basic hunterMTIzNDU2Nzg5MA== to kept-2\n",
+    ),
+    ("tabs", "password\thunter-1\nhost\tkept-1\npassword:\thunter-2\ntoken\t=\thunter-3\n"),
+    (
+        "long paths",
+        "a.very.long.path.of.keys.that.goes.on.and.on.over.many.names.of.things.in.a.file.password=hunter-1\nb.host=kept-1\n",
+    ),
+    ("byte order marks", "\u{feff}password=hunter-1\nhost=kept-1\n"),
+    ("capitals", "PASSWORD=hunter-1\nDB_SECRET: hunter-2\nREQUIREPASS hunter-3\nHOST=kept-1\n"),
+    ("letters beyond ASCII", "größe=kept-1 ключ password=hunter-1 é=kept-2\nключ: password=hunter-2 é\n"),
+    (
+        "comments behind values",
+        "host: kept-1 # password: hunter-1\nport = 5 ; token=hunter-2\nx: kept-2 // secret: hunter-3\n",
+    ),
+    (
+        "placeholders with a default",
+        "password: {{ .x | default \"hunter-1\" }}\nhost: kept-1\ntoken: ${TOKEN:-hunter-2}\n",
+    ),
+    ("sentences", "sign in with password: hunter-1\n"),
+    ("literals with a letter before", "f(password=b\"hunter-1\", host=b\"kept-1\", token=r'hunter-2')\n"),
+    ("base64 in lists", "passwords:\n- aHVudGVyhunter-1=\n- hunter-2:x\nhost: kept-1\n"),
+    ("flows in flows", "{passwords: {alice: [hunter-1], bob: hunter-2}, host: kept-1}\n"),
+    ("numbers", "password: 123456hunter-1\npin: hunter-2\nhost: kept-1\n"),
+    ("lines that go on", "PASSWORD=hunter-1\\\nhunter-2\nHOST=kept-1\n"),
+    ("values behind a comment", "{{ x }}\npassword: # of the database\n  hunter-1\nhost: kept-1\n"),
+    (
+        "XML tags over lines",
+        "<db>\n<password\n  encrypted=\"no\">hunter-1</password>\n<host\n  x=\"y\">kept-1</host>\n</db>\n",
+    ),
+    ("XML values of elements", "<password value=\"hunter-1\"/>\n<host value=\"kept-1\"/>\n"),
+    ("XML attributes of several lines", "<db host=\"kept-1\" password=\"hunter-1\nhunter-2\" port=\"kept-2\"/>\n"),
+    ("calls with several arguments", "new Credentials(\"me\", \"hunter-1\"); new Host(\"me\", \"kept-1\")\n"),
+    (
+        "headers in YAML",
+        "{{ x }}\n- name: Authorization\n  value: Basic hunter-1 hunter-2\n- name: Host\n  value: kept-1\n",
+    ),
+    ("signs of languages", "password <- \"hunter-1\"\nif token == \"hunter-2\" then\nhost <- \"kept-1\"\n"),
+    ("tuples", "get(url, auth=(\"me\", \"hunter-1\"), host=\"kept-1\")\n"),
+    (
+        "settings of tools",
+        "git config user.password hunter-1\naws configure set aws_secret_access_key hunter-2\nset host kept-1\n",
+    ),
+    (
+        "YAML texts of variables",
+        "{{ x }}\n- name: TOKEN\n  # of the forge\n  value: >-\n    hunter-1\n    hunter-2\n- name: HOST\n  value: kept-1\n",
+    ),
+    ("directives that end like a sentence", "requirepass hunter-1.\nport kept-1\n"),
+    ("arguments below the name of a secret", "passwords: [mysql, -phunter-1, --password, hunter-2]\nhost: kept-1\n"),
 ];
 
 /// Texts that only speak of secrets.
-const HARMLESS: [&str; 31] = [
+const HARMLESS: [&str; 45] = [
     "The password is kept in the Secret blog-secrets.",
     "Use --password to set it, and --token from the file.",
     "volumes:\n- name: x\n  secret:\n    secretName: blog-secrets\n    defaultMode: 420\n",
@@ -163,6 +282,20 @@ const HARMLESS: [&str; 31] = [
     "Reset password now\nno token found\ninvalid token error\npassword reset\nToken expired\n",
     "fields: [\"password\", \"username\"]\ndocker run -p 8080:80 web\n",
     "{\"tokens\": 5000, \"max_tokens\": 100, \"auth\": \"basic\", \"passwordRequired\": \"yes\"}",
+    "existingSecret: blog-db\npasswordSecretKey: key\nsecretKeyRef: x\nsecretKeyRef:\n  name: a\n  key: password\n",
+    "image: nginx:1.25@sha256:0123456789abcdef\nmail: me@example.org or mailto:me@example.org\n",
+    "git@github.com:org/repo.git and npm i @scope/pkg@1.2\nuses: actions/checkout@v4\n",
+    "zip -r a.zip a\nssh -p 22 host\nmkdir -p /a/b\n7z x a.7z\nldapsearch -b x\ndocker compose -p blog up\n",
+    "PWD=/var/www\nOLDPWD=/\npwd = /srv\n",
+    "f(env('DB_HOST', 'x'), getToken(\"x\"), hasPassword('y'))\n",
+    "GET /token HTTP/1.1\nsecret/blog configured\n",
+    "auth: true\nauth: oauth2\nauth:\n  type: x\nuser: {auth: none}\n",
+    "server {\n  auth_basic \"Restricted\";\n  auth_basic_user_file /etc/x;\n  fastcgi_pass php:9000;\n  proxy_pass https://up;\n}\n",
+    "The `password` field is required, see \"secret\" and 'token'.",
+    "password: \"{{ .Values.password }}\"\ntoken: \"${A}-${B}\"\nsecret: '{{ x }}{{ y }}'\nkey: ${{ secrets.TOKEN }}\ntoken: ${{ secrets.TOKEN }}\n",
+    "AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE\nnpm_config_update_notifier=false\n",
+    "env:\n- name: HOST\n  value: db\n- name: PORT\n  value: \"5\"\n",
+    "# passwords are kept elsewhere\n",
 ];
 
 /// Returns a text on every way to a person.
@@ -237,4 +370,101 @@ fn a_secret_in_the_midst_of_a_text_is_seen_to_differ() {
         assert!(!before.contains("hunter") && !after.contains("hunter"), "{notation}:\n{after}");
         assert!(after.contains("(hidden, differs)"), "{notation}:\n{after}");
     }
+}
+
+/// Names of secrets in every spelling.
+const NAMES: [&str; 30] = [
+    "password",
+    "Password",
+    "PASSWORD",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "pwd_db",
+    "db_password",
+    "DB_PASSWORD",
+    "dbPassword",
+    "db-password",
+    "db.password",
+    "DBPassword",
+    "dbpassword",
+    "rootPassword",
+    "clientSecret",
+    "client_secret",
+    "OIDC_CLIENT_SECRET",
+    "apiKey",
+    "API_KEY",
+    "api-key",
+    "apikey",
+    "authToken",
+    "accessToken",
+    "SECRET_KEY_BASE",
+    "aws_secret_access_key",
+    "privateKey",
+    "SMTP_PASS",
+    "encryption_key",
+];
+
+/// Notations of one value, by what it may hold besides letters and digits.
+const FORMS: [(&str, &str); 33] = [
+    ("N: V\n", "#$&=ö,;:/@|)]}{[%*!~^+?"),
+    ("N: V\r\n", "#$&=ö,;:/@|)]}{[%*!~^+?"),
+    ("  - N: V\n", "#$ö,;/@|)]}{[%*!~^+?"),
+    ("N: \"V\"\n", "# $&=ö',;:/@|)]}{[%*!~^+?"),
+    ("N: 'V'\n", "# $&=ö,;:/@|)]}{[%*!~^+?"),
+    ("N: >-\n  V\n", "#$ö ,;:/@|)]}{[%*!~^+?"),
+    ("N: |\n  V\n", "#$ö ,;:/@|)]}{[%*!~^+?"),
+    ("{{ x }}\nN: V\n", "#$ö,;/@|)]}{[%*!~^+?"),
+    ("{N: \"V\", a: b}\n", "# $&=ö,;:/@|)]}{[%*!~^+?"),
+    ("{\"N\": \"V\"}", "# $&=ö',;:/@|)]}{[%*!~^+?"),
+    ("{\"N\":\"V\",\"a\":\"b\"}", "# $&=ö',;:/@|)]}{[%*!~^+?"),
+    ("{\n  \"a\": \"b\",\n  \"N\": \"V\"\n}\n", "# $&=ö',;:/@|)]}{[%*!~^+?"),
+    ("N=V\n", "#$&=ö,;:/@|)]}{[%*!~^+?"),
+    ("N = V\n", "# $&=ö,;:/@|)]}{[%*!~^+?"),
+    ("N=\"V\"\n", "# $&=ö',;:/@|)]}{[%*!~^+?"),
+    ("export N='V'\n", "# $&=ö,;:/@|)]}{[%*!~^+?"),
+    ("a = 1\n# N = V\n", "#$&=ö,;:/@|)]}{[%*!~^+?"),
+    ("N += V\n", "#$ö,;/@|)]}{[%*!~^+?"),
+    ("N ?= V\n", "#$ö,;/@|)]}{[%*!~^+?"),
+    ("N := \"V\"\n", "# $&=ö',;:/@|)]}{[%*!~^+?"),
+    ("N = <<EOF\nV\nEOF\n", "# $&=ö',;:/@|)]}{[%*!~^+?\\\""),
+    ("<N>V</N>\n", "# $;=ö,:/@|)]}{[%*!~^+?"),
+    ("<x N=\"V\"/>\n", "# $=ö',;:/@|)]}{[%*!~^+?"),
+    ("<add key=\"N\" value=\"V\"/>\n", "# $=ö',;:/@|)]}{[%*!~^+?"),
+    ("- name: N\n  value: V\n", "#$ö,;/@|)]}{[%*!~^+?"),
+    ("f(\"N\", \"V\")\n", "# $&=ö',;:/@|)]}{[%*!~^+?"),
+    ("x['N'] = 'V'\n", "# $&=ö,;:/@|)]}{[%*!~^+?"),
+    ("'N' => 'V',\n", "# $&=ö,;:/@|)]}{[%*!~^+?"),
+    ("run --N V x\n", "#$=ö,/@|)]}{[%*!~^+?"),
+    ("run --N=V x\n", "#$ö,;/@|)]}{[%*!~^+?"),
+    ("[\"--N\",\"V\"]\n", "# $&=ö',;:/@|)]}{[%*!~^+?"),
+    ("- --N\n- V\n", "#$ö,;/@|)]}{[%*!~^+?"),
+    ("https://host/x?N=V\n", "$ö,;:/@|)]}{[%*!~^+"),
+];
+
+#[test]
+fn the_value_of_every_name_is_hidden_in_every_notation_whatever_it_holds() {
+    let veil = Veil::default();
+    let field = |text: &str| veil.value("data.file", &json!(text)).as_str().unwrap().to_owned();
+    let mut wrong = Vec::new();
+    for (form, signs) in FORMS {
+        for (number, name) in NAMES.iter().enumerate() {
+            let kept = form.replace('N', name);
+            // Every sign meets five names, and every name a plain value.
+            let signs = signs.chars().enumerate().filter(|(at, _)| (at + number) % 6 == 0);
+            let values = signs.map(|(_, sign)| format!("hunter{sign}hunter7")).chain(["hunter".to_owned()]);
+            for value in values {
+                let text = kept.replace('V', &value);
+                for (way, shown) in [("a file", veiled(&text, &veil)), ("a field", field(&text))] {
+                    let lost =
+                        shown.lines().count() != text.lines().count() && (way != "a file" || !form.contains("\n  V"));
+                    if shown.contains("hunter") || !shown.contains("(hidden)") || lost {
+                        wrong.push(format!("{text:?}, {way}:\n{shown}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n{} are wrong", wrong.join("\n"), wrong.len());
 }
