@@ -244,8 +244,12 @@ pub(super) async fn begin(instance: &Instance, commit: &CommitId) -> Result<bool
 async fn close(instance: &Instance, (old, came): (&CommitId, Came), by: &CommitId) -> Result<(), Error> {
     let context = message::deploy_context(instance.name.as_str());
     let known = instance.store.statuses(&instance.id, old).await?;
-    let open = known.iter().any(|status| status.context == context && status.state == StatusState::Pending.word());
-    if open {
+    // One of ours that went on from the head had none before the apps were judged.
+    let is_open = known
+        .iter()
+        .find(|status| status.context == context)
+        .is_none_or(|status| status.state == StatusState::Pending.word());
+    if is_open {
         let description = match came {
             Came::Nowhere => message::superseded(by.short()),
             Came::Begun => message::superseded_later(by.short()),
