@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::base::{RepoPath, Timestamp};
 use crate::git::{Layout, NewCommit, Repository};
-use crate::model::{Author, ClusterName, File, InstanceName, Subdirectory};
+use crate::model::{Author, ClusterName, CommitId, File, InstanceName, Subdirectory};
 use crate::pipeline::Opening;
 use crate::store::Store;
 
@@ -119,4 +119,66 @@ async fn a_store_that_does_not_answer_is_not_one_that_knows_nothing() {
     assert!(matches!(remembered(&instance).await, Err(Error::Store(_))));
     worker.look(Reason::Scheduled).await;
     assert!(worker.known.is_none() && worker.shared.is_ready().is_err());
+}
+
+/// Commits on top of the deployed branch.
+async fn commit(worker: &Worker, committer: &Author, number: usize) -> CommitId {
+    let repository = &worker.shared.instance.repository;
+    let head = repository.head("main").await.unwrap().unwrap();
+    let new = NewCommit {
+        reference: "refs/heads/main".to_owned(),
+        expected: Some(head.clone()),
+        base_tree: Some(head.clone()),
+        changes: [(RepoPath::parse("note").unwrap(), Some(File::text(&number.to_string())))].into(),
+        parents: vec![head],
+        author: committer.clone(),
+        committer: committer.clone(),
+        message: "more".to_owned(),
+        time: Timestamp(0),
+    };
+    repository.commit(new).await.unwrap()
+}
+
+/// Whose commit comes next and whether anybody looks before another one does: all sequences of three, each between two of a person.
+#[tokio::test]
+async fn whatever_was_seen_and_what_of_ours_came_on_top_of_it_has_an_end_once_a_person_pushes() {
+    const EACH: usize = 4;
+    let directory = tempfile::tempdir().unwrap();
+    let worker = worker(directory.path()).await;
+    let instance = &worker.shared.instance;
+    let person = Author { name: "alice".to_owned(), email: "alice@example.org".to_owned() };
+    let mut wrong = Vec::new();
+    for number in 0..EACH.pow(3) {
+        let first = commit(&worker, &person, number).await;
+        pipeline::seen(instance).await.unwrap();
+        let (mut ends, mut is_ours_so_far, mut sequence) = (vec![first], true, String::new());
+        for place in 0..3 {
+            let (is_ours, is_seen) = match number / EACH.pow(place) % EACH {
+                0 => (false, false),
+                1 => (false, true),
+                2 => (true, false),
+                _ => (true, true),
+            };
+            let commit = commit(&worker, if is_ours { &instance.committer } else { &person }, number).await;
+            is_ours_so_far &= is_ours;
+            if is_seen {
+                pipeline::seen(instance).await.unwrap();
+                is_ours_so_far = true;
+            }
+            if is_seen || is_ours_so_far {
+                ends.push(commit);
+            }
+            sequence += if is_ours { " ours" } else { " theirs" };
+            sequence += if is_seen { ", seen" } else { "" };
+        }
+        commit(&worker, &person, number).await;
+        pipeline::seen(instance).await.unwrap();
+        for (at, commit) in ends.iter().enumerate() {
+            let statuses = instance.store.statuses(&instance.id, commit).await.unwrap();
+            if !statuses.iter().any(|status| status.description.starts_with("Superseded by ")) {
+                wrong.push(format!("{at} of{sequence}: {statuses:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n{} have no end", wrong.join("\n"), wrong.len());
 }
