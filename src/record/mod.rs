@@ -167,6 +167,11 @@ impl Recording<'_> {
         self.store.archive(self.instance, self.app, &archived).await
     }
 
+    /// Notes that the store did not take something: no end of the operation is told then, and the next pass goes on with it.
+    fn fail(&self, error: Error) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
     async fn remember(&self, action: &Action, outcome: &Outcome) -> Result<(), Error> {
         let change = match (&action.verb, outcome.effect, &outcome.observed) {
             (Verb::Apply { .. }, _, Some(observed)) => self.put(self.applied(action, outcome.effect, observed)),
@@ -228,14 +233,21 @@ impl Recording<'_> {
 
 impl Sink for Recording<'_> {
     fn keep<'a>(&'a self, action: &'a Action, kept: Kept<'a>) -> Noted<'a, Result<(), String>> {
-        Box::pin(async move { self.archive(action, kept).await.map_err(|error| chain(&error)) })
+        Box::pin(async move {
+            let kept = self.archive(action, kept).await;
+            kept.map_err(|error| {
+                let why = chain(&error);
+                self.fail(error);
+                why
+            })
+        })
     }
 
     fn outcome<'a>(&'a self, action: &'a Action, outcome: &'a Outcome) -> Noted<'a, ()> {
         Box::pin(async move {
             if let Err(error) = self.remember(action, outcome).await {
                 // The walk goes on: stopping it would leave more undone, and the record is rebuilt from the marks.
-                self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                self.fail(error);
             }
         })
     }

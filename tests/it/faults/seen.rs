@@ -9,7 +9,7 @@ use rewild::base::text_diff::unified;
 use rewild::model::OperationState;
 use serde_json::Value;
 
-use super::child::git;
+use super::child::{command, git};
 use super::home::{Cluster, Home};
 
 /// Every kind that the packages use, and those that an engine might leave behind.
@@ -61,6 +61,9 @@ impl Seen {
     }
 }
 
+/// How often git looks for what is missing before it is believed.
+const FSCKS: usize = 3;
+
 /// Looks at everything.
 pub(crate) async fn look<C: Cluster>(home: &Home<C>) -> Seen {
     let mut seen = Seen::default();
@@ -101,7 +104,12 @@ fn refs<C: Cluster>(home: &Home<C>, seen: &mut Seen) {
     if !home.repository.is_bare() {
         seen.facts.insert("uncommitted edits".to_owned(), run(&["status", "--porcelain"]));
     }
-    seen.facts.insert("fsck".to_owned(), run(&["fsck", "--strict", "--no-dangling"]));
+    // What a daemon writes while git looks, git takes for missing; what is missing is so the next time as well.
+    let fsck = ["fsck", "--strict", "--no-dangling"];
+    let is_sound =
+        || command("git", &home.root).current_dir(home.root.join("home")).args(fsck).output().unwrap().status.success();
+    let _ = (1..FSCKS).any(|_| is_sound());
+    seen.facts.insert("fsck".to_owned(), run(&fsck));
 }
 
 /// Returns the decisions that are remembered, without when and at which commit each was made.
