@@ -77,7 +77,7 @@ pub(crate) const ROWS: &[Row] = &[
             "because: {root}/two.yaml:2:3: Y100: this is no valid YAML: unclosed bracket '{'",
             "try: edit {root}/two.yaml",
         ],
-        repair: "echo 'instances: [{name: home, path: '$ROOT'/home.git}]' > two.yaml",
+        repair: "printf 'instances: [{name: home, path: %s/home.git}]\nlisten: 127.0.0.1:0\nmetricsListen: \"\"\n' $ROOT > two.yaml",
         // The file reads now; what stops this daemon is the one that runs.
         again: ("wild daemon --config two.yaml", 6),
         ..ORDINARY
