@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::base::Timestamp;
@@ -84,9 +84,25 @@ impl Surroundings {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Returns a path against the working directory.
+    /// Returns a path against the working directory. What lies above is looked for by the steps of the result, so no step in it goes up.
     pub fn path(&self, path: &Path) -> PathBuf {
-        self.directory.join(path)
+        let joined = self.directory.join(path);
+        if !joined.components().any(|step| step == Component::ParentDir) {
+            return joined;
+        }
+        let mut resolved = PathBuf::new();
+        for step in joined.components() {
+            match step {
+                // Behind a link the folder above is that of where it leads.
+                Component::ParentDir => {
+                    resolved = resolved.canonicalize().unwrap_or(resolved);
+                    resolved.pop();
+                }
+                Component::CurDir => {}
+                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => resolved.push(step),
+            }
+        }
+        resolved
     }
 
     /// Returns the state directory: what must not lie in a repository.

@@ -360,6 +360,10 @@ async fn local_entry(
     let given = flags.local.as_deref().filter(|path| *path != Path::new("."));
     if let Some(given) = given {
         let given = environment.path(given);
+        if !given.is_dir() {
+            let because = format!("there is no directory {}", given.display());
+            return Err(CommandError::new("find the instance", because, "the --local DIR that is meant"));
+        }
         let found = around(&given).filter(|found| found.repository == given || found.subdirectory.is_some());
         let found = found.ok_or_else(|| {
             let because = format!("{} is no git repository", given.display());
@@ -371,16 +375,15 @@ async fn local_entry(
     if let Some(found) = wanted.and_then(|name| settings.instances.iter().find(|entry| entry.name.as_str() == name)) {
         return Ok(found.clone());
     }
-    if let Some(found) = around(&environment.directory).filter(Around::is_ours) {
-        return match wanted {
-            None => one_of(&found, None, settings).await,
-            Some(name) => called(name, entries_of(&found.repository, settings).await?),
-        };
+    if let Some(found) = around(&environment.directory)
+        && (found.is_ours() || holds_some(&found.repository).await)
+    {
+        return one_of(&found, wanted, settings).await;
     }
     match (settings.instances.as_slice(), wanted) {
         ([only], None) => Ok(only.clone()),
         ([], Some(name)) => Err(none(&format!("no daemon answers, and daemon.yaml names no instance {name}"))),
-        (several, Some(name)) => called(name, several.to_vec()),
+        (several, Some(name)) => called(name, several),
         ([], None) => {
             Err(none(&format!("{} is in no instance, and no daemon answers", environment.directory.display())))
         }
@@ -392,36 +395,55 @@ async fn local_entry(
 }
 
 /// Returns the entry of that name.
-fn called(name: &str, entries: Vec<InstanceEntry>) -> Result<InstanceEntry, CommandError> {
+fn called(name: &str, entries: &[InstanceEntry]) -> Result<InstanceEntry, CommandError> {
     if let Some(entry) = entries.iter().find(|entry| entry.name.as_str() == name) {
         return Ok(entry.clone());
     }
-    let names: Vec<String> = entries.iter().map(|entry| entry.name.to_string()).collect();
-    let because = format!("no daemon answers, and there is no instance {name} here; {}", there_are(&names));
-    let first = names.first().map(String::as_str).unwrap_or_default();
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    let because = format!("there is no instance {name} here; {}", there_are(&names));
+    let first = names.first().copied().unwrap_or_default();
     Err(CommandError::new("find the instance", because, format!("add --instance {first}")))
 }
 
-/// Returns the one instance of a repository that a command is about: the one around the folder, the one that is named, or the only one.
+/// Returns the one instance of a repository that a command is about: the one that is named, the one around the folder, or the only one.
 async fn one_of(
     found: &Around,
     wanted: Option<&str>,
     settings: &DaemonSettings,
 ) -> Result<InstanceEntry, CommandError> {
-    if let Some(subdirectory) = &found.subdirectory {
-        return match cloned_home(found, subdirectory, settings).await? {
-            Some((repository, place)) => entry_of(&repository, &place, settings),
-            None => entry_of(&found.repository, subdirectory, settings),
-        };
+    let around = match &found.subdirectory {
+        None => None,
+        Some(subdirectory) => Some(match cloned_home(found, subdirectory, settings).await? {
+            Some((repository, place)) => entry_of(&repository, &place, settings)?,
+            None => entry_of(&found.repository, subdirectory, settings)?,
+        }),
+    };
+    match (around, wanted) {
+        (Some(around), None) => Ok(around),
+        (Some(around), Some(name)) if around.name.as_str() == name => Ok(around),
+        (Some(around), Some(name)) => called(name, &entries_of(&settings.state_dir.join(around.path), settings).await?),
+        (None, Some(name)) => called(name, &entries_of(&found.repository, settings).await?),
+        (None, None) => match entries_of(&found.repository, settings).await?.as_slice() {
+            [only] => Ok(only.clone()),
+            several => {
+                let names: Vec<Value> = several.iter().map(|entry| serde_json::json!({"name": entry.name})).collect();
+                Err(choose(&names))
+            }
+        },
     }
-    let entries = entries_of(&found.repository, settings).await?;
-    match (entries.as_slice(), wanted) {
-        ([only], _) => Ok(only.clone()),
-        (several, wanted) => {
-            let found = several.iter().find(|entry| Some(entry.name.as_str()) == wanted);
-            let names: Vec<Value> = several.iter().map(|entry| serde_json::json!({"name": entry.name})).collect();
-            found.cloned().ok_or_else(|| choose(&names))
-        }
+}
+
+/// Returns whether a repository holds instances somewhere in it.
+async fn holds_some(repository: &Path) -> bool {
+    places(repository).await.is_ok_and(|places| !places.is_empty())
+}
+
+/// Returns where in a repository instances live.
+async fn places(repository: &Path) -> Result<Vec<Subdirectory>, git::Error> {
+    let opened = Repository::open(repository).await?;
+    match opened.head(BRANCH).await? {
+        Some(head) => opened.instances(&head).await,
+        None => Ok(Vec::new()),
     }
 }
 
@@ -430,15 +452,8 @@ pub(super) async fn entries_of(
     repository: &Path,
     settings: &DaemonSettings,
 ) -> Result<Vec<InstanceEntry>, CommandError> {
-    let places = async {
-        let opened = Repository::open(repository).await?;
-        match opened.head(BRANCH).await? {
-            Some(head) => opened.instances(&head).await,
-            None => Ok(Vec::new()),
-        }
-    };
     let fail = |error: git::Error| CommandError::new("find the instances", chain(&error), "wild init my-cloud");
-    let mut places = places.await.map_err(fail)?;
+    let mut places = places(repository).await.map_err(fail)?;
     if places.is_empty() {
         places.push(Subdirectory::top());
     }
@@ -562,6 +577,10 @@ mod tests {
             entries_of(&path, &settings).await.unwrap().iter().map(|entry| entry.name.to_string()).collect()
         };
         assert_eq!(names().await, ["fleet"]);
+        // A name is never passed over, although there is one instance only.
+        let found = around(&path).unwrap();
+        assert_eq!(one_of(&found, Some("fleet"), &settings).await.unwrap().name.as_str(), "fleet");
+        assert_eq!(one_of(&found, Some("flat"), &settings).await.unwrap_err().remedy, "add --instance fleet");
         let author = crate::model::Author { name: "a".into(), email: "a@example.org".into() };
         let file = |place: &str| {
             let path = format!("{place}/{SETTINGS_PATH}");
@@ -595,7 +614,7 @@ mod tests {
         };
         assert_eq!(named("us-home").await.unwrap().subdirectory.as_str(), "us/home");
         let error = named("uk-home").await.unwrap_err();
-        assert!(error.because.ends_with("uk-home here; there are: eu-home, us-home"), "{error:?}");
+        assert_eq!(error.because, "there is no instance uk-home here; there are: eu-home, us-home");
         assert_eq!(error.remedy, "add --instance eu-home");
     }
 
@@ -626,6 +645,43 @@ mod tests {
         }
     }
 
+    /// What is named by steps up is what the system finds there, and never what one stands in.
+    #[tokio::test]
+    async fn a_folder_that_is_named_by_steps_up_is_the_one_that_is_spoken_of() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for place in ["fleet/clusters/one", "fleet/clusters/two", "home"] {
+            std::fs::create_dir_all(root.join(place).join(".wild")).unwrap();
+            std::fs::write(root.join(place).join(SETTINGS_PATH), "instanceId: k3f7q2m5xd\n").unwrap();
+        }
+        for repository in ["fleet", "home"] {
+            git::Repository::init(&root.join(repository), git::Layout::WorkTree, BRANCH).await.unwrap();
+        }
+        std::os::unix::fs::symlink(root.join("fleet/clusters/one"), root.join("link")).unwrap();
+        let settings = DaemonSettings { state_dir: root.join("state"), ..DaemonSettings::default() };
+        let here = root.join("fleet/clusters/two");
+        let up = format!("{}/../one", here.display());
+        for (from, local, expected) in [
+            (&here, "../one", Some("clusters-one")),
+            (&here, "./../one", Some("clusters-one")),
+            (&here, up.as_str(), Some("clusters-one")),
+            (&here, "../../clusters/one", Some("clusters-one")),
+            (&here, "../two", Some("clusters-two")),
+            (&here, "../../../home", Some("home")),
+            (&here, "../../../link/../two", Some("clusters-two")),
+            (&root.join("home"), "../fleet/clusters/two", Some("clusters-two")),
+            (&here, "../nosuch", None),
+            (&here, "../nosuch/../two/x", None),
+            (&root.join("home"), "..", None),
+            (&root.join("home"), "../hmoe", None),
+        ] {
+            let environment = Surroundings::bare(from);
+            let flags = Flags { local: Some(PathBuf::from(local)), ..Flags::default() };
+            let found = local_entry(&environment, &flags, &settings).await.ok();
+            assert_eq!(found.as_ref().map(|found| found.name.as_str()), expected, "{local} from {}", from.display());
+        }
+    }
+
     #[test]
     fn a_folder_gives_the_name_of_an_instance() {
         assert_eq!(instance_name("My Cloud").unwrap().as_str(), "my-cloud");
@@ -641,6 +697,6 @@ mod tests {
         assert!(error.remedy.starts_with("wild init"), "{error:?}");
         let flags = Flags { local: Some(PathBuf::from("nowhere")), ..Flags::default() };
         let error = local_entry(&environment, &flags, &DaemonSettings::default()).await.unwrap_err();
-        assert!(error.because.ends_with("nowhere is no git repository"), "{error:?}");
+        assert!(error.because.starts_with("there is no directory ") && error.because.ends_with("nowhere"), "{error:?}");
     }
 }
