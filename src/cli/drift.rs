@@ -19,13 +19,13 @@ const LIST_HELP: &str = "Examples:
   wild drift list -o json
 
 Exit codes:
-  0 no drift   1 there is drift   2 error   6 of an app it is not known";
+  0 no drift   1 there is drift   2 error   6 not known of every app";
 
 const SHOW_HELP: &str = "Examples:
   wild drift show quillblog
 
 Exit codes:
-  0 no drift   1 there is drift   2 no such app   6 it is not known";
+  0 no drift   1 there is drift   2 no such app   6 not known";
 
 const REVERT_HELP: &str = "Examples:
   wild drift revert quillblog

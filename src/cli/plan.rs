@@ -49,6 +49,9 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Plan) -> Result<Ex
         json!({"plans": plans})
     };
     let nothing = list(&answer, "plans").iter().all(report::is_empty);
+    let blocked = list(&answer, "plans").iter().flat_map(|plan| list(plan, "blocked"));
+    let is_seen =
+        !blocked.into_iter().any(|blocked| matches!(text(blocked, "reason"), "TargetUnreachable" | "ClusterElsewhere"));
     if nothing && session.is_for_people() {
         session.note("Nothing to do.");
     }
@@ -56,7 +59,11 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Plan) -> Result<Ex
         let told = |plan: &&Value| !report::is_empty(plan) || !list(plan, "notes").is_empty();
         list(answer, "plans").iter().filter(told).map(app_plan).collect()
     });
-    Ok(if exit_code && !nothing { ExitCode::Answer } else { ExitCode::Done })
+    Ok(match (is_seen, exit_code && !nothing) {
+        (false, _) => ExitCode::Error,
+        (true, true) => ExitCode::Answer,
+        (true, false) => ExitCode::Done,
+    })
 }
 
 fn app_plan(plan: &Value) -> String {

@@ -230,6 +230,11 @@ impl Handle {
         self.shared.is_alive()
     }
 
+    /// Returns whether its clusters are watched. A command line without a daemon looks at nothing but what it is asked about.
+    pub fn is_watching(&self) -> bool {
+        self.shared.work == Work::Everything
+    }
+
     /// Returns whether the instance can work; why not otherwise. A cluster that does not answer is a state of the instance and not this.
     pub fn is_ready(&self) -> Result<(), String> {
         self.shared.is_ready()

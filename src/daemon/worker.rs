@@ -57,7 +57,7 @@ pub(super) struct Shared {
     allow: Vec<String>,
     scratch: std::path::PathBuf,
     metrics: Metrics,
-    work: Work,
+    pub(super) work: Work,
     begun: Instant,
     turned_ms: AtomicU64,
     trouble: Mutex<Option<String>>,

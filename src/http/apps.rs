@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{Answered, app_name, json as answer, value};
+use super::instances::{self, Unseen};
 use super::problem::Problem;
 use super::{Host, instance, live, plans, seen};
 use crate::base::{Timestamp, chain};
@@ -336,13 +337,17 @@ pub(super) async fn drift(State(daemon): Host, Path(name): Path<String>) -> Answ
     let handle = instance(&daemon, &name)?;
     let shown = handle.instance();
     let settings = pipeline::settings(shown).await?;
-    let silent = super::instances::silent_clusters(shown);
     let (mut items, mut unknown) = (Vec::new(), Vec::new());
     for state in states(shown).await? {
-        let is_silent = silent.contains(&state.cluster).then(|| "its cluster does not answer".to_owned());
-        if let Some(because) = is_silent.or_else(|| state.uncompared()) {
-            unknown.push(json!({"app": state.name, "because": because}));
-        }
+        let because = match (state.intent.as_str(), instances::unseen(shown, &state.cluster)) {
+            ("added", _) => None,
+            (_, Some(Unseen::Unasked) | None) if !handle.is_watching() => {
+                Some(format!("no daemon watches it; to look now: wild app diff {}", state.name))
+            }
+            (_, Some(unseen)) => Some(unseen.said().to_owned()),
+            (_, None) => state.uncompared(),
+        };
+        unknown.extend(because.map(|because| json!({"app": state.name, "because": because})));
         for drift in &state.drift {
             let mut item = value(drift)?;
             if let Some(fields) = item.as_object_mut() {

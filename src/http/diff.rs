@@ -14,7 +14,7 @@ use crate::base::text_diff::unified;
 use crate::compile;
 use crate::model::{AppName, FileTree, Object, RefusalText, Request, Veil};
 use crate::pipeline::{self, Instance, Preview};
-use crate::plan::{Action, Verb};
+use crate::plan::{Action, Blocked, Verb};
 use crate::target::{ApplyRequest, Mode, Ownership, Target};
 use crate::yaml;
 use crate::yaml::veil::veiled_pair;
@@ -48,7 +48,7 @@ pub(super) async fn diff(
     let veil = Veil::but(query.reveal);
     let diffs = match query.against.as_str() {
         "" | "live" => {
-            let mut diffs = live(shown, &app, &veil).await?;
+            let (mut diffs, blocked) = live(shown, &app, &veil).await?;
             // What policy leaves alone is in no plan, and is a difference all the same.
             for drift in &state.drift {
                 let name = drift.object.short();
@@ -58,6 +58,11 @@ pub(super) async fn diff(
                         format!("{name}  {}  git {}  live {}\n", drift.path, value(&drift.desired), value(&drift.live));
                     diffs.push(json!({"name": name, "text": text}));
                 }
+            }
+            // What holds all of an app back keeps it from being compared as well.
+            if let Some(blocked) = blocked.filter(|_| diffs.is_empty()) {
+                let what = format!("compare {app} with the cluster");
+                return Err(Problem::new(409, what, blocked.message, blocked.hint).with_exit_code(6));
             }
             diffs
         }
@@ -147,12 +152,18 @@ fn grants_of(refusal: &RefusalText) -> Vec<String> {
     missing.map(|finding| finding.subject.clone()).collect()
 }
 
-/// The committed objects against the cluster.
-async fn live(instance: &Instance, app: &AppName, veil: &Veil) -> Result<Vec<Value>, Problem> {
-    let target = super::apps::cluster_of(instance, app, &format!("compare {app} with the cluster")).await?;
+/// The committed objects against the cluster, and what keeps all of them from being compared.
+async fn live(instance: &Instance, app: &AppName, veil: &Veil) -> Result<(Vec<Value>, Option<Blocked>), Problem> {
+    let what = format!("compare {app} with the cluster");
+    let target = super::apps::cluster_of(instance, app, &what).await?;
     // What is only reported is in no plan but that of putting it back.
     let request = veil.is_lifted().then(|| Request::RevertDrift { app: app.clone(), objects: Vec::new() });
-    let Some(plan) = pipeline::preview(instance, app, request.as_ref()).await?.plan else { return Ok(Vec::new()) };
+    let Some(plan) = pipeline::preview(instance, app, request.as_ref()).await?.plan else {
+        return Err(Problem::new(409, what, "no cluster is known yet", "wild cluster add").with_exit_code(6));
+    };
+    if let Some(unseen) = plan.blocked.iter().find(|blocked| blocked.is_unseen()) {
+        return Err(Problem::new(502, what, &unseen.message, &unseen.hint));
+    }
     let mut diffs = Vec::new();
     for action in &plan.actions {
         let name = action.object.short();
@@ -170,7 +181,8 @@ async fn live(instance: &Instance, app: &AppName, veil: &Veil) -> Result<Vec<Val
             diffs.push(json!({"name": name, "text": text}));
         }
     }
-    Ok(diffs)
+    let blocked = plan.blocked.into_iter().next().filter(|_| plan.actions.is_empty());
+    Ok((diffs, blocked))
 }
 
 /// Asks the API server what an object would be after an apply.

@@ -2,8 +2,6 @@
 //!
 //! Not here: apps (`apps.rs`).
 
-use std::collections::BTreeSet;
-
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
@@ -211,11 +209,35 @@ pub(super) fn is_unasked(instance: &Instance) -> bool {
     instance.targets().all().all(|(_, target)| target.reachability() == Reachability::Unasked)
 }
 
-/// Returns the clusters that were asked and do not answer.
-pub(super) fn silent_clusters(instance: &Instance) -> BTreeSet<ClusterName> {
-    let is_silent = |target: &dyn Target| matches!(target.reachability(), Reachability::Unreachable { .. });
-    let targets = instance.targets();
-    targets.all().filter(|(_, target)| is_silent(target.as_ref())).map(|(name, _)| name.clone()).collect()
+/// Why what stands in a cluster is not known.
+pub(super) enum Unseen {
+    /// It was asked and does not answer.
+    Silent,
+    /// Nobody asked it yet.
+    Unasked,
+    /// No cluster has that name.
+    Unknown,
+}
+
+impl Unseen {
+    /// Returns it in words.
+    pub(super) fn said(&self) -> &'static str {
+        match self {
+            Self::Silent => "its cluster does not answer",
+            Self::Unasked => "its cluster was not asked yet",
+            Self::Unknown => "its cluster is not known",
+        }
+    }
+}
+
+/// Returns why what stands in a cluster is not known; nothing if it answers.
+pub(super) fn unseen(instance: &Instance, cluster: &ClusterName) -> Option<Unseen> {
+    match instance.targets().get(cluster).map(|target| target.reachability()) {
+        Some(Reachability::Reachable) => None,
+        Some(Reachability::Unreachable { .. }) => Some(Unseen::Silent),
+        Some(Reachability::Unasked) => Some(Unseen::Unasked),
+        None => Some(Unseen::Unknown),
+    }
 }
 
 /// Returns since when and why a cluster does not answer, by name where there are several; nothing while all do.

@@ -220,10 +220,12 @@ async fn judge(instance: &Instance) -> Result<(), Error> {
     let survey = instance.store.survey(&instance.id).await?;
     let deploy = deploy_verdict(&survey);
     let drift = drift_verdict(&survey.drifted);
+    // Where no cluster is known nothing was compared.
+    let is_compared = !instance.targets().is_empty();
     for commit in shared(instance).await? {
         set(instance, &commit, &message::deploy_context(instance.name.as_str()), deploy.clone()).await;
         // Before everything is applied the cluster differs from the commit as it should.
-        if deploy.state == StatusState::Success || drift.state != StatusState::Success {
+        if is_compared && (deploy.state == StatusState::Success || drift.state != StatusState::Success) {
             set(instance, &commit, &message::drift_context(instance.name.as_str()), drift.clone()).await;
         }
     }

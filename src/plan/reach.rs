@@ -5,6 +5,18 @@
 use super::action::{Blocked, WakeOn};
 use super::snapshot::{Snapshot, TargetState};
 
+/// Reason of a block: the cluster does not answer.
+const UNREACHABLE: &str = "TargetUnreachable";
+/// Reason of a block: the cluster is another one than it was.
+const ELSEWHERE: &str = "ClusterElsewhere";
+
+impl Blocked {
+    /// Returns whether nothing is known of what stands in the cluster.
+    pub fn is_unseen(&self) -> bool {
+        matches!(self.reason.as_str(), UNREACHABLE | ELSEWHERE)
+    }
+}
+
 /// Returns why nothing can be sent.
 pub(super) fn unreachable(snapshot: &Snapshot) -> Option<(Blocked, WakeOn)> {
     let name = snapshot.cluster.in_short();
@@ -14,15 +26,11 @@ pub(super) fn unreachable(snapshot: &Snapshot) -> Option<(Blocked, WakeOn)> {
             let because = if why.is_empty() { String::new() } else { format!(": {why}") };
             let message =
                 format!("{name} has not answered since {since}{because}; it is asked again every few seconds");
-            ("TargetUnreachable", message, format!("wild app wait {}", snapshot.app))
+            (UNREACHABLE, message, format!("wild app wait {}", snapshot.app))
         }
         TargetState::Elsewhere { why } => {
             let message = format!("the kubeconfig leads to another cluster than {name}, so nothing is written: {why}");
-            (
-                "ClusterElsewhere",
-                message,
-                format!("wild cluster accept {}", snapshot.cluster.as_str()).trim_end().into(),
-            )
+            (ELSEWHERE, message, format!("wild cluster accept {}", snapshot.cluster.as_str()).trim_end().into())
         }
     };
     let blocked = Blocked { object: None, reason: reason.into(), message, hint };

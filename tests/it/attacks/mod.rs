@@ -28,3 +28,4 @@ mod replies;
 mod rewinds;
 mod signed;
 mod superseded;
+mod unwatched;
