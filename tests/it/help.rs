@@ -94,6 +94,12 @@ const EXAMPLES: &[Example] = &[
     example("wild app list", 0, "A blog for people"),
     example("wild app add quickcache --deploy", 0, "created     Deployment/quickcache"),
     after(
+        "curl -sf -o /dev/null -H 'Content-Type: application/json' -d '{\"metadata\":{\"name\":\"team\"}}' $CLUSTER/api/v1/namespaces",
+        "wild app add quickcache --as pages --set namespace=team --deploy --adopt",
+        0,
+        "pages may write into team",
+    ),
+    after(
         "wild app add stonedb --deploy && wild app wait stonedb",
         "wild app add quillblog --grant stonedb.password --dry-run",
         0,
@@ -388,7 +394,7 @@ async fn every_example_of_help_runs_as_printed() {
         }
         let typed = example.line.replace(PRINTED, &format!("{root}/directory.git"));
         if !example.before.is_empty() {
-            machine.done(example.folder, example.before).await;
+            machine.done(example.folder, &example.before.replace("$CLUSTER", &cluster)).await;
         }
         let ran = if typed.starts_with("wild daemon") {
             until_told(&machine, example.folder, &typed).await

@@ -67,12 +67,19 @@ pub(in crate::cli) struct Deploy {
 }
 
 /// What one deploy is asked for.
-struct Wish {
+pub(super) struct Wish {
     plan: Option<String>,
     recreate: Vec<String>,
     adopt: bool,
     patience: Patience,
     healthy: bool,
+}
+
+impl Wish {
+    /// Returns the wish to take over what is there and nobody's.
+    pub(super) fn adopting(patience: Patience) -> Self {
+        Self { plan: None, recreate: Vec::new(), adopt: true, patience, healthy: false }
+    }
 }
 
 /// Runs the command.
@@ -105,24 +112,37 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Deploy) -> Result<
     Ok(code)
 }
 
-async fn one(session: &mut Session<'_>, app: &AppName, wish: &Wish) -> Result<ExitCode, CommandError> {
+/// Asks for one deploy. What holds the app back is an error with what helps.
+pub(super) async fn one(session: &mut Session<'_>, app: &AppName, wish: &Wish) -> Result<ExitCode, CommandError> {
     let body = json!({"approve": wish.plan, "recreate": wish.recreate, "adopt": wish.adopt});
     let below = format!("/apps/{app}/deploy");
     let asked = session.ask(Change { method: "POST", below, body, patience: wish.patience }).await?;
+    let next = Next { done: "", undecided: &format!("Decide: wild app resolve {app}") };
+    let code = ended(session, app, asked, &next).await?;
+    if wish.healthy && code == ExitCode::Done && !session.is_dry_run() {
+        reach(session, app, Goal::Healthy).await
+    } else {
+        Ok(code)
+    }
+}
+
+/// Reports how a deploy ended. What holds the app back is an error with what helps.
+pub(super) async fn ended(
+    session: &mut Session<'_>,
+    app: &AppName,
+    asked: Asked,
+    next: &Next<'_>,
+) -> Result<ExitCode, CommandError> {
     let blocked = match &asked {
         Asked::Ended(operation) if text(operation, "outcome") == "blocked" => {
             Some(text(operation, "message").to_owned())
         }
         _ => None,
     };
-    let code = session.report(asked, &Next { done: "", undecided: &format!("Decide: wild app resolve {app}") });
-    if let Some(because) = blocked {
-        return Err(held_back(session, app, because).await);
-    }
-    if wish.healthy && code == ExitCode::Done && !session.is_dry_run() {
-        reach(session, app, Goal::Healthy).await
-    } else {
-        Ok(code)
+    let code = session.report(asked, next);
+    match blocked {
+        Some(because) => Err(held_back(session, app, because).await),
+        None => Ok(code),
     }
 }
 

@@ -217,6 +217,39 @@ async fn what_a_person_made_is_entered_by_a_grant_that_adopting_writes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn adding_enters_what_is_there_by_the_same_word_as_deploying() {
+    let world = start().await;
+    make(&world, "shared").await;
+    let refused = wild(&world, "wild app add quickcache --set namespace=shared --deploy", "").await;
+    assert!(refused.contains("was not made by quickcache"), "{refused}");
+    assert!(refused.contains("try: wild app deploy quickcache --adopt"), "{refused}");
+    untouched(&world, "shared").await;
+    let head = world.head().await;
+    let line = "wild app add quickcache --as cache --set namespace=shared";
+    let unfit = wild(&world, &format!("{line} --adopt"), "").await;
+    assert!(unfit.contains("--deploy"), "adopting without deploying says what is missing: {unfit}");
+    says(&world, &format!("{line} --deploy --adopt --dry-run"), &["Nothing was changed."]).await;
+    assert_eq!(world.head().await, head);
+    untouched(&world, "shared").await;
+    let told = ["wrote apps/cache", "cache may write into shared"];
+    says(&world, &format!("{line} --deploy --adopt"), &told).await;
+    world.healthy("cache").await;
+    assert_eq!(marks(&world, "shared").await.1["rewild.dev/entered"], json!("granted"));
+    // No word lets anything into what belongs to the system.
+    for namespace in ["kube-system", "wild-system"] {
+        let line = format!("wild app add quickcache --as late --set namespace={namespace} --deploy --adopt");
+        let refused = wild(&world, &line, "").await;
+        assert!(refused.contains(namespace) && refused.contains("try: "), "{refused}");
+        assert!(!refused.contains("may write into"), "{refused}");
+        if world.state("late").await.is_some() {
+            assert!(config_in(&world, namespace, "late").await.is_null());
+            world.done(Request::Delete { app: app("late"), data: DataFate::DeleteNow }).await;
+            world.until("late is gone", async || world.state("late").await.is_none()).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_first_deployment_and_its_grant_are_one_commit() {
     let world = start().await;
     make(&world, "quickcache").await;
