@@ -3,10 +3,13 @@
 //! Directories are watched and not files, because editors replace files. Where the system cannot watch, the periodic reconcile finds the
 //! change. Not here: refs (`git::watch_refs`).
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use notify::{RecursiveMode, Watcher};
 use tokio::sync::watch;
+
+use crate::model::is_copy_of;
 
 /// Hints before the first one; the channel holds one number, the newest.
 const NO_HINTS: u64 = 0;
@@ -19,14 +22,18 @@ pub(super) struct FileWatch {
 }
 
 impl FileWatch {
-    /// Watches the directory of a file for changes of files with that name.
+    /// Watches the directory of a file for changes of files with that name, and of what editors leave of it.
     pub(super) fn of(path: &Path) -> Self {
         let (sender, hints) = watch::channel(NO_HINTS);
         let keep = sender.clone();
-        let name = path.file_name().map(std::ffi::OsStr::to_owned);
+        let name = path.file_name().and_then(OsStr::to_str).map(str::to_owned);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let Ok(event) = event else { return };
-            let ours = event.paths.iter().any(|path| path.file_name() == name.as_deref());
+            let is_ours = |path: &PathBuf| match (path.file_name().and_then(OsStr::to_str), name.as_deref()) {
+                (Some(found), Some(name)) => found == name || is_copy_of(name, found),
+                (_, _) => false,
+            };
+            let ours = event.paths.iter().any(is_ours);
             if ours && !event.kind.is_access() {
                 sender.send_modify(|count| *count = count.wrapping_add(1));
             }

@@ -204,6 +204,7 @@ fn opening(
             user: keycloak.user.clone(),
             credential: state.root().join(&keycloak.credential_file),
         }),
+        credentials: credentials(state, entry),
         clock,
         beside: Vec::new(),
     })
@@ -232,6 +233,13 @@ fn remote(state: &StateDirectory, entry: &InstanceEntry) -> Result<Option<Remote
         kind: CredentialKind::Token { user: "wild".to_owned(), token },
     });
     Ok(Some(Remote { url, credential, egress: Egress::Any, scratch: state.quarantine() }))
+}
+
+/// Returns where the credentials of the remote and of the Keycloak stand.
+fn credentials(state: &StateDirectory, entry: &InstanceEntry) -> Vec<PathBuf> {
+    let named = [Some(&entry.credential_file), entry.keycloak.as_ref().map(|keycloak| &keycloak.credential_file)];
+    let named = named.into_iter().flatten().filter(|file| !file.as_os_str().is_empty());
+    named.map(|file| state.root().join(file)).collect()
 }
 
 /// Reads the token of a remote from the file that the operator named.

@@ -107,7 +107,16 @@ impl Shared {
 
     /// Fetches all upstreams, or the one of a name, into the daemon's own quarantine.
     pub(super) async fn fetch_directories(&self, only: Option<&str>) -> Result<(), Error> {
+        self.narrow().await;
         pipeline::fetch_directories(&self.instance, only, (&self.scratch, &self.allow)).await.map(|_| ())
+    }
+
+    /// Takes the right to read files of the instance from others, who may have it with every change.
+    async fn narrow(&self) {
+        let instance = &self.instance;
+        if let Err(error) = instance.narrow().await {
+            tracing::error!(instance = %instance.name, error = chain(&error), "others may read a file of the instance");
+        }
     }
 
     /// Returns whether the loop turns.
@@ -304,7 +313,7 @@ impl Worker {
                 Some((cluster, look)) = self.probes.ended() => self.looked(&cluster, look),
                 Some(ended) = self.passes.join_next_with_id(), if !self.passes.is_empty() => self.end(ended),
                 () = secrets.changed() => {
-                    self.narrow().await;
+                    self.shared.narrow().await;
                     self.wake_all(Reason::File);
                 }
                 () = self.shared.fetch.notified() => self.fetch(true).await,
@@ -453,6 +462,8 @@ impl Worker {
 
     /// Fetches the upstreams, and the remote if a person asked, and wakes every app for what they bring.
     async fn fetch(&mut self, with_remote: bool) {
+        // Nothing tells of a credential that lies elsewhere.
+        self.shared.narrow().await;
         if with_remote && self.shared.instance.remote.is_some() {
             self.sync().await;
         }

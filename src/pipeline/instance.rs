@@ -143,6 +143,8 @@ pub struct Opening {
     pub plugins: BTreeMap<String, Plugin>,
     /// How its Keycloak is reached, if it has one.
     pub keycloak: Option<RealmAccess>,
+    /// Files with credentials that the daemon's settings name: nobody else may read them.
+    pub credentials: Vec<PathBuf>,
     /// The clock.
     pub clock: fn() -> Timestamp,
     /// The instances that this process has opened already.
@@ -200,7 +202,7 @@ impl Instance {
         let open_before = left_open(&store, &id, clock()).await?;
         tidy(&store, &id, &settings, clock()).await?;
         let hash_key = own.hash_key()?;
-        let open_files = OpenFiles::read((state.clone(), own), &store, &id).await?;
+        let open_files = OpenFiles::read((state.clone(), own, opening.credentials), &store, &id).await?;
         Ok(Self {
             name,
             id,

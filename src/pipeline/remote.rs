@@ -496,6 +496,7 @@ mod tests {
             };
             let opening = Opening {
                 keycloak: None,
+                credentials: Vec::new(),
                 name: InstanceName::parse("home").unwrap(),
                 path: root.join("home.git"),
                 subdirectory: crate::model::Subdirectory::top(),

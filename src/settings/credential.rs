@@ -6,22 +6,14 @@ use std::path::Path;
 
 use super::Error;
 use super::file::read;
-use super::private::narrow;
 use crate::model::{Diagnostic, SecretValue};
 
-/// Reads the first line of a credential file.
+/// Reads the first line of a credential file. Taking it from others is the part of the instance that it is read for.
 pub fn read_credential(path: &Path) -> Result<SecretValue, Error> {
     let wrong = |message: &str| {
         let found = Diagnostic::error("S301", &path.display().to_string(), 0, message);
         Error::Content { path: path.to_owned(), diagnostics: vec![found] }
     };
-    if let Some(narrowed) = narrow(path)? {
-        tracing::warn!(
-            file = narrowed.path,
-            mode = narrowed.mode,
-            "others could read this file until now: replace what is in it"
-        );
-    }
     let content = read(path)?.ok_or_else(|| wrong("the file is not there"))?;
     let text = String::from_utf8(content).map_err(|_| wrong("the file is not UTF-8"))?;
     match text.lines().next().map(str::trim) {

@@ -72,6 +72,18 @@ pub(super) fn narrow_directory(path: &Path) -> Result<Vec<Narrowed>, Error> {
     Ok(narrowed)
 }
 
+/// Narrows the files of a directory whose names begin with one: the file of that name, its logs, locks and copies.
+pub(super) fn narrow_beside(directory: &Path, name: &str) -> Result<Vec<Narrowed>, Error> {
+    let mut narrowed = Vec::new();
+    for entry in entries(directory)? {
+        let is_of_it = entry.file_name().to_str().is_some_and(|found| found.starts_with(name));
+        if is_of_it && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            narrowed.extend(narrow(&entry.path())?);
+        }
+    }
+    Ok(narrowed)
+}
+
 /// Narrows a secret file and what editors leave beside it.
 pub fn narrow_with_copies(path: &Path) -> Result<Vec<Narrowed>, Error> {
     let mut narrowed: Vec<Narrowed> = narrow(path)?.into_iter().collect();

@@ -14,7 +14,7 @@
 use std::path::{Path, PathBuf};
 
 use super::file::{make_directory, read, write_private};
-use super::private::{narrow, narrow_directory};
+use super::private::{narrow, narrow_beside, narrow_directory};
 use super::{Error, entropy};
 use crate::model::{InstanceId, Narrowed};
 
@@ -49,12 +49,13 @@ impl StateDirectory {
         self.root.join("quarantine")
     }
 
-    /// Narrows what others may do with the directory and the store in it, and returns what they could.
+    /// Narrows what others may do with the directory, the store in it and what is made of that beside it, and returns what they could.
     pub fn narrow(&self) -> Result<Vec<Narrowed>, Error> {
         let mut narrowed: Vec<Narrowed> = narrow(&self.root)?.into_iter().collect();
-        for name in [STORE, "wild.db-wal", "wild.db-shm", "wild.db-journal", "instances", "quarantine", "keys"] {
+        for name in ["instances", "quarantine", "keys"] {
             narrowed.extend(narrow(&self.root.join(name))?);
         }
+        narrowed.extend(narrow_beside(&self.root, STORE)?);
         Ok(narrowed)
     }
 

@@ -9,14 +9,6 @@ use crate::model::{ClusterName, Reason};
 use crate::plan::WakeOn;
 
 impl Worker {
-    /// Takes the right to read files of the instance from others, who may have it with every change.
-    pub(super) async fn narrow(&self) {
-        let instance = &self.shared.instance;
-        if let Err(error) = instance.narrow().await {
-            tracing::error!(instance = %instance.name, error = chain(&error), "others may read a file of the instance");
-        }
-    }
-
     /// Takes in clusters that were added and lets go of those that were removed.
     pub(super) async fn follow_clusters(&mut self) {
         let instance = self.shared.instance.clone();
@@ -37,7 +29,7 @@ impl Worker {
                 tracing::warn!(instance = %instance.name, error, "the kubeconfig does not read; the clusters stay as they are");
             }
         }
-        self.narrow().await;
+        self.shared.narrow().await;
         // Where those lead that stayed is not known before they are asked.
         for (cluster, target) in instance.targets().all() {
             self.probes.look(cluster.clone(), target.clone());

@@ -31,6 +31,7 @@ async fn worker(root: &Path) -> Worker {
     let store = Store::open(&state.store()).await.unwrap();
     let opening = Opening {
         keycloak: None,
+        credentials: Vec::new(),
         name: InstanceName::parse("home").unwrap(),
         path: root.join("home.git"),
         subdirectory: Subdirectory::top(),

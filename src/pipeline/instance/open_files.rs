@@ -3,6 +3,8 @@
 //!
 //! Not here: narrowing (`settings`), the kubeconfig and what it names (`target`).
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
@@ -34,18 +36,19 @@ pub struct OpenFile {
 pub(super) struct OpenFiles {
     state: StateDirectory,
     own: InstanceState,
+    credentials: Vec<PathBuf>,
     known: Mutex<Vec<OpenFile>>,
 }
 
 impl OpenFiles {
     /// Reads what was found before. What does not read back is found no more.
     pub(super) async fn read(
-        (state, own): (StateDirectory, InstanceState),
+        (state, own, credentials): (StateDirectory, InstanceState, Vec<PathBuf>),
         store: &Store,
         instance: &InstanceId,
     ) -> Result<Self, Error> {
         let text = store.cursor(instance, OPEN).await?.unwrap_or_default();
-        Ok(Self { state, own, known: Mutex::new(serde_json::from_str(&text).unwrap_or_default()) })
+        Ok(Self { state, own, credentials, known: Mutex::new(serde_json::from_str(&text).unwrap_or_default()) })
     }
 }
 
@@ -54,7 +57,9 @@ pub(super) async fn narrow(instance: &Instance) -> Result<(), Error> {
     let files = &instance.open_files;
     let mut narrowed = files.state.narrow()?;
     narrowed.extend(files.own.narrow()?);
-    narrowed.extend(settings::narrow_with_copies(instance.secrets.path())?);
+    for secret in files.credentials.iter().map(PathBuf::as_path).chain([instance.secrets.path()]) {
+        narrowed.extend(settings::narrow_with_copies(secret)?);
+    }
     for Narrowed { path, mode } in &narrowed {
         tracing::warn!(file = path, mode, "others could read this file until now: replace what is in it");
     }

@@ -60,8 +60,13 @@ async fn stop_daemon(machine: &mut Machine) {
     machine.daemon.take().unwrap().wait().await.unwrap();
 }
 
+/// Returns the files that are told as open, with the mode that each had.
 async fn told(machine: &Machine) -> Vec<(String, String)> {
-    let shown = machine.run("home.git", "wild status -o json").await;
+    told_in(machine, "home.git").await
+}
+
+async fn told_in(machine: &Machine, folder: &str) -> Vec<(String, String)> {
+    let shown = machine.run(folder, "wild status -o json").await;
     let value: Value = serde_json::from_str(&shown.data).unwrap_or_default();
     let files = value["instance"]["openFiles"].as_array().cloned().unwrap_or_default();
     let text = |file: &Value, key: &str| file[key].as_str().unwrap().to_owned();
@@ -135,6 +140,88 @@ async fn whatever_the_commands_and_the_daemon_make_is_for_nobody_else_and_what_i
     machine
         .until("it is told no more", async || !told(&machine).await.iter().any(|(name, _)| name == "secrets.yaml"))
         .await;
+    stop_daemon(&mut machine).await;
+    cluster.stop().await;
+}
+
+/// Modes by which somebody else may do something.
+const WIDE: [u32; 9] = [0o644, 0o640, 0o604, 0o660, 0o666, 0o602, 0o620, 0o444, 0o777];
+
+/// Returns every file below a directory; neither links nor sockets.
+fn files_below(root: &Path) -> Vec<PathBuf> {
+    let (mut files, mut left) = (Vec::new(), vec![root.to_owned()]);
+    while let Some(path) = left.pop() {
+        let kind = std::fs::symlink_metadata(&path).unwrap().file_type();
+        if kind.is_dir() {
+            left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if kind.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Every file that holds something of an instance, in every mode that lets others in, found at a start and while it runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_file_of_an_instance_is_narrowed_from_every_mode_and_told() {
+    let (cluster, access) = sandbox().await;
+    let mut machine = Machine::start(access, "stonedb 15.5").await;
+    let root = machine.root().to_owned();
+    let at = root.display();
+    let settings = format!(
+        "listen: 127.0.0.1:0\nmetricsListen: \"\"\negress: {{allow: [{at}/directory.git]}}\ninstances:\n- name: cloud\n  path: {at}/cloud\n  \
+         remote: {at}/forge.git\n  credentialFile: {at}/forge-token\n  keycloak: {{url: \"http://127.0.0.1:9\", realm: r, client: c, \
+         credentialFile: {at}/keycloak-secret}}\n"
+    );
+    machine.write("home/.config/wild/daemon.yaml", &settings);
+    machine.done(".", "git init -q --bare forge.git && printf t > forge-token && printf k > keycloak-secret").await;
+    machine.done(".", "wild init cloud --domain cloud.example.org --kubeconfig ~/.kube/config").await;
+    machine.done("cloud", "git push -q $ROOT/forge.git main && wild directory add sample $ROOT/directory.git").await;
+    machine.done("cloud", "wild app add stonedb --deploy && wild app wait stonedb").await;
+    let own = instance(&machine);
+    let secrets = root.join("cloud/secrets.yaml");
+    for copy in ["cloud/secrets.yaml~", "cloud/.secrets.yaml.swp", "cloud/secrets.yaml.bak", "forge-token~"] {
+        std::fs::copy(&secrets, root.join(copy)).unwrap();
+    }
+    std::fs::write(own.join("token-of-a-person"), "t").unwrap();
+    let mut all = files_below(&state(&machine));
+    let beside = ["cloud/secrets.yaml", "cloud/secrets.yaml~", "cloud/.secrets.yaml.swp", "cloud/secrets.yaml.bak"];
+    all.extend(beside.iter().chain(&["forge-token", "forge-token~", "keycloak-secret"]).map(|name| root.join(name)));
+    assert!(all.len() > 10 && all.contains(&own.join("kubeconfig")) && all.contains(&state(&machine).join("wild.db")));
+
+    for wide in WIDE {
+        all.iter().filter(|path| path.exists()).for_each(|path| widen(path, wide));
+        let held: Vec<PathBuf> = all.iter().filter(|path| path.exists()).cloned().collect();
+        machine.start_daemon(&settings).await;
+        let is_narrow = async || held.iter().filter(|path| path.exists()).all(|path| mode(path) & 0o077 == 0);
+        machine.until(&format!("all is narrowed from {wide:o}"), is_narrow).await;
+        let is_told = async || {
+            let known = told_in(&machine, "cloud").await;
+            held.iter().filter(|path| path.exists()).all(|path| {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                // What the daemon itself writes is written anew by then.
+                let is_ours = name.starts_with("wild.db") || name == "lock";
+                is_ours || known.contains(&(name.to_owned(), format!("{wide:04o}")))
+            })
+        };
+        machine.until(&format!("all that was {wide:o} is told"), is_told).await;
+        stop_daemon(&mut machine).await;
+    }
+
+    // While it runs, each file by which somebody signs in or that holds values.
+    machine.start_daemon(&settings).await;
+    for (path, wide) in [(secrets, 0o644), (own.join("kubeconfig"), 0o640), (root.join("cloud/secrets.yaml~"), 0o604)] {
+        let text = std::fs::read(&path).unwrap();
+        std::fs::write(&path, text).unwrap();
+        widen(&path, wide);
+        machine.until(&format!("{} is narrowed", path.display()), async || mode(&path) == 0o600).await;
+    }
+    for name in ["forge-token", "keycloak-secret"] {
+        widen(&root.join(name), 0o644);
+        machine.run("cloud", "wild directory fetch").await;
+        machine.until(&format!("{name} is narrowed by a fetch"), async || mode(&root.join(name)) == 0o600).await;
+    }
     stop_daemon(&mut machine).await;
     cluster.stop().await;
 }
