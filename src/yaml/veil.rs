@@ -66,9 +66,10 @@ fn hidden(text: &str, veil: &Veil) -> Vec<Found> {
             walk.node(*root, Hiding::Shown, "");
         }
     }
+    let judged = merged(found.iter().map(|found: &Found| found.span.clone()).chain(shown).collect());
     let is_free = |span: &Range<usize>| {
-        let overlaps = |other: &Range<usize>| other.start < span.end && span.start < other.end;
-        !found.iter().any(|found: &Found| overlaps(&found.span)) && !shown.iter().any(overlaps)
+        let before = judged.partition_point(|judged| judged.start < span.end);
+        before.checked_sub(1).and_then(|at| judged.get(at)).is_none_or(|judged| judged.end <= span.start)
     };
     let of_line = |Part { name, span }: Part| {
         let value = text.get(span.clone()).unwrap_or_default().to_owned();
@@ -78,6 +79,19 @@ fn hidden(text: &str, veil: &Veil) -> Vec<Found> {
     found.extend(lines);
     found.sort_by_key(|found| found.span.start);
     found
+}
+
+/// Returns ranges in order, with those in one that overlap.
+fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|range| range.start);
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            Some(_) | None => merged.push(range),
+        }
+    }
+    merged
 }
 
 struct Walk<'a> {

@@ -162,8 +162,10 @@ fn behind_sign(line: &str, sign: usize) -> &str {
 
 /// Returns whether a text says that the lines behind it are the value.
 pub(super) fn is_block(text: &str) -> bool {
-    let header = text.split(" #").next().unwrap_or_default().trim_end();
-    header.strip_prefix(['|', '>']).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || "+-".contains(c)))
+    let Some(rest) = text.strip_prefix(['|', '>']) else { return false };
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "+-".contains(c));
+    let behind = rest.trim_start();
+    behind.is_empty() || (behind.starts_with('#') && behind.len() < rest.len())
 }
 
 /// Returns the mark that ends the lines behind a text: `<<EOF`.

@@ -11,6 +11,7 @@ const MAX_TAG: usize = 1024;
 /// Notes the texts of elements of a line.
 pub(super) fn elements(line: &str, label: Option<&str>, veil: &Veil, seen: &mut Seen) {
     let mut label = label.map(str::to_owned);
+    let [mut ends, mut ends_of_data] = ["</", "]]>"].map(|mark| line.match_indices(mark).peekable());
     for (at, _) in line.match_indices('<') {
         let rest = line.get(at + 1..).unwrap_or_default();
         // A tag holds no other one.
@@ -38,10 +39,10 @@ pub(super) fn elements(line: &str, label: Option<&str>, veil: &Veil, seen: &mut 
         }
 
         let start = line.len() - text.len();
-        let end = match text.strip_prefix("<![CDATA[") {
-            Some(data) => data.find("]]>").map(|end| end + "<![CDATA[".len() + 3),
-            None => text.find("</"),
-        };
+        let is_data = text.starts_with("<![CDATA[");
+        let ends = if is_data { &mut ends_of_data } else { &mut ends };
+        while ends.next_if(|(end, _)| *end < start).is_some() {}
+        let end = ends.peek().map(|(end, _)| end - start + if is_data { "]]>".len() } else { 0 });
         match (name, end) {
             (Some(name), Some(end)) => {
                 let is_told = tells(&name, text.get(..end).unwrap_or_default(), veil);

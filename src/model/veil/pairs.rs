@@ -175,24 +175,41 @@ fn unquoted(text: &str, opener: Option<char>) -> usize {
     let near = rest.get(..rest.floor_char_boundary(MAX_CONNECTION)).unwrap_or_default();
     let semicolon = near.find([';', '"', '\'']).unwrap_or(near.len());
     let goes_on = near.get(semicolon..).is_some_and(|more| more.starts_with(';') && more.contains('='));
-    let len = match opener {
-        // The quote that the name stands in ends the value as well.
-        Some(mark @ ('"' | '\'')) => rest.find(mark).unwrap_or(rest.len()),
-        Some(';') if semicolon == near.len() => rest.find([';', '"', '\'']).unwrap_or(rest.len()),
-        Some(';') => semicolon,
-        _ if goes_on => semicolon,
-        // Words of a command line end at a space alone.
-        Some(before) if before.is_whitespace() => {
-            rest.find(|c: char| c.is_whitespace() || "\"'<".contains(c)).unwrap_or(rest.len())
-        }
-        _ => rest.find(|c: char| c.is_whitespace() || ",;&\"'<>)}]|".contains(c)).unwrap_or(rest.len()),
+    let is_fixed = match opener {
+        Some('"' | '\'') => false,
+        Some(';') => semicolon < near.len(),
+        _ => goes_on,
     };
-    let value = rest.get(..len).unwrap_or_default();
-    // A line that ends within the value is written as `\n` where the whole text is one in quotes.
-    let cut = value.find("\\n").unwrap_or(len);
-    let more = rest.get(cut + 2..).unwrap_or_default();
-    let more = more.get(..more.floor_char_boundary(MAX_CONNECTION)).unwrap_or_default();
-    let is_line = cut < len && (more.is_empty() || more.contains('=') || more.starts_with(['"', '[']));
-    let value = if is_line { value.get(..cut).unwrap_or_default() } else { value };
+    let ends = |c: char| match opener {
+        // The quote that the name stands in ends the value as well.
+        Some(mark @ ('"' | '\'')) => c == mark,
+        Some(';') => matches!(c, ';' | '"' | '\''),
+        // Words of a command line end at a space alone.
+        Some(before) if before.is_whitespace() => c.is_whitespace() || "\"'<".contains(c),
+        _ => c.is_whitespace() || ",;&\"'<>)}]|".contains(c),
+    };
+    let value = rest.get(..if is_fixed { semicolon } else { rest.len() }).unwrap_or_default();
+    let value = value.get(..end_of(value, |c| !is_fixed && ends(c))).unwrap_or_default();
     behind + value.trim_end().trim_end_matches('\\').len()
+}
+
+/// Returns where a value ends: at such a sign, or where a line ends within it, which is written as `\n` where the whole text is one in quotes.
+fn end_of(text: &str, ends: impl Fn(char) -> bool) -> usize {
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find(|c| c == '\\' || ends(c))).map(|found| at + found)
+    {
+        let Some(more) = text.get(found..).and_then(|rest| rest.strip_prefix("\\n")) else {
+            if text.get(found..).is_some_and(|rest| rest.starts_with('\\')) {
+                at = found + 1;
+                continue;
+            }
+            return found;
+        };
+        let near = more.get(..more.floor_char_boundary(MAX_CONNECTION)).unwrap_or_default();
+        if near.is_empty() || near.contains('=') || near.starts_with(['"', '[']) {
+            return found;
+        }
+        return text.get(found..).and_then(|rest| rest.find(&ends)).map_or(text.len(), |end| found + end);
+    }
+    text.len()
 }

@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use super::line::{part, tells};
+use super::line::{is_secret, part, tells};
 use super::values::is_hidden;
-use super::{Hiding, Part, Veil};
+use super::{Hiding, MAX_NAME, Part, Veil};
 
 /// How tokens begin that services give out. The identity of a key, such as `AKIA…`, is none: it is a name.
 const TOKENS: [&str; 40] = [
@@ -106,9 +106,13 @@ fn tokens(line: &str) -> Vec<Part> {
         }
     }
     for begin in HOOKS {
+        let mut end = 0;
         for (at, _) in line.match_indices(begin) {
             let start = at + begin.len();
-            parts.push(part("address", start..start + run(start, &is_of_path).len()));
+            if at >= end {
+                end = start + run(start, &is_of_path).len();
+                parts.push(part("address", start..end));
+            }
         }
     }
     parts
@@ -116,14 +120,22 @@ fn tokens(line: &str) -> Vec<Part> {
 
 /// Returns the values of secret names in the queries of addresses, such as `?token=…`.
 fn queries(line: &str, veil: &Veil) -> Vec<Part> {
-    let mut parts = Vec::new();
+    let ends = |c: char| c.is_whitespace() || matches!(c, '&' | '"' | '\'' | '#' | '<' | '>');
+    let (mut parts, mut covered) = (Vec::new(), 0);
     for (at, _) in line.match_indices(['?', '&']) {
         let rest = line.get(at + 1..).unwrap_or_default();
-        let ends = |c: char| c.is_whitespace() || matches!(c, '&' | '"' | '\'' | '#' | '<' | '>');
-        let pair = rest.split(ends).next().unwrap_or_default();
-        let Some((name, value)) = pair.split_once('=') else { continue };
+        let near = rest.get(..rest.floor_char_boundary(MAX_NAME + 1)).unwrap_or_default();
+        let Some((name, _)) =
+            near.split_once('=').filter(|(name, _)| at >= covered && !name.contains(ends) && is_secret(name, veil))
+        else {
+            continue;
+        };
         let start = at + 1 + name.len() + 1;
-        parts.extend(tells(name, value, veil).then(|| part(name, start..start + value.len())));
+        let value = line.get(start..).and_then(|value| value.split(ends).next()).unwrap_or_default();
+        if tells(name, value, veil) {
+            covered = start + value.len();
+            parts.push(part(name, start..covered));
+        }
     }
     parts
 }
