@@ -6,7 +6,7 @@ use super::Hiding;
 use super::values::Harmless;
 
 /// Words that make a name one of a secret. More of one kind are written with an `s`.
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 25] = [
     "psk",
     "password",
     "passwd",
@@ -31,9 +31,10 @@ const WORDS: [&str; 24] = [
     "dockercfg",
     "passin",
     "passout",
+    "creds",
 ];
 /// Ends of words that are written as one, such as `dbpassword`.
-const ENDS: [&str; 13] = [
+const ENDS: [&str; 31] = [
     "password",
     "passwd",
     "passphrase",
@@ -46,10 +47,28 @@ const ENDS: [&str; 13] = [
     "masterauth",
     "authpass",
     "userpass",
+    "dbpass",
+    "sqlpass",
+    "rootpass",
+    "adminpass",
+    "smtppass",
+    "mailpass",
+    "ldappass",
+    "bindpass",
+    "dbpwd",
+    "userpwd",
+    "rootpwd",
+    "adminpwd",
+    "masterkey",
+    "encryptionkey",
+    "signingkey",
+    "sessionkey",
+    "authkey",
+    "presharedkey",
     "pw",
 ];
 /// Words before `key` that make it a secret one.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 26] = [
     "api",
     "private",
     "access",
@@ -68,6 +87,14 @@ const KEYS: [&str; 18] = [
     "storage",
     "service",
     "app",
+    "fernet",
+    "preshared",
+    "setup",
+    "integration",
+    "license",
+    "crypt",
+    "cookie",
+    "csrf",
 ];
 /// Last words of names that say something about a secret and are none.
 const ABOUT: [&str; 85] = [
@@ -184,6 +211,7 @@ pub(super) fn judged(name: &str) -> Option<Hiding> {
         [] | ["existing", ..] => return None,
         [.., "auth"] => return Some(Hiding::Unless(Harmless::Text)),
         ["pwd"] => return Some(Hiding::Unless(Harmless::Path)),
+        [.., "salt"] => return Some(Hiding::Unless(Harmless::Count)),
         ["pin"] => return Some(Hiding::Below),
         [.., last] if ABOUT.contains(last) => return None,
         [.., kept, "secret", "key"] if KEPT.contains(kept) => return None,

@@ -250,7 +250,9 @@ const NOTATIONS: [(&str, &str); 135] = [
 ];
 
 /// Texts that only speak of secrets.
-const HARMLESS: [&str; 45] = [
+const HARMLESS: [&str; 47] = [
+    "saltstack: master.example.org",
+    "SALT_ROUNDS=12",
     "The password is kept in the Secret blog-secrets.",
     "Use --password to set it, and --token from the file.",
     "volumes:\n- name: x\n  secret:\n    secretName: blog-secrets\n    defaultMode: 420\n",
@@ -373,7 +375,7 @@ fn a_secret_in_the_midst_of_a_text_is_seen_to_differ() {
 }
 
 /// Names of secrets in every spelling.
-const NAMES: [&str; 30] = [
+const NAMES: [&str; 37] = [
     "password",
     "Password",
     "PASSWORD",
@@ -404,6 +406,13 @@ const NAMES: [&str; 30] = [
     "privateKey",
     "SMTP_PASS",
     "encryption_key",
+    "dbpass",
+    "ROOTPASS",
+    "smtp_creds",
+    "FERNET_KEY",
+    "PASSWORD_SALT",
+    "masterkey",
+    "cookie_key",
 ];
 
 /// Notations of one value, by what it may hold besides letters and digits.
