@@ -114,7 +114,7 @@ fn trades_equal_texts(made: &Case) -> bool {
     let read = |text: &str| read(text, &rules()).unwrap();
     let sides = Three { base: read(&made.base), ours: read(&made.ours), theirs: read(&made.theirs) };
     let is_traded = |(base, one, other): (usize, usize, usize)| base > 0 && one > base && other < base;
-    counts(&sides, &[]).into_iter().any(|[b, o, t, _]| is_traded((b, o, t)) || is_traded((b, t, o)))
+    counts(&sides, &[], &rules()).into_iter().any(|[b, o, t, _]| is_traded((b, o, t)) || is_traded((b, t, o)))
 }
 
 /// Puts one side, named by the mark in front of it, into every marked place.

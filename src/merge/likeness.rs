@@ -2,6 +2,7 @@
 //!
 //! Not here: who is paired with whom (`align`, `pair`).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::rules::GUESSED_KEYS;
@@ -13,37 +14,65 @@ pub(super) type Leaves = BTreeMap<Digest, usize>;
 
 /// Returns the leaves of a node: paths of field names with the content there.
 pub(super) fn leaves(cst: &Cst, id: NodeId) -> Leaves {
-    let mut found = Leaves::new();
-    collect(cst, id, &mut Vec::new(), &mut found);
-    found
+    leaves_in(cst, id, &|_, _| None)
 }
 
-fn collect<'a>(cst: &'a Cst, id: NodeId, path: &mut Vec<&'a str>, found: &mut Leaves) {
-    let node = cst.node(id);
-    if node.children.is_empty() || !matches!(node.kind, Kind::Map | Kind::Seq) {
-        let mut leaf = |content: &Digest| {
-            let mut encoder = Encoder::new();
-            for step in path.iter() {
-                encoder.text(step);
+/// Returns the same, where what an item is called may be told by the names of the fields above and the item.
+pub(super) fn leaves_in(cst: &Cst, id: NodeId, named: &dyn Fn(&[&str], NodeId) -> Option<String>) -> Leaves {
+    let mut walk = Walk { cst, named, fields: Vec::new(), path: Vec::new(), found: Leaves::new() };
+    walk.node(id);
+    walk.found
+}
+
+struct Walk<'a> {
+    cst: &'a Cst,
+    named: &'a dyn Fn(&[&str], NodeId) -> Option<String>,
+    /// Names of the fields above.
+    fields: Vec<&'a str>,
+    /// The same with the names of items between.
+    path: Vec<Cow<'a, str>>,
+    found: Leaves,
+}
+
+impl Walk<'_> {
+    fn node(&mut self, id: NodeId) {
+        let node = self.cst.node(id);
+        if node.children.is_empty() || !matches!(node.kind, Kind::Map | Kind::Seq) {
+            let mut leaf = |content: &Digest| *self.found.entry(leaf(&self.path, content)).or_default() += 1;
+            // Of a text of several lines every line is a leaf, because sides change lines of it.
+            match node.kind == Kind::Scalar && node.style == Style::BlockText {
+                true => node.text.lines().for_each(|line| leaf(&sha256(line.as_bytes()))),
+                false => leaf(&node.hash),
             }
-            *found.entry(encoder.raw(&content.0).digest()).or_default() += 1;
-        };
-        // Of a text of several lines every line is a leaf, because sides change lines of it.
-        match node.kind == Kind::Scalar && node.style == Style::BlockText {
-            true => node.text.lines().for_each(|line| leaf(&sha256(line.as_bytes()))),
-            false => leaf(&node.hash),
+            return;
         }
-        return;
-    }
-    for child in &node.children {
-        match &child.label {
-            Label::Key(key) => path.push(key),
-            Label::Item => path.push(known_by(cst, child.value)),
-            Label::Control(_) => continue,
+        for child in &node.children {
+            match &child.label {
+                Label::Key(key) => {
+                    self.fields.push(key);
+                    self.path.push(key.into());
+                    self.node(child.value);
+                    self.fields.pop();
+                }
+                Label::Item => {
+                    let name = (self.named)(&self.fields, child.value).map(Cow::Owned);
+                    self.path.push(name.unwrap_or_else(|| known_by(self.cst, child.value).into()));
+                    self.node(child.value);
+                }
+                Label::Control(_) => continue,
+            }
+            self.path.pop();
         }
-        collect(cst, child.value, path, found);
-        path.pop();
     }
+}
+
+/// Returns the leaf of a content at a path.
+pub(super) fn leaf<S: AsRef<str>>(path: &[S], content: &Digest) -> Digest {
+    let mut encoder = Encoder::new();
+    for step in path {
+        encoder.text(step.as_ref());
+    }
+    encoder.raw(&content.0).digest()
 }
 
 /// Returns what an item is called, if a field of it is a name as people use them.

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::document::Document;
-use super::likeness::{about, leaves};
+use super::likeness::{about, leaves_in};
 use super::rules::{GUESSED_KEYS, Rules, Subject};
 use super::tree::Three;
 use crate::base::{Digest, Encoder};
-use crate::schema::ListForm;
+use crate::schema::{KeyField, ListForm};
 use crate::yaml::cst::{Cst, Kind, Label, NodeId};
 
 /// How often a leaf is there: in base, in ours, in theirs, in the result.
@@ -19,7 +19,7 @@ type Counts = [usize; 4];
 
 /// Returns whether documents hold exactly what the changes of both sides come to.
 pub(super) fn is_sound(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<Document>], rules: &Rules) -> bool {
-    counts(sides, result).into_iter().all(is_expected) && !doubles_more(sides, result, rules)
+    counts(sides, result, rules).into_iter().all(is_expected) && !doubles_more(sides, result, rules)
 }
 
 /// Returns the same, where both sides may have taken away or added one each of several equal leaves: which ones only their places say.
@@ -29,7 +29,7 @@ pub(super) fn is_sound_somewhere(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<
         let [base, ours, theirs, found] = counts;
         is_expected(counts) || ours == theirs && found + base == ours + theirs
     };
-    counts(sides, result).into_iter().all(is_right) && !doubles_more(sides, result, rules)
+    counts(sides, result, rules).into_iter().all(is_right) && !doubles_more(sides, result, rules)
 }
 
 fn is_expected([base, ours, theirs, found]: Counts) -> bool {
@@ -44,8 +44,10 @@ fn is_expected([base, ours, theirs, found]: Counts) -> bool {
 }
 
 /// Counts every leaf.
-pub(super) fn counts(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<Document>]) -> Vec<Counts> {
-    let sides = [counted(&sides.base), counted(&sides.ours), counted(&sides.theirs), counted(result)];
+pub(super) fn counts(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<Document>], rules: &Rules) -> Vec<Counts> {
+    let sides = [&sides.base, &sides.ours, &sides.theirs].map(|side| counted(side, rules));
+    let [base, ours, theirs] = sides;
+    let sides = [base, ours, theirs, counted(result, rules)];
     let all: BTreeSet<&Digest> = sides.iter().flat_map(BTreeMap::keys).collect();
     all.into_iter().map(|leaf| sides.each_ref().map(|side| side.get(leaf).copied().unwrap_or(0))).collect()
 }
@@ -60,16 +62,49 @@ pub(super) fn doubles_more(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<Docume
     found.iter().any(|double| !known.iter().any(|side| side.contains(double)))
 }
 
-fn counted(documents: &[Rc<Document>]) -> BTreeMap<Digest, usize> {
+/// Counts leaves by the items that they stand in: a leaf that is in another item is another leaf.
+fn counted(documents: &[Rc<Document>], rules: &Rules) -> BTreeMap<Digest, usize> {
     let mut found = BTreeMap::new();
     for document in documents {
         let Some(root) = document.cst.root() else { continue };
-        for (leaf, count) in leaves(&document.cst, root) {
-            let leaf = Encoder::new().text(&document.subject.object).raw(&leaf.0).digest();
+        let subject = &document.subject;
+        let named = |fields: &[&str], item: NodeId| Keys::of(rules, subject, fields).name(&document.cst, item);
+        for (leaf, count) in leaves_in(&document.cst, root, &named) {
+            let leaf = Encoder::new().text(&subject.object).raw(&leaf.0).digest();
             *found.entry(leaf).or_default() += count;
         }
     }
     found
+}
+
+/// The keys by which the items of a list are told apart, each a choice of paths of fields.
+struct Keys(Vec<Vec<String>>);
+
+impl Keys {
+    fn of(rules: &Rules, subject: &Subject, fields: &[&str]) -> Self {
+        let choice = |choice: &Vec<KeyField>| choice.iter().map(|field| field.path.join(".")).collect();
+        Self(match rules.list(subject, fields, None).map(|rule| rule.form) {
+            Some(ListForm::Keyed(keys)) => keys.primary.iter().map(choice).collect(),
+            Some(ListForm::Set | ListForm::Sequence | ListForm::Positional) => Vec::new(),
+            None => GUESSED_KEYS.iter().take(3).map(|key| vec![(*key).to_owned()]).collect(),
+        })
+    }
+
+    /// Returns what tells an item from the others, if it has it.
+    fn name(&self, cst: &Cst, item: NodeId) -> Option<String> {
+        let field = |key: &String| {
+            let mut id = item;
+            for step in key.split('.') {
+                id = cst.entry(id, step)?.value;
+            }
+            Some(cst.node(id).hash.to_hex())
+        };
+        self.0.iter().find_map(|choice| {
+            let values: Vec<Option<String>> = choice.iter().map(field).collect();
+            let is_there = values.iter().any(Option::is_some);
+            is_there.then(|| values.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join(","))
+        })
+    }
 }
 
 /// Returns the places of everything that is there twice.
@@ -129,23 +164,13 @@ impl<'a> Search<'a, '_> {
             return;
         }
         let fields = path.get(1..).unwrap_or(&[]);
-        let rule = self.rules.list(self.subject, fields, None);
-        let keys: Vec<Vec<String>> = match rule.map(|rule| rule.form) {
-            Some(ListForm::Keyed(keys)) => keys
-                .primary
-                .first()
-                .map(|choice| choice.iter().map(|field| field.path.join(".")).collect())
-                .into_iter()
-                .collect(),
-            Some(ListForm::Set | ListForm::Sequence | ListForm::Positional) => Vec::new(),
-            None => GUESSED_KEYS.iter().take(3).map(|key| vec![(*key).to_owned()]).collect(),
-        };
+        let keys = Keys::of(self.rules, self.subject, fields);
         let mut seen = BTreeSet::new();
         for child in self.cst.node(id).children.iter().filter(|child| child.label == Label::Item) {
             let item = self.cst.node(child.value);
             let name = match item.kind {
                 Kind::Scalar => Some(about(&item.text).unwrap_or_else(|| item.text.clone())),
-                Kind::Map => keys.iter().find_map(|choice| self.name(child.value, choice)),
+                Kind::Map => keys.name(self.cst, child.value),
                 Kind::Seq | Kind::Alias | Kind::Opaque => None,
             };
             if let Some(name) = name
@@ -154,20 +179,5 @@ impl<'a> Search<'a, '_> {
                 self.found.insert(format!("{} [{name}]", path.join(".")));
             }
         }
-    }
-
-    fn name(&self, item: NodeId, choice: &[String]) -> Option<String> {
-        let field = |key: &String| {
-            let mut id = item;
-            for step in key.split('.') {
-                id = self.cst.entry(id, step)?.value;
-            }
-            Some(self.cst.node(id).hash.to_hex())
-        };
-        let values: Vec<Option<String>> = choice.iter().map(field).collect();
-        values
-            .iter()
-            .any(Option::is_some)
-            .then(|| values.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join(","))
     }
 }
