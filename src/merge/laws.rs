@@ -21,6 +21,7 @@ use crate::base::RepoPath;
 use crate::model::{File, FileTree};
 use crate::yaml::cst::{Cst, Source, split};
 
+mod added;
 mod generator;
 mod matrix;
 mod operators;

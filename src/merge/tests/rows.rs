@@ -78,6 +78,70 @@ fn where_only_structure_conflicts_sound_lines_hold_and_others_do_not() {
     check(FILE, sides, (How::Structural, &[(ConflictKind::BothAdded, "k")], &[], &ours));
 }
 
+/// Lines that give a value to another item than the one that it was written for.
+#[test]
+fn lines_that_move_a_value_into_another_item_are_not_sound() {
+    let claim =
+        |name: &str, size: &str| format!("  - metadata:\n      name: {name}\n    spec:\n      size: {size}Gi\n");
+    let set = |claims: &[String]| {
+        format!(
+            "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {{name: mill}}\nspec:\n  volumeClaimTemplates:\n{}",
+            claims.concat()
+        )
+    };
+    let metric = |name: &str, value: &str| {
+        format!(
+            "  - type: Resource\n    resource:\n      name: {name}\n      target: {{type: Utilization, averageUtilization: {value}}}\n"
+        )
+    };
+    let scaler = |metrics: &[String]| {
+        format!(
+            "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {{name: mill}}\nspec:\n  metrics:\n{}",
+            metrics.concat()
+        )
+    };
+    for (base, ours, theirs) in [
+        (
+            set(&[claim("oat", "5"), claim("rye", "5")]),
+            set(&[claim("oat", "7"), claim("rye", "5")]),
+            set(&[claim("bran", "5"), claim("oat", "9"), claim("rye", "5")]),
+        ),
+        (
+            scaler(&[metric("cpu", "50"), metric("memory", "50")]),
+            scaler(&[metric("cpu", "70"), metric("memory", "50")]),
+            scaler(&[metric("disk", "50"), metric("cpu", "90"), metric("memory", "50")]),
+        ),
+    ] {
+        for (ours, theirs) in [(&ours, &theirs), (&theirs, &ours)] {
+            let merged = merge("mill.yaml", [&base, ours, theirs]);
+            let kinds: Vec<ConflictKind> = merged.conflicts.iter().map(|it| it.kind).collect();
+            assert_eq!(kinds, [ConflictKind::Value], "{}", merged.text.unwrap_or_default());
+            let text = merged.text.unwrap();
+            // What one side added has its own value, and what is open has ours.
+            let kept = ours.lines().filter(|line| line.contains('7') || line.contains('9'));
+            assert!(kept.into_iter().all(|line| text.contains(line)), "{text}");
+        }
+    }
+}
+
+/// Items at one place that have nothing in common are not one item.
+#[test]
+fn what_took_the_place_of_an_item_does_not_get_its_edits() {
+    let steps = |items: &str| {
+        format!("apiVersion: pit.example/v1\nkind: Pit\nmetadata: {{name: deep}}\nsteps:\n- {{dig: north}}\n{items}")
+    };
+    let base = steps("- fetch: main\n  depth: all\n");
+    let edited = steps("- fetch: main\n  depth: one\n");
+    let replaced = steps("- build: image\n  push: no\n");
+    for (ours, theirs, kind) in
+        [(&edited, &replaced, ConflictKind::EditDelete), (&replaced, &edited, ConflictKind::DeleteEdit)]
+    {
+        let merged = merge("pit.yaml", [&base, ours, theirs]);
+        let kinds: Vec<ConflictKind> = merged.conflicts.iter().map(|it| it.kind).collect();
+        assert_eq!(kinds, [kind], "{}", merged.text.unwrap_or_default());
+    }
+}
+
 #[test]
 fn where_both_merges_conflict_the_conflicts_are_those_of_structure() {
     let sides = ["a: 1\nb: 1\n", "a: 2\nb: 2\n", "a: 3\nb: 1\n"];

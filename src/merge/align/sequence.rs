@@ -1,0 +1,441 @@
+//! Pure. Which item of a list without keys is which on the other sides: by content, by what a text is about, by likeness, by place.
+//!
+//! Not here: lists whose items have keys (`align`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{ALIKE_PERCENT, MIN_LEAVES};
+use crate::base::Digest;
+use crate::merge::likeness::{Leaves, about, alike, leaves};
+use crate::merge::part::Part;
+use crate::merge::tree::Three;
+use crate::yaml::cst::Kind;
+
+/// Share of leaves, in percent, that an item which both sides hold equal has in common with what it was before, whatever else is like that.
+const SHARED_PERCENT: usize = 50;
+
+/// Names the items of a sequence: those of base by their number, others by their side.
+pub(super) fn sequence(lists: &Three<Vec<Part<'_>>>, cells: usize) -> Three<Vec<String>> {
+    let base: Vec<String> = (0..lists.base.len()).map(|place| place.to_string()).collect();
+    if let Some((ours, theirs)) = by_occurrence(lists) {
+        return Three { base, ours, theirs };
+    }
+    if is_by_place(lists) {
+        return Three { base: base.clone(), ours: base.clone(), theirs: base };
+    }
+    let about = unique_subjects(lists);
+    let (mut ours, mut theirs) = with_twins(lists, &about, cells);
+    let (before, after) = (ours.clone(), theirs.clone());
+    follow((&lists.ours, &mut ours), (&lists.theirs, &after), 'o');
+    follow((&lists.theirs, &mut theirs), (&lists.ours, &before), 't');
+    let (before, after) = (ours.clone(), theirs.clone());
+    part_replaced((&lists.ours, &mut ours), &lists.base, (&lists.theirs, &after), 'o');
+    part_replaced((&lists.theirs, &mut theirs), &lists.base, (&lists.ours, &before), 't');
+    pair_added(lists, &ours, &mut theirs, &about);
+    Three { base, ours, theirs }
+}
+
+/// Names the items of two sides by their partners in base. Items that both sides hold equal are one item before any guess is made of what
+/// either was: where the guesses differ, it is the changed form of what only one of them took it for, or an addition of both.
+fn with_twins(lists: &Three<Vec<Part<'_>>>, about: &BTreeSet<String>, cells: usize) -> (Vec<String>, Vec<String>) {
+    let none = Known::new();
+    let find = |list: &[Part<'_>], known: &Known| partners((&lists.base, list), (about, known), cells);
+    let (mut ours, mut theirs) = (find(&lists.ours, &none), find(&lists.theirs, &none));
+    let (mut of_ours, mut of_theirs) = (Known::new(), Known::new());
+    let twins = twins(lists);
+    for (mine, upstream) in &twins {
+        let guesses = [ours.get(*mine).copied().flatten(), theirs.get(*upstream).copied().flatten()];
+        let guesses: BTreeSet<usize> = guesses.into_iter().flatten().collect();
+        let mut meant = guesses.into_iter().filter(|old| became(lists, *old, *mine, &twins));
+        let old = meant.next().filter(|_| meant.next().is_none());
+        of_ours.insert(*mine, old);
+        of_theirs.insert(*upstream, old);
+    }
+    if !twins.is_empty() {
+        (ours, theirs) = (find(&lists.ours, &of_ours), find(&lists.theirs, &of_theirs));
+    }
+
+    let name = |partners: Vec<Option<usize>>, known: &Known, side: &str| -> Vec<String> {
+        let numbers: BTreeMap<usize, usize> =
+            known.keys().copied().enumerate().map(|(nth, place)| (place, nth)).collect();
+        let named = |(place, partner): (usize, Option<usize>)| match (partner, numbers.get(&place)) {
+            (Some(partner), _) => partner.to_string(),
+            (None, Some(nth)) => format!("both{nth}"),
+            (None, None) => format!("{side}{place}"),
+        };
+        partners.into_iter().enumerate().map(named).collect()
+    };
+    (name(ours, &of_ours, "o"), name(theirs, &of_theirs, "t"))
+}
+
+/// Returns whether an item of base became one that both sides hold: no side still holds it as it was, and nothing else is more like it.
+fn became(lists: &Three<Vec<Part<'_>>>, old: usize, mine: usize, twins: &[(usize, usize)]) -> bool {
+    let (Some(before), Some(after)) = (lists.base.get(old), lists.ours.get(mine)) else { return false };
+    let sides = [&lists.ours, &lists.theirs];
+    if sides.into_iter().flatten().any(|part| part.hash() == before.hash()) {
+        return false;
+    }
+    let is_map = |part: &Part<'_>| !part.is_control() && part.node().kind == Kind::Map;
+    if !is_map(before) || !is_map(after) {
+        return true;
+    }
+    let known = leaves(before.cst, before.child.value);
+    let score = |part: &Part<'_>| alike(&known, &leaves(part.cst, part.child.value));
+    let is_twin = |part: &Part<'_>| {
+        twins.iter().any(|(mine, _)| lists.ours.get(*mine).is_some_and(|twin| twin.hash() == part.hash()))
+    };
+    let is_other =
+        |part: &&Part<'_>| is_map(part) && !is_twin(part) && !lists.base.iter().any(|kept| kept.hash() == part.hash());
+    let rival = sides.into_iter().flatten().filter(is_other).map(score).max().unwrap_or(0);
+    score(after) >= rival.min(SHARED_PERCENT)
+}
+
+/// Returns where both sides hold an equal item that base does not have, in the order of ours; of equal ones the first with the first.
+fn twins(lists: &Three<Vec<Part<'_>>>) -> Vec<(usize, usize)> {
+    let is_new = |part: &Part<'_>| !part.is_control() && !lists.base.iter().any(|old| old.hash() == part.hash());
+    let mut left: Vec<(usize, Digest)> =
+        lists.theirs.iter().enumerate().filter(|(_, part)| is_new(part)).map(|(at, part)| (at, part.hash())).collect();
+    let mut found = Vec::new();
+    for (mine, part) in lists.ours.iter().enumerate().filter(|(_, part)| is_new(part)) {
+        if let Some(at) = left.iter().position(|(_, hash)| *hash == part.hash()) {
+            found.push((mine, left.remove(at).0));
+        }
+    }
+    found
+}
+
+/// Names texts of which some occur twice by how many of their like come before them, if both sides only took texts away or moved them: of
+/// equal texts the last ones go.
+fn by_occurrence(lists: &Three<Vec<Part<'_>>>) -> Option<(Vec<String>, Vec<String>)> {
+    let [base, ours, theirs] = texts(lists)?;
+    let mut places: BTreeMap<Digest, Vec<usize>> = BTreeMap::new();
+    for (place, hash) in base.iter().enumerate() {
+        places.entry(*hash).or_default().push(place);
+    }
+    let names = |side: &[Digest]| -> Option<Vec<String>> {
+        let mut seen: BTreeMap<Digest, usize> = BTreeMap::new();
+        let mut name = |hash: &Digest| {
+            let nth = seen.entry(*hash).or_default();
+            *nth += 1;
+            places.get(hash)?.get(*nth - 1).map(ToString::to_string)
+        };
+        side.iter().map(&mut name).collect()
+    };
+    Some((names(&ours)?, names(&theirs)?))
+}
+
+/// Returns whether texts of which some occur twice are told apart by their places: the lists are as long as each other, at no place both
+/// sides wrote another text, no text comes out more often than a side has it, and none that one side took away and the other only moved.
+fn is_by_place(lists: &Three<Vec<Part<'_>>>) -> bool {
+    let Some([base, ours, theirs]) = texts(lists) else { return false };
+    let is_open = base.iter().zip(ours.iter().zip(&theirs)).any(|(b, (o, t))| b != o && b != t && o != t);
+    if base.len() != ours.len() || base.len() != theirs.len() || is_open {
+        return false;
+    }
+    let pick = |(old, (mine, upstream)): (&Digest, (&Digest, &Digest))| if old == mine { *upstream } else { *mine };
+    let merged: Vec<Digest> = base.iter().zip(ours.iter().zip(&theirs)).map(pick).collect();
+    let count = |list: &[Digest], hash: &Digest| list.iter().filter(|other| *other == hash).count();
+    let is_right = |hash: &Digest| {
+        let [before, mine, upstream, after] = [&base, &ours, &theirs, &merged].map(|list| count(list, hash));
+        let is_taken_away = upstream == 0 && mine == before || mine == 0 && upstream == before;
+        after <= mine.max(upstream) && !(is_taken_away && after > 0)
+    };
+    merged.iter().all(is_right)
+}
+
+/// Returns the contents of lists of texts, if some text occurs twice on a side.
+fn texts(lists: &Three<Vec<Part<'_>>>) -> Option<[Vec<Digest>; 3]> {
+    let sides = [&lists.base, &lists.ours, &lists.theirs];
+    let is_text = |part: &Part<'_>| !part.is_control() && part.node().kind == Kind::Scalar;
+    let is_plain = sides.into_iter().all(|list| list.iter().all(is_text));
+    let hashes = sides.map(|list| list.iter().map(|part| part.hash()).collect::<Vec<Digest>>());
+    let is_doubled = |side: &Vec<Digest>| side.iter().collect::<BTreeSet<_>>().len() < side.len();
+    (is_plain && hashes.iter().any(is_doubled)).then_some(hashes)
+}
+
+/// Reads a text that took the place of another as a deletion and an addition where the other side deleted the old text,
+/// or added the new one.
+fn part_replaced(
+    (parts, names): (&[Part<'_>], &mut [String]),
+    base: &[Part<'_>],
+    (others, known): (&[Part<'_>], &[String]),
+    mark: char,
+) {
+    for (place, (name, part)) in names.iter_mut().zip(parts).enumerate() {
+        let Some(old) = name.parse::<usize>().ok().and_then(|old| base.get(old)) else { continue };
+        if part.node().kind != Kind::Scalar || subject(*part).is_some() || old.hash() == part.hash() {
+            continue;
+        }
+        let is_new =
+            |(other, known): (&Part<'_>, &String)| known.parse::<usize>().is_err() && other.hash() == part.hash();
+        if !known.contains(name) || others.iter().zip(known).any(is_new) {
+            *name = format!("{mark}{place}");
+        }
+    }
+}
+
+/// Gives an item of one side the name that an equal item of the other side got from base: both made the same of it.
+fn follow((parts, names): (&[Part<'_>], &mut [String]), (other, known): (&[Part<'_>], &[String]), mark: char) {
+    let taken: BTreeSet<String> = names.iter().cloned().collect();
+    let mut used = BTreeSet::new();
+    for (name, part) in names.iter_mut().zip(parts).filter(|(name, _)| name.starts_with(mark)) {
+        let is_same = |(candidate, twin): &(&String, &Part<'_>)| {
+            candidate.parse::<usize>().is_ok() && !taken.contains(*candidate) && twin.hash() == part.hash()
+        };
+        let found = known.iter().zip(other).find(|pair| is_same(pair) && !used.contains(pair.0));
+        if let Some((candidate, _)) = found {
+            used.insert(candidate.clone());
+            name.clone_from(candidate);
+        }
+    }
+}
+
+/// Returns what texts are about, if every list holds each at most once.
+fn unique_subjects(lists: &Three<Vec<Part<'_>>>) -> BTreeSet<String> {
+    let mut doubled = BTreeSet::new();
+    let mut all = BTreeSet::new();
+    for list in [&lists.base, &lists.ours, &lists.theirs] {
+        let mut seen = BTreeSet::new();
+        for subject in list.iter().filter_map(|part| subject(*part)) {
+            if !seen.insert(subject.clone()) {
+                doubled.insert(subject.clone());
+            }
+            all.insert(subject);
+        }
+    }
+    all.difference(&doubled).cloned().collect()
+}
+
+fn subject(part: Part<'_>) -> Option<String> {
+    let node = part.node();
+    if part.is_control() || node.kind != Kind::Scalar { None } else { about(&node.text) }
+}
+
+/// What is known of items of a side before any guess: base's item, or that base has none.
+type Known = BTreeMap<usize, Option<usize>>;
+
+/// Finds base's item for each item of a side.
+fn partners(
+    (base, side): (&[Part<'_>], &[Part<'_>]),
+    (about, known): (&BTreeSet<String>, &Known),
+    cells: usize,
+) -> Vec<Option<usize>> {
+    let mut found: Vec<Option<usize>> = vec![None; side.len()];
+    let hashes = |list: &[Part<'_>]| list.iter().map(|part| part.hash()).collect::<Vec<Digest>>();
+    let (old, new) = (hashes(base), hashes(side));
+    for (before, after) in common(&old, &new, cells) {
+        if let Some(slot) = found.get_mut(after) {
+            *slot = Some(before);
+        }
+    }
+    for (after, before) in known {
+        if let Some(slot) = found.get_mut(*after) {
+            *slot = *before;
+        }
+    }
+    let mut free: BTreeSet<usize> = (0..base.len()).filter(|place| !found.contains(&Some(*place))).collect();
+    let mut take = |found: &mut Vec<Option<usize>>, after: usize, before: Option<usize>| {
+        if let (Some(before), Some(slot)) = (before, found.get_mut(after))
+            && slot.is_none()
+            && free.remove(&before)
+        {
+            *slot = Some(before);
+        }
+    };
+    let single = |list: &[Digest], hash: Digest| list.iter().filter(|other| **other == hash).count() == 1;
+    for (after, part) in side.iter().enumerate().filter(|(after, _)| !known.contains_key(after)) {
+        let moved = old.iter().position(|hash| *hash == part.hash() && single(&old, *hash) && single(&new, *hash));
+        take(&mut found, after, moved);
+        let name = subject(*part).filter(|name| about.contains(name));
+        let same = name.and_then(|name| base.iter().position(|other| subject(*other).as_ref() == Some(&name)));
+        take(&mut found, after, same);
+    }
+    fill_gaps((base, side), known, &mut found);
+    found
+}
+
+/// Pairs what is left between two pairs: likely maps first, then by position if the counts agree.
+fn fill_gaps((base, side): (&[Part<'_>], &[Part<'_>]), known: &Known, found: &mut [Option<usize>]) {
+    let mut from = 0;
+    let mut before = 0;
+    while from < found.len() {
+        if let Some(Some(partner)) = found.get(from) {
+            before = partner + 1;
+            from += 1;
+            continue;
+        }
+        let to = (from..found.len()).find(|place| matches!(found.get(*place), Some(Some(_)))).unwrap_or(found.len());
+        let until = found.get(to).copied().flatten().unwrap_or(base.len());
+        let taken: BTreeSet<usize> = found.iter().flatten().copied().collect();
+        let olds: Vec<usize> = (before..until.max(before)).filter(|place| !taken.contains(place)).collect();
+        let news: Vec<usize> = (from..to).filter(|place| !known.contains_key(place)).collect();
+        pair_gap((base, &olds), (side, &news), found);
+        from = to;
+    }
+}
+
+fn pair_gap((base, olds): (&[Part<'_>], &[usize]), (side, news): (&[Part<'_>], &[usize]), found: &mut [Option<usize>]) {
+    let is_other = |a: Option<String>, b: Option<String>| a.is_some() && b.is_some() && a != b;
+    if olds.len() == news.len() {
+        for (old, new) in olds.iter().zip(news) {
+            let (Some(before), Some(after), Some(slot)) = (base.get(*old), side.get(*new), found.get_mut(*new)) else {
+                continue;
+            };
+            // Two flags or two images at one place are not one item with a new value.
+            if before.node().kind == after.node().kind
+                && !is_other(subject(*before), subject(*after))
+                && has_in_common(*before, *after)
+            {
+                *slot = Some(*old);
+            }
+        }
+        return;
+    }
+    for (old, new) in likely(base, olds, side, news) {
+        if let Some(slot) = found.get_mut(new) {
+            *slot = Some(old);
+        }
+    }
+}
+
+/// Returns whether two items share anything; of texts nothing is asked but that they stand at one place.
+fn has_in_common(before: Part<'_>, after: Part<'_>) -> bool {
+    if before.node().kind != Kind::Map {
+        return true;
+    }
+    let (before, after) = (leaves(before.cst, before.child.value), leaves(after.cst, after.child.value));
+    before.is_empty() || after.is_empty() || before.keys().any(|leaf| after.contains_key(leaf))
+}
+
+/// Returns pairs of maps that are like each other, in the order of both lists: of all candidates the likest, and none of several that are
+/// as like.
+fn likely(base: &[Part<'_>], olds: &[usize], side: &[Part<'_>], news: &[usize]) -> Vec<(usize, usize)> {
+    let leaves_of = |list: &[Part<'_>], places: &[usize]| -> Vec<(usize, Leaves)> {
+        let maps = places.iter().filter_map(|place| Some((*place, list.get(*place)?)));
+        let maps = maps.filter(|(_, part)| part.node().kind == Kind::Map);
+        maps.map(|(place, part)| (place, leaves(part.cst, part.child.value))).collect()
+    };
+    let (before, after) = (leaves_of(base, olds), leaves_of(side, news));
+    let mut scores = Vec::new();
+    for (old, leaves) in &before {
+        let all = after.iter().map(|(new, other)| (alike(leaves, other), *old, *new));
+        scores.extend(all.filter(|(score, ..)| *score >= ALIKE_PERCENT));
+    }
+    scores.sort_by_key(|(score, old, new)| (std::cmp::Reverse(*score), *old, *new));
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    for (score, old, new) in &scores {
+        let is_free = pairs.iter().all(|(o, n)| (o < old && n < new) || (o > old && n > new));
+        let is_tie = |(other, o, n): &&(usize, usize, usize)| other == score && (o == old) != (n == new);
+        if is_free && !scores.iter().any(|rival| is_tie(&rival)) {
+            pairs.push((*old, *new));
+        }
+    }
+    pairs
+}
+
+/// Gives an item that both sides added the same name: one that is equal, that is about the same, or that is like it at the same place.
+fn pair_added(lists: &Three<Vec<Part<'_>>>, ours: &[String], theirs: &mut [String], about: &BTreeSet<String>) {
+    let own: Vec<(String, Part<'_>)> =
+        ours.iter().cloned().zip(lists.ours.iter().copied()).filter(|(name, _)| name.starts_with('o')).collect();
+    let mut used = BTreeSet::new();
+    for (name, part) in theirs.iter_mut().zip(lists.theirs.iter()).filter(|(name, _)| name.starts_with('t')) {
+        let key = subject(*part).filter(|key| about.contains(key));
+        let same = own.iter().find(|(own, other)| {
+            !used.contains(own) && (other.hash() == part.hash() || key.is_some() && subject(*other) == key)
+        });
+        if let Some((own, _)) = same {
+            used.insert(own.clone());
+            name.clone_from(own);
+        }
+    }
+
+    let before = theirs.to_vec();
+    for (place, (name, part)) in theirs.iter_mut().zip(lists.theirs.iter()).enumerate() {
+        if !name.starts_with('t') || part.is_control() || part.node().kind != Kind::Map {
+            continue;
+        }
+        let new = leaves(part.cst, part.child.value);
+        let is_like = |(at, (own, other)): &(usize, (&String, &Part<'_>))| {
+            own.starts_with('o')
+                && !used.contains(*own)
+                && !other.is_control()
+                && behind(ours, *at) == behind(&before, place)
+                && new.len() >= MIN_LEAVES
+                && alike(&leaves(other.cst, other.child.value), &new) >= ALIKE_PERCENT
+        };
+        let mut like = ours.iter().zip(&lists.ours).enumerate().filter(is_like);
+        if let (Some((_, (own, _))), None) = (like.next(), like.next()) {
+            used.insert(own.clone());
+            name.clone_from(own);
+        }
+    }
+}
+
+/// Returns the last item before a place that base has as well.
+fn behind(names: &[String], place: usize) -> Option<&String> {
+    names.iter().take(place).rev().find(|name| name.parse::<usize>().is_ok())
+}
+
+/// Returns the pairs of a longest common subsequence; of lists that are too long only what begins and ends alike.
+fn common(old: &[Digest], new: &[Digest], cells: usize) -> Vec<(usize, usize)> {
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let rest = old.len().min(new.len()) - head;
+    let tail = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    let mut pairs: Vec<(usize, usize)> = (0..head).map(|place| (place, place)).collect();
+    let inner_old: Vec<Digest> = old.iter().skip(head).take(old.len() - head - tail).copied().collect();
+    let inner_new: Vec<Digest> = new.iter().skip(head).take(new.len() - head - tail).copied().collect();
+    if inner_old.len().saturating_mul(inner_new.len()) <= cells {
+        pairs.extend(longest(&inner_old, &inner_new).into_iter().map(|(a, b)| (a + head, b + head)));
+    }
+    pairs.extend((0..tail).map(|place| (old.len() - tail + place, new.len() - tail + place)));
+    first_of_equals(&mut pairs, old);
+    pairs
+}
+
+/// Of equal items that follow each other and of which some went, lets those stay that came first, on every side alike.
+fn first_of_equals(pairs: &mut [(usize, usize)], old: &[Digest]) {
+    let (mut from, mut behind) = (0, 0);
+    for (before, after) in pairs {
+        if *after == behind {
+            let known = old.get(*before);
+            *before = (from..*before).find(|place| old.get(*place) == known).unwrap_or(*before);
+        }
+        (from, behind) = (*before + 1, *after + 1);
+    }
+}
+
+fn longest(old: &[Digest], new: &[Digest]) -> Vec<(usize, usize)> {
+    // Lengths of the longest common runs of what is left, from the end.
+    let mut rows: Vec<Vec<u32>> = vec![vec![0; new.len() + 1]];
+    for a in old.iter().rev() {
+        let below = rows.last().cloned().unwrap_or_default();
+        let mut row = vec![0; new.len() + 1];
+        for (place, b) in new.iter().enumerate().rev() {
+            let value = if a == b {
+                below.get(place + 1).copied().unwrap_or(0) + 1
+            } else {
+                below.get(place).copied().unwrap_or(0).max(row.get(place + 1).copied().unwrap_or(0))
+            };
+            if let Some(slot) = row.get_mut(place) {
+                *slot = value;
+            }
+        }
+        rows.push(row);
+    }
+    rows.reverse();
+    let at = |a: usize, b: usize| rows.get(a).and_then(|row| row.get(b)).copied().unwrap_or(0);
+    let (mut a, mut b) = (0, 0);
+    let mut pairs = Vec::new();
+    while a < old.len() && b < new.len() {
+        if old.get(a) == new.get(b) {
+            pairs.push((a, b));
+            a += 1;
+            b += 1;
+        } else if at(a + 1, b) >= at(a, b + 1) {
+            a += 1;
+        } else {
+            b += 1;
+        }
+    }
+    pairs
+}
