@@ -5,6 +5,7 @@
 
 mod sequence;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sequence::sequence;
@@ -214,7 +215,8 @@ fn leftovers<'b>(side: Side<'_, 'b>, other: &[String]) -> Vec<(usize, Part<'b>)>
 }
 
 /// Pairs items that found no partner by their alternate key, then by likeness, then by their neighbours, and gives them base's name. What
-/// the other side holds under the same key beside the old one is an addition, and never what the old one became.
+/// the other side holds under the same key is an addition of both and never what an item of base became, unless keys say so and that is gone
+/// on both sides.
 fn pair_leftovers(
     keys: &ListKeys,
     base: Side<'_, '_>,
@@ -222,22 +224,32 @@ fn pair_leftovers(
     other: &[String],
     names: &mut [String],
 ) {
-    let added: BTreeSet<&String> =
-        before.iter().filter(|name| !base.1.contains(name) && other.contains(name)).collect();
-    // Both may have renamed one item alike.
-    let is_added =
-        |name: &String| added.contains(name) && base.1.iter().all(|old| before.contains(old) || other.contains(old));
-    let hidden: Vec<usize> = (0..before.len()).filter(|at| before.get(*at).is_some_and(is_added)).collect();
-    let shown = |names: &[String]| -> (Vec<Part<'_>>, Vec<String>, Vec<usize>) {
-        let places: Vec<usize> = (0..names.len()).filter(|at| !hidden.contains(at)).collect();
-        let pick = |at: &usize| Some((*parts.get(*at)?, names.get(*at)?.clone()));
-        let (parts, names): (Vec<Part<'_>>, Vec<String>) = places.iter().filter_map(pick).unzip();
-        (parts, names, places)
-    };
-    for pair in [pair_alternates, pair_partial, pair_by_likeness, pair_in_place] as [Pairing; 4] {
-        let (parts, known, places) = shown(names);
-        let mut found = known.clone();
-        pair(keys, base, (&parts, &known), &mut found);
+    let (known, others): (BTreeSet<&String>, BTreeSet<&String>) = (base.1.iter().collect(), other.iter().collect());
+    let is_added = |name: &String| !known.contains(name) && others.contains(name);
+    let places = |wanted: bool| (0..before.len()).filter(move |at| before.get(*at).map(is_added) == Some(wanted));
+    let (added, own): (Vec<usize>, Vec<usize>) = (places(true).collect(), places(false).collect());
+    pair_some(keys, base, (parts, &own), &[pair_alternates, pair_partial, pair_by_likeness, pair_in_place], names);
+
+    let taken: BTreeSet<&String> = names.iter().collect();
+    let is_gone = |name: &String| !taken.contains(name) && !others.contains(name);
+    let gone = base.0.iter().zip(base.1).filter(|(_, name)| is_gone(name));
+    let (gone, called): (Vec<Part<'_>>, Vec<String>) = gone.map(|(part, name)| (*part, name.clone())).unzip();
+    pair_some(keys, (&gone, &called), (parts, &added), &[pair_alternates, pair_partial], names);
+}
+
+/// Pairs those items of a side that stand at some places.
+fn pair_some(
+    keys: &ListKeys,
+    base: Side<'_, '_>,
+    (parts, places): (&[Part<'_>], &[usize]),
+    pairings: &[Pairing],
+    names: &mut [String],
+) {
+    let parts: Vec<Part<'_>> = places.iter().filter_map(|place| parts.get(*place).copied()).collect();
+    for pair in pairings {
+        let current: Vec<String> = places.iter().filter_map(|place| names.get(*place).cloned()).collect();
+        let mut found = current.clone();
+        pair(keys, base, (&parts, &current), &mut found);
         for (place, name) in places.iter().zip(found) {
             if let Some(slot) = names.get_mut(*place) {
                 *slot = name;
@@ -322,18 +334,38 @@ fn pair_alike(
         let all = items.iter().map(|(place, part)| (*place, beside_keys(keys, *part)));
         all.filter(|(_, leaves)| leaves.len() >= MIN_LEAVES).collect()
     };
-    let after = leaves_of(&come);
-    let mut scores = Vec::new();
-    for (old, before) in leaves_of(&gone) {
-        let alike = after.iter().map(|(new, after)| (alike(&before, after), old, *new));
-        scores.extend(alike.filter(|(score, ..)| *score >= ALIKE_PERCENT));
-    }
-    for (score, old, new) in &scores {
-        let has_rival = scores.iter().any(|(other, o, n)| (o == old) != (n == new) && other >= score);
-        if let (false, Some(slot), Some(name)) = (has_rival, names.get_mut(*new), known.get(*old)) {
+    for (old, new) in best_pairs(&leaves_of(&gone), &leaves_of(&come)) {
+        if let (Some(slot), Some(name)) = (names.get_mut(new), known.get(old)) {
             slot.clone_from(name);
         }
     }
+}
+
+/// Returns pairs of items that are each other's likest, and like enough; none of several that are as like.
+fn best_pairs(gone: &[(usize, Leaves)], come: &[(usize, Leaves)]) -> Vec<(usize, usize)> {
+    let mut scores = Vec::new();
+    for (old, before) in gone {
+        let all = come.iter().map(|(new, after)| (alike(before, after), *old, *new));
+        scores.extend(all.filter(|(score, ..)| *score >= ALIKE_PERCENT));
+    }
+    // The best score of each item, and how many others have it with the item.
+    let (mut of_old, mut of_new) = (BTreeMap::new(), BTreeMap::new());
+    let count = |best: &mut BTreeMap<usize, (usize, usize)>, item: usize, score: usize| {
+        let known = best.entry(item).or_insert((score, 0));
+        match score.cmp(&known.0) {
+            Ordering::Greater => *known = (score, 1),
+            Ordering::Equal => known.1 += 1,
+            Ordering::Less => {}
+        }
+    };
+    for (score, old, new) in &scores {
+        count(&mut of_old, *old, *score);
+        count(&mut of_new, *new, *score);
+    }
+    let is_best = |(score, old, new): &(usize, usize, usize)| {
+        of_old.get(old) == Some(&(*score, 1)) && of_new.get(new) == Some(&(*score, 1))
+    };
+    scores.into_iter().filter(is_best).map(|(_, old, new)| (old, new)).collect()
 }
 
 /// Pairs an item with the only one of base's whose key it has as far as both say something: one of them lacks a part of it.

@@ -2,9 +2,9 @@
 //!
 //! Not here: lists whose items have keys (`align`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{ALIKE_PERCENT, MIN_LEAVES};
+use super::{ALIKE_PERCENT, MIN_LEAVES, best_pairs};
 use crate::base::Digest;
 use crate::merge::likeness::{Leaves, about, alike, leaves};
 use crate::merge::part::Part;
@@ -36,18 +36,19 @@ pub(super) fn sequence(lists: &Three<Vec<Part<'_>>>, cells: usize) -> Three<Vec<
 }
 
 /// Names the items of two sides by their partners in base. Items that both sides hold equal are one item before any guess is made of what
-/// either was: where the guesses differ, it is the changed form of what only one of them took it for, or an addition of both.
+/// either was: the changed form of what one of the guesses took it for, or an addition of both.
 fn with_twins(lists: &Three<Vec<Part<'_>>>, about: &BTreeSet<String>, cells: usize) -> (Vec<String>, Vec<String>) {
-    let none = Known::new();
     let find = |list: &[Part<'_>], known: &Known| partners((&lists.base, list), (about, known), cells);
-    let (mut ours, mut theirs) = (find(&lists.ours, &none), find(&lists.theirs, &none));
-    let (mut of_ours, mut of_theirs) = (Known::new(), Known::new());
+    let (mut ours, mut theirs) = (find(&lists.ours, &Known::new()), find(&lists.theirs, &Known::new()));
     let twins = twins(lists);
+    let (mut of_ours, mut of_theirs, mut taken) = (Known::new(), Known::new(), BTreeSet::new());
+    let before = Before::new(lists, &twins);
     for (mine, upstream) in &twins {
         let guesses = [ours.get(*mine).copied().flatten(), theirs.get(*upstream).copied().flatten()];
         let guesses: BTreeSet<usize> = guesses.into_iter().flatten().collect();
-        let mut meant = guesses.into_iter().filter(|old| became(lists, *old, *mine, &twins));
+        let mut meant = guesses.into_iter().filter(|old| !taken.contains(old) && before.became(*old, *mine));
         let old = meant.next().filter(|_| meant.next().is_none());
+        taken.extend(old);
         of_ours.insert(*mine, old);
         of_theirs.insert(*upstream, old);
     }
@@ -55,53 +56,73 @@ fn with_twins(lists: &Three<Vec<Part<'_>>>, about: &BTreeSet<String>, cells: usi
         (ours, theirs) = (find(&lists.ours, &of_ours), find(&lists.theirs, &of_theirs));
     }
 
-    let name = |partners: Vec<Option<usize>>, known: &Known, side: &str| -> Vec<String> {
-        let numbers: BTreeMap<usize, usize> =
-            known.keys().copied().enumerate().map(|(nth, place)| (place, nth)).collect();
+    let name = |partners: Vec<Option<usize>>, numbers: BTreeMap<usize, usize>, side: &str| -> Vec<String> {
         let named = |(place, partner): (usize, Option<usize>)| match (partner, numbers.get(&place)) {
             (Some(partner), _) => partner.to_string(),
-            (None, Some(nth)) => format!("both{nth}"),
+            (None, Some(number)) => format!("both{number}"),
             (None, None) => format!("{side}{place}"),
         };
         partners.into_iter().enumerate().map(named).collect()
     };
-    (name(ours, &of_ours, "o"), name(theirs, &of_theirs, "t"))
+    let numbers =
+        |pick: fn(&(usize, usize)) -> usize| twins.iter().map(pick).enumerate().map(|(nth, at)| (at, nth)).collect();
+    (name(ours, numbers(|twin| twin.0), "o"), name(theirs, numbers(|twin| twin.1), "t"))
 }
 
-/// Returns whether an item of base became one that both sides hold: no side still holds it as it was, and nothing else is more like it.
-fn became(lists: &Three<Vec<Part<'_>>>, old: usize, mine: usize, twins: &[(usize, usize)]) -> bool {
-    let (Some(before), Some(after)) = (lists.base.get(old), lists.ours.get(mine)) else { return false };
-    let sides = [&lists.ours, &lists.theirs];
-    if sides.into_iter().flatten().any(|part| part.hash() == before.hash()) {
-        return false;
+/// What tells what an item of base became.
+struct Before<'a, 'b> {
+    lists: &'a Three<Vec<Part<'b>>>,
+    /// Contents that a side holds.
+    held: BTreeSet<Digest>,
+    /// Leaves of the maps that one side alone has.
+    own: Vec<Leaves>,
+}
+
+impl<'a, 'b> Before<'a, 'b> {
+    fn new(lists: &'a Three<Vec<Part<'b>>>, twins: &[(usize, usize)]) -> Self {
+        let sides = || lists.ours.iter().chain(&lists.theirs);
+        let known: BTreeSet<Digest> = lists.base.iter().map(|part| part.hash()).collect();
+        let both: BTreeSet<Digest> =
+            twins.iter().filter_map(|(mine, _)| lists.ours.get(*mine)).map(|part| part.hash()).collect();
+        let is_own = |part: &&Part<'_>| is_map(part) && !known.contains(&part.hash()) && !both.contains(&part.hash());
+        let own = if twins.is_empty() { Vec::new() } else { sides().filter(is_own).map(leaves_of).collect() };
+        Self { lists, held: sides().map(|part| part.hash()).collect(), own }
     }
-    let is_map = |part: &Part<'_>| !part.is_control() && part.node().kind == Kind::Map;
-    if !is_map(before) || !is_map(after) {
-        return true;
+
+    /// Returns whether an item became one that both sides hold: no side still holds it as it was, and nothing that one side alone has is more
+    /// like it, unless they have most in common.
+    fn became(&self, old: usize, mine: usize) -> bool {
+        let (Some(before), Some(after)) = (self.lists.base.get(old), self.lists.ours.get(mine)) else { return false };
+        if self.held.contains(&before.hash()) {
+            return false;
+        }
+        if !is_map(before) || !is_map(after) {
+            return true;
+        }
+        let known = leaves_of(before);
+        let score = alike(&known, &leaves_of(after));
+        score >= SHARED_PERCENT || self.own.iter().all(|rival| alike(&known, rival) <= score)
     }
-    let known = leaves(before.cst, before.child.value);
-    let score = |part: &Part<'_>| alike(&known, &leaves(part.cst, part.child.value));
-    let is_twin = |part: &Part<'_>| {
-        twins.iter().any(|(mine, _)| lists.ours.get(*mine).is_some_and(|twin| twin.hash() == part.hash()))
-    };
-    let is_other =
-        |part: &&Part<'_>| is_map(part) && !is_twin(part) && !lists.base.iter().any(|kept| kept.hash() == part.hash());
-    let rival = sides.into_iter().flatten().filter(is_other).map(score).max().unwrap_or(0);
-    score(after) >= rival.min(SHARED_PERCENT)
+}
+
+fn is_map(part: &Part<'_>) -> bool {
+    !part.is_control() && part.node().kind == Kind::Map
+}
+
+fn leaves_of(part: &Part<'_>) -> Leaves {
+    leaves(part.cst, part.child.value)
 }
 
 /// Returns where both sides hold an equal item that base does not have, in the order of ours; of equal ones the first with the first.
 fn twins(lists: &Three<Vec<Part<'_>>>) -> Vec<(usize, usize)> {
-    let is_new = |part: &Part<'_>| !part.is_control() && !lists.base.iter().any(|old| old.hash() == part.hash());
-    let mut left: Vec<(usize, Digest)> =
-        lists.theirs.iter().enumerate().filter(|(_, part)| is_new(part)).map(|(at, part)| (at, part.hash())).collect();
-    let mut found = Vec::new();
-    for (mine, part) in lists.ours.iter().enumerate().filter(|(_, part)| is_new(part)) {
-        if let Some(at) = left.iter().position(|(_, hash)| *hash == part.hash()) {
-            found.push((mine, left.remove(at).0));
-        }
+    let known: BTreeSet<Digest> = lists.base.iter().map(|part| part.hash()).collect();
+    let is_new = |(_, part): &(usize, &Part<'_>)| !part.is_control() && !known.contains(&part.hash());
+    let mut upstream: BTreeMap<Digest, VecDeque<usize>> = BTreeMap::new();
+    for (at, part) in lists.theirs.iter().enumerate().filter(is_new) {
+        upstream.entry(part.hash()).or_default().push_back(at);
     }
-    found
+    let mine = lists.ours.iter().enumerate().filter(is_new);
+    mine.filter_map(|(at, part)| Some((at, upstream.get_mut(&part.hash())?.pop_front()?))).collect()
 }
 
 /// Names texts of which some occur twice by how many of their like come before them, if both sides only took texts away or moved them: of
@@ -300,36 +321,27 @@ fn pair_gap((base, olds): (&[Part<'_>], &[usize]), (side, news): (&[Part<'_>], &
 
 /// Returns whether two items share anything; of texts nothing is asked but that they stand at one place.
 fn has_in_common(before: Part<'_>, after: Part<'_>) -> bool {
-    if before.node().kind != Kind::Map {
+    if !is_map(&before) {
         return true;
     }
-    let (before, after) = (leaves(before.cst, before.child.value), leaves(after.cst, after.child.value));
+    let (before, after) = (leaves_of(&before), leaves_of(&after));
     before.is_empty() || after.is_empty() || before.keys().any(|leaf| after.contains_key(leaf))
 }
 
-/// Returns pairs of maps that are like each other, in the order of both lists: of all candidates the likest, and none of several that are
-/// as like.
+/// Returns pairs of maps that are like each other, in the order of both lists.
 fn likely(base: &[Part<'_>], olds: &[usize], side: &[Part<'_>], news: &[usize]) -> Vec<(usize, usize)> {
-    let leaves_of = |list: &[Part<'_>], places: &[usize]| -> Vec<(usize, Leaves)> {
-        let maps = places.iter().filter_map(|place| Some((*place, list.get(*place)?)));
-        let maps = maps.filter(|(_, part)| part.node().kind == Kind::Map);
-        maps.map(|(place, part)| (place, leaves(part.cst, part.child.value))).collect()
+    let maps = |list: &[Part<'_>], places: &[usize]| -> Vec<(usize, Leaves)> {
+        let maps = places.iter().filter_map(|place| Some((*place, list.get(*place).filter(|part| is_map(part))?)));
+        maps.map(|(place, part)| (place, leaves_of(part))).collect()
     };
-    let (before, after) = (leaves_of(base, olds), leaves_of(side, news));
-    let mut scores = Vec::new();
-    for (old, leaves) in &before {
-        let all = after.iter().map(|(new, other)| (alike(leaves, other), *old, *new));
-        scores.extend(all.filter(|(score, ..)| *score >= ALIKE_PERCENT));
-    }
-    scores.sort_by_key(|(score, old, new)| (std::cmp::Reverse(*score), *old, *new));
-    let mut pairs: Vec<(usize, usize)> = Vec::new();
-    for (score, old, new) in &scores {
-        let is_free = pairs.iter().all(|(o, n)| (o < old && n < new) || (o > old && n > new));
-        let is_tie = |(other, o, n): &&(usize, usize, usize)| other == score && (o == old) != (n == new);
-        if is_free && !scores.iter().any(|rival| is_tie(&rival)) {
-            pairs.push((*old, *new));
-        }
-    }
+    let mut last = None;
+    let mut pairs = best_pairs(&maps(base, olds), &maps(side, news));
+    pairs.sort_unstable();
+    pairs.retain(|(_, new)| {
+        let is_behind = last.is_none_or(|last| last < *new);
+        last = if is_behind { Some(*new) } else { last };
+        is_behind
+    });
     pairs
 }
 
@@ -350,18 +362,18 @@ fn pair_added(lists: &Three<Vec<Part<'_>>>, ours: &[String], theirs: &mut [Strin
     }
 
     let before = theirs.to_vec();
-    for (place, (name, part)) in theirs.iter_mut().zip(lists.theirs.iter()).enumerate() {
-        if !name.starts_with('t') || part.is_control() || part.node().kind != Kind::Map {
+    for (place, (name, part)) in theirs.iter_mut().zip(&lists.theirs).enumerate() {
+        if !name.starts_with('t') || !is_map(part) {
             continue;
         }
-        let new = leaves(part.cst, part.child.value);
+        let new = leaves_of(part);
         let is_like = |(at, (own, other)): &(usize, (&String, &Part<'_>))| {
             own.starts_with('o')
                 && !used.contains(*own)
-                && !other.is_control()
+                && is_map(other)
                 && behind(ours, *at) == behind(&before, place)
                 && new.len() >= MIN_LEAVES
-                && alike(&leaves(other.cst, other.child.value), &new) >= ALIKE_PERCENT
+                && alike(&leaves_of(other), &new) >= ALIKE_PERCENT
         };
         let mut like = ours.iter().zip(&lists.ours).enumerate().filter(is_like);
         if let (Some((_, (own, _))), None) = (like.next(), like.next()) {

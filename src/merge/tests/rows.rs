@@ -142,6 +142,66 @@ fn what_took_the_place_of_an_item_does_not_get_its_edits() {
     }
 }
 
+/// What both sides added is one item each, in whatever order, whatever else went and whichever the guesses take for what became of it.
+#[test]
+fn equal_additions_of_both_sides_pair_with_each_other_and_nothing_else() {
+    let slot =
+        |colour: &str, size: &str| format!("- colour: {colour}\n  size: {size}\n  shape: round\n  weight: heavy\n");
+    let [red, blue, green] = [slot("red", "1"), slot("blue", "2"), slot("green", "3")];
+    let [cyan, pink] = [slot("cyan", "7"), slot("pink", "8")];
+    for (base, ours, theirs) in [
+        // In another order on each side, with and without something that went.
+        (vec![&red], vec![&red, &cyan, &pink], vec![&red, &pink, &cyan]),
+        (vec![&red, &blue], vec![&red, &cyan, &pink], vec![&pink, &red, &blue, &cyan]),
+        // Each side alone would take another one for what became of the one that went.
+        (vec![&red, &blue], vec![&red, &cyan, &pink], vec![&red, &cyan, &green, &pink]),
+        (vec![&blue], vec![&cyan, &pink], vec![&pink, &cyan]),
+        (vec![&blue], vec![&cyan, &pink, &green], vec![&green, &pink]),
+    ] {
+        for (ours, theirs) in [(&ours, &theirs), (&theirs, &ours)] {
+            let text =
+                |items: &[&String]| format!("slots:\n{}", items.iter().map(|it| it.as_str()).collect::<String>());
+            let sides = [text(&base), text(ours), text(theirs)];
+            let merged = merge(FILE, sides.each_ref().map(String::as_str));
+            let text = merged.text.unwrap();
+            for item in [&cyan, &pink, &green] {
+                let found = text.matches(item.as_str()).count();
+                match [ours, theirs].into_iter().filter(|side| side.contains(&item)).count() {
+                    // It may be what became of something that the other side took away, and that is asked.
+                    1 => assert!(found == 1 || !merged.conflicts.is_empty(), "{sides:#?}\n{text}"),
+                    sides_with => assert_eq!(found, sides_with / 2, "{sides:#?}\n{text}"),
+                }
+            }
+            let colours = text.matches("colour: ").count();
+            let known = [&red, &blue, &green, &cyan, &pink].into_iter().map(|it| text.matches(it.as_str()).count());
+            assert_eq!(known.sum::<usize>(), colours, "an item that nobody wrote: {sides:#?}\n{text}");
+        }
+    }
+}
+
+/// The same of items with a key, where both sides took something else away as well.
+#[test]
+fn what_both_sides_added_under_one_key_never_was_what_one_of_them_deleted() {
+    let port = |name: &str, more: &str| format!("- name: {name}\n  a: 1\n  b: 2\n  c: 3\n  d: 4\n{more}");
+    let [keep, gone, both, added] = ["keep", "gone", "both", "added"].map(|name| port(name, ""));
+    let text = |items: &[&str]| format!("ports:\n{}", items.concat());
+    let base = text(&[&both, &keep, &gone]);
+    let edited = port("gone", "  e: 5\n");
+    let (ours, theirs) = (text(&[&keep, &edited, &added]), text(&[&keep, &added]));
+    let kept = text(&[&keep, &edited, &added]);
+    check(
+        FILE,
+        [&base, &ours, &theirs],
+        (How::Structural, &[(ConflictKind::EditDelete, "ports[name=gone]")], &[], &kept),
+    );
+    let none = text(&[&keep, &added]);
+    check(
+        FILE,
+        [&base, &theirs, &ours],
+        (How::Structural, &[(ConflictKind::DeleteEdit, "ports[name=gone]")], &[], &none),
+    );
+}
+
 #[test]
 fn where_both_merges_conflict_the_conflicts_are_those_of_structure() {
     let sides = ["a: 1\nb: 1\n", "a: 2\nb: 2\n", "a: 3\nb: 1\n"];
