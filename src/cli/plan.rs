@@ -11,6 +11,7 @@ use super::json::{list, text};
 use super::report;
 use super::session::Session;
 use crate::model::AppName;
+use crate::plan::is_unseen;
 
 const HELP: &str = "Examples:
   wild plan
@@ -50,8 +51,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: Plan) -> Result<Ex
     };
     let nothing = list(&answer, "plans").iter().all(report::is_empty);
     let blocked = list(&answer, "plans").iter().flat_map(|plan| list(plan, "blocked"));
-    let is_seen =
-        !blocked.into_iter().any(|blocked| matches!(text(blocked, "reason"), "TargetUnreachable" | "ClusterElsewhere"));
+    let is_seen = !blocked.into_iter().any(|blocked| is_unseen(text(blocked, "reason")));
     if nothing && session.is_for_people() {
         session.note("Nothing to do.");
     }

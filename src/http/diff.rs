@@ -14,7 +14,7 @@ use crate::base::text_diff::unified;
 use crate::compile;
 use crate::model::{AppName, FileTree, Object, RefusalText, Request, Veil};
 use crate::pipeline::{self, Instance, Preview};
-use crate::plan::{Action, Blocked, Verb};
+use crate::plan::{Action, Blocked, Verb, is_unseen};
 use crate::target::{ApplyRequest, Mode, Ownership, Target};
 use crate::yaml;
 use crate::yaml::veil::veiled_pair;
@@ -161,7 +161,7 @@ async fn live(instance: &Instance, app: &AppName, veil: &Veil) -> Result<(Vec<Va
     let Some(plan) = pipeline::preview(instance, app, request.as_ref()).await?.plan else {
         return Err(Problem::new(409, what, "no cluster is known yet", "wild cluster add").with_exit_code(6));
     };
-    if let Some(unseen) = plan.blocked.iter().find(|blocked| blocked.is_unseen()) {
+    if let Some(unseen) = plan.blocked.iter().find(|blocked| is_unseen(&blocked.reason)) {
         return Err(Problem::new(502, what, &unseen.message, &unseen.hint));
     }
     let mut diffs = Vec::new();

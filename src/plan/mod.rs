@@ -91,6 +91,7 @@ pub use lint::lint;
 pub use merged::make_room;
 pub use overdue::Underway;
 pub use prune::dropped;
+pub use reach::is_unseen;
 pub use recreate::{Recreate, changed};
 pub use snapshot::{
     Agreed, Ask, Claim, Correct, Desired, DesiredObject, Elsewhere, Ending, Existing, Freshness, Ground, Live,

@@ -10,11 +10,9 @@ const UNREACHABLE: &str = "TargetUnreachable";
 /// Reason of a block: the cluster is another one than it was.
 const ELSEWHERE: &str = "ClusterElsewhere";
 
-impl Blocked {
-    /// Returns whether nothing is known of what stands in the cluster.
-    pub fn is_unseen(&self) -> bool {
-        matches!(self.reason.as_str(), UNREACHABLE | ELSEWHERE)
-    }
+/// Returns whether a reason of a block says that nothing is known of what stands in the cluster.
+pub fn is_unseen(reason: &str) -> bool {
+    matches!(reason, UNREACHABLE | ELSEWHERE)
 }
 
 /// Returns why nothing can be sent.

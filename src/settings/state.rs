@@ -52,7 +52,7 @@ impl StateDirectory {
     /// Narrows what others may do with the directory, the store in it and what is made of that beside it, and returns what they could.
     pub fn narrow(&self) -> Result<Vec<Narrowed>, Error> {
         let mut narrowed: Vec<Narrowed> = narrow(&self.root)?.into_iter().collect();
-        for name in ["instances", "quarantine", "keys"] {
+        for name in [STORE, "wild.db-wal", "wild.db-shm", "wild.db-journal", "instances", "quarantine", "keys"] {
             narrowed.extend(narrow(&self.root.join(name))?);
         }
         narrowed.extend(narrow_beside(&self.root, STORE)?);
