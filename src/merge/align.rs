@@ -15,7 +15,7 @@ use super::part::Part;
 use super::rules::GUESSED_KEYS;
 use super::tree::Three;
 use crate::schema::{KeyField, ListForm, ListKeys, ListRule};
-use crate::yaml::cst::{Kind, Label, Node};
+use crate::yaml::cst::{Kind, Node};
 
 /// Share of equal leaves, in percent, from which two items without a common key are one.
 const ALIKE_PERCENT: usize = 60;
@@ -80,10 +80,11 @@ pub(super) fn is_unique(names: &[String]) -> bool {
 
 /// Returns the name of an item by its content.
 fn value_name(part: Part<'_>) -> String {
-    match &part.child.label {
-        Label::Control(name) => format!("!{name}"),
-        Label::Key(_) | Label::Item if part.node().kind == Kind::Scalar => part.node().text.clone(),
-        Label::Key(_) | Label::Item => part.hash().to_hex().chars().take(16).collect(),
+    match part.node().kind {
+        Kind::Scalar => part.node().text.clone(),
+        Kind::Alias | Kind::Map | Kind::Seq | Kind::Opaque | Kind::Block => {
+            part.hash().to_hex().chars().take(16).collect()
+        }
     }
 }
 
@@ -93,7 +94,7 @@ fn guess(lists: &Three<Vec<Part<'_>>>) -> Option<ListRule> {
     let is_scalar = |part: &Part<'_>, choice: &[KeyField]| {
         choice.iter().all(|key| field(*part, &key.path).is_some_and(|node| node.kind == Kind::Scalar))
     };
-    let is_map = |part: &Part<'_>| part.is_control() || part.node().kind == Kind::Map;
+    let is_map = |part: &Part<'_>| part.node().kind == Kind::Map;
     if sides.iter().all(|list| list.is_empty()) || !sides.iter().all(|list| list.iter().all(is_map)) {
         return None;
     }
@@ -102,9 +103,8 @@ fn guess(lists: &Three<Vec<Part<'_>>>) -> Option<ListRule> {
         let ListForm::Keyed(keys) = &rule.form else { return None };
         let choice = keys.primary.first()?;
         let fits = sides.iter().all(|list| {
-            let items = || list.iter().filter(|part| !part.is_control());
-            let names: Vec<_> = items().map(|part| key_name(*part, choice)).collect();
-            items().all(|part| is_scalar(part, choice)) && names.iter().collect::<BTreeSet<_>>().len() == names.len()
+            let names: Vec<_> = list.iter().map(|part| key_name(*part, choice)).collect();
+            list.iter().all(|part| is_scalar(part, choice)) && names.iter().collect::<BTreeSet<_>>().len() == names.len()
         });
         fits.then_some(rule)
     })
@@ -121,7 +121,7 @@ fn field<'a>(part: Part<'a>, path: &[String]) -> Option<&'a Node> {
 
 /// Returns the name of an item by one set of keys; nothing if it holds none of them.
 fn key_name(part: Part<'_>, choice: &[KeyField]) -> Option<String> {
-    if part.is_control() || part.node().kind != Kind::Map {
+    if part.node().kind != Kind::Map {
         return None;
     }
     let mut is_there = false;

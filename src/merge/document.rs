@@ -36,8 +36,8 @@ pub(super) struct Document {
     pub(super) subject: Subject,
     /// Name of the object without its group and namespace.
     name: String,
-    /// Whether the blocks of a template in it can be told from its control lines.
-    nests: bool,
+    /// Whether lines of it are no YAML.
+    has_lines: bool,
 }
 
 /// A file merged by structure.
@@ -73,8 +73,16 @@ pub(super) fn read(text: &str, rules: &Rules) -> Result<Vec<Rc<Document>>, Strin
     read_beside(text, rules, &mut Known::new())
 }
 
-/// Reads the documents of a text of which some may be known.
+/// Reads the documents of a text of which some may be known. What blocks of templates begin in one may end in another.
 pub(super) fn read_beside(text: &str, rules: &Rules, known: &mut Known) -> Result<Vec<Rc<Document>>, String> {
+    match rules.templates.as_ref().and_then(|delimiters| template::against_blocks(text, delimiters)) {
+        Some(why) => Err(why.to_owned()),
+        None => read_parts(text, rules, known),
+    }
+}
+
+/// Reads the documents of a part of a file.
+fn read_parts(text: &str, rules: &Rules, known: &mut Known) -> Result<Vec<Rc<Document>>, String> {
     let mut found = Vec::new();
     let mut line = 0;
     for part in split(text) {
@@ -92,7 +100,7 @@ pub(super) fn read_beside(text: &str, rules: &Rules, known: &mut Known) -> Resul
         if has_double_anchor(&cst) {
             return Err("an anchor is defined twice".to_owned());
         }
-        let document = Rc::new(document(cst, template::nests(&mask.controls)));
+        let document = Rc::new(document(cst, !mask.controls.is_empty()));
         known.insert(part.to_owned(), Rc::clone(&document));
         found.push(document);
         line += newlines(part);
@@ -105,13 +113,13 @@ fn has_double_anchor(cst: &Cst) -> bool {
     cst.nodes().iter().filter_map(|node| node.anchor.as_ref()).any(|name| !seen.insert(name))
 }
 
-fn document(cst: Cst, nests: bool) -> Document {
+fn document(cst: Cst, has_lines: bool) -> Document {
     let text = |path: &[&str]| cst.at(path).filter(|node| node.kind == Kind::Scalar).map_or("", |node| &node.text);
     let generated = || text(&["metadata", "generateName"]);
     let is_named = cst.at(&["metadata", "name"]).is_some_and(|node| node.kind == Kind::Scalar);
     let name = if is_named { text(&["metadata", "name"]) } else { generated() }.to_owned();
     let subject = Subject::new(text(&["apiVersion"]), text(&["kind"]), (text(&["metadata", "namespace"]), &name));
-    Document { subject, name, nests, cst }
+    Document { subject, name, has_lines, cst }
 }
 
 /// Returns the names of the objects of a text, one for each document that is an object; nothing if it cannot be read.
@@ -180,6 +188,8 @@ fn paired(sides: &Three<Vec<Rc<Document>>>, comparisons: usize) -> Result<Three<
     let base = found.base.clone();
     pair_rest((&sides.base, &base), (&sides.ours, &mut found.ours), &shared, comparisons);
     pair_rest((&sides.base, &base), (&sides.theirs, &mut found.theirs), &shared, comparisons);
+    pair_unsaid((&sides.base, &base), (&sides.ours, &mut found.ours));
+    pair_unsaid((&sides.base, &base), (&sides.theirs, &mut found.theirs));
     let (ours, theirs) = (found.ours.clone(), found.theirs.clone());
     pair_beside(&base, (&sides.theirs, &theirs), (&sides.ours, &mut found.ours), comparisons);
     pair_beside(&base, (&sides.ours, &ours), (&sides.theirs, &mut found.theirs), comparisons);
@@ -264,6 +274,25 @@ fn pair_rest(
     let gone = left(base, known, |name| !names.contains(name));
     let come = left(side, names, |name| is_name(name) && !known.contains(name) && !shared.contains(name));
     let pairs = partners(&gone, &[come], comparisons);
+    give(&pairs, names);
+}
+
+/// Gives documents of which a template says the kind or the name the names of base's that are gone, in their order in the file, if they are
+/// as many and like enough.
+fn pair_unsaid((base, known): (&[Rc<Document>], &[String]), (side, names): (&[Rc<Document>], &mut [String])) {
+    let gone = left(base, known, |name| !names.contains(name));
+    let mut come = left(side, names, |name| name.starts_with('#') && !known.contains(name));
+    come.retain(|(_, document)| document.has_lines);
+    if gone.len() != come.len() {
+        return;
+    }
+    let leaves_of = |document: &Document| document.cst.root().map(|root| leaves(&document.cst, root));
+    let is_like = |((_, old), (_, new)): &((&str, &Document), (&str, &Document))| {
+        let (old, new) = (leaves_of(old).unwrap_or_default(), leaves_of(new).unwrap_or_default());
+        alike(&old, &new) >= IN_ORDER_PERCENT
+    };
+    let pairs = gone.into_iter().zip(come).filter(is_like);
+    let pairs: Vec<Pair> = pairs.map(|((old, _), (new, _))| pair(old, new)).collect();
     give(&pairs, names);
 }
 
@@ -477,14 +506,7 @@ fn one(trio: &Sided<'_>, nothing: &Cst, rules: &Rules, found: &mut Findings) -> 
         }
         (_, Some(ours), Some(theirs)) => {
             let mark = found.mark();
-            let nests = ours.nests && theirs.nests && base.is_none_or(|base| base.nests);
-            let merged = match nests {
-                true => both(base, ours, theirs, (nothing, rules, &mut *found)),
-                false => Err(Impossible::Here(
-                    "a block of the template does not begin and end on lines of its own".to_owned(),
-                )),
-            };
-            let piece = match merged {
+            let piece = match both(base, ours, theirs, (nothing, rules, &mut *found)) {
                 Err(Impossible::Here(why)) => {
                     found.reset(mark);
                     let piece = by_lines(trio, rules).ok_or(Impossible::Here(why.clone()))?;
@@ -531,7 +553,7 @@ fn by_lines(trio: &Sided<'_>, rules: &Rules) -> Option<Piece> {
     let text = |side: Option<&Document>| side.map_or("", |document| document.cst.text()).to_owned();
     let (base, ours, theirs) = (text(trio.base), text(trio.ours), text(trio.theirs));
     let merged = merge_text(&base, &ours, &theirs);
-    let all = |text: &str| read(text, rules).ok();
+    let all = |text: &str| read_parts(text, rules, &mut Known::new()).ok();
     let sides = Three { base: all(&base)?, ours: all(&ours)?, theirs: all(&theirs)? };
     let found = all(&merged.text)?;
     let [only] = found.as_slice() else { return None };
@@ -578,7 +600,7 @@ fn both(
     (nothing, rules, found): (&Cst, &Rules, &mut Findings),
 ) -> Result<Option<Piece>, Impossible> {
     let roots = (ours.root(), theirs.root());
-    let (Some(mine), Some(upstream)) = roots else { return Ok(both_empty(base, ours, theirs, found)) };
+    let (Some(mine), Some(upstream)) = roots else { return both_empty(base, ours, theirs, found) };
     let is_plain = |node: &Node| !matches!(node.kind, Kind::Map | Kind::Seq);
     if is_plain(mine) && is_plain(upstream) {
         return Err(Impossible::File("a document is neither a map nor a list".to_owned()));
@@ -591,9 +613,12 @@ fn both(
     }
     let old = base.and_then(Document::root).filter(|root| root.kind == mine.kind);
     let csts = Three { base: base.map_or(nothing, |base| &base.cst), ours: &ours.cst, theirs: &theirs.cst };
+    // Where a block of a template says the kind on one side, another side may say it plainly.
+    let says_kind = |document: &&Document| !document.subject.kind.is_empty();
+    let subject = [Some(ours), Some(theirs), base].into_iter().flatten().find(says_kind).unwrap_or(ours);
     let mut structure = Structure {
         rules,
-        subject: &ours.subject,
+        subject: &subject.subject,
         csts,
         found,
         path: Vec::new(),
@@ -627,17 +652,25 @@ fn both(
 }
 
 /// Merges documents that hold nothing but comments, by lines; nothing if one of them holds more.
-fn both_empty(base: Option<&Document>, ours: &Document, theirs: &Document, found: &mut Findings) -> Option<Piece> {
+fn both_empty(
+    base: Option<&Document>,
+    ours: &Document,
+    theirs: &Document,
+    found: &mut Findings,
+) -> Result<Option<Piece>, Impossible> {
     let is_empty = |document: &Document| document.is_empty();
     if !is_empty(ours) || !is_empty(theirs) || !base.is_none_or(is_empty) {
-        return None;
+        return Ok(None);
+    }
+    if [base, Some(ours), Some(theirs)].into_iter().flatten().any(|document| document.has_lines) {
+        return Err(Impossible::Here("lines of a template are all that it holds".to_owned()));
     }
     let merged = merge_text(base.map_or("", |base| base.cst.text()), ours.cst.text(), theirs.cst.text());
     if !merged.conflicts.is_empty() {
         let nobody = Subject::default();
         found.notice(NoticeKind::CommentKept, &nobody, "", "both sides changed the comments; yours stay");
     }
-    Some(Piece { text: Rope::plain(merged.text), ..kept(Some(ours)) })
+    Ok(Some(Piece { text: Rope::plain(merged.text), ..kept(Some(ours)) }))
 }
 
 /// Returns what stands before the first entry: separator, comments; the side that changed it decides.

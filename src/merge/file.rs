@@ -5,9 +5,10 @@
 //! themselves. Not here: files that were moved (`tree`), documents (`document`).
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::conflict::{Conflict, ConflictKind, Notice, NoticeKind};
-use super::document::{self, Documents, Refused};
+use super::document::{self, Document, Documents, Refused};
 use super::finding::{Findings, Sides};
 use super::line_diff::newlines;
 use super::piece::{Rope, Strand};
@@ -359,16 +360,28 @@ impl Merging<'_> {
         let nobody = Subject::default();
         let mut lines = || document::read_beside(&by_lines.text, self.rules, &mut documents.known).ok();
         let read = if is_clean { lines() } else { None };
+        // Lines know nothing of edits that are put back.
+        let may_stand = self.rules.withheld.is_empty();
         if self.found.len() == 0 && !self.found.has_replayed() && is_clean {
-            if read.is_some_and(|read| document::contents(&read) == documents.hashes) {
+            let says_the_same = |read: &Vec<Rc<Document>>| document::contents(read) == documents.hashes;
+            let is_sound = |read: &Vec<Rc<Document>>| is_sound(&documents.sides, read, self.rules);
+            if read.as_ref().is_some_and(says_the_same) {
                 // What brings nothing changes nothing, not even the style: else a merge made twice would differ from one made once.
                 let brings_nothing = texts.ours.is_some_and(|ours| documents.text.ours() == ours);
                 let rope = if brings_nothing { documents.text } else { Rope::plain(by_lines.text) };
                 return self.finish(rope, How::Structural, Some(form));
             }
+            if may_stand && read.as_ref().is_some_and(is_sound) {
+                let detail = "it holds what both sides changed, as git puts it, so it stands";
+                self.found.notice(NoticeKind::LineMergeDiffers, &nobody, "", detail);
+                return self.finish(Rope::plain(by_lines.text), How::Lines, Some(form));
+            }
             let detail = "the merge by structure stands";
             self.found.notice(NoticeKind::LineMergeDiffers, &nobody, "", detail);
-        } else if self.found.len() > 0 && read.is_some_and(|read| is_sound(&documents.sides, &read, self.rules)) {
+        } else if self.found.len() > 0
+            && may_stand
+            && read.is_some_and(|read| is_sound(&documents.sides, &read, self.rules))
+        {
             self.reset();
             let detail = "it is right and leaves nothing to decide, so it stands";
             self.found.notice(NoticeKind::LineMergeDiffers, &nobody, "", detail);

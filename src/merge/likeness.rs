@@ -37,7 +37,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn node(&mut self, id: NodeId) {
         let node = self.cst.node(id);
-        if node.children.is_empty() || !matches!(node.kind, Kind::Map | Kind::Seq) {
+        if node.children.is_empty() || !matches!(node.kind, Kind::Map | Kind::Seq | Kind::Block) {
             let mut leaf = |content: &Digest| *self.found.entry(leaf(&self.path, content)).or_default() += 1;
             // Of a text of several lines every line is a leaf, because sides change lines of it.
             match node.kind == Kind::Scalar && node.style == Style::BlockText {
@@ -47,7 +47,8 @@ impl Walk<'_> {
             return;
         }
         for child in &node.children {
-            match &child.label {
+            let label = &child.label;
+            match label {
                 Label::Key(key) => {
                     self.fields.push(key);
                     self.path.push(key.into());
@@ -59,7 +60,15 @@ impl Walk<'_> {
                     self.path.push(name.unwrap_or_else(|| known_by(self.cst, child.value).into()));
                     self.node(child.value);
                 }
-                Label::Control(_) => continue,
+                Label::Block(_) | Label::Arm(_) => {
+                    self.path.push(format!("!{}", label.words().unwrap_or_default()).into());
+                    self.node(child.value);
+                }
+                Label::Line(words) | Label::End(words) | Label::Loose(words) => {
+                    self.path.push("!".into());
+                    let leaf = leaf(&self.path, &sha256(words.as_bytes()));
+                    *self.found.entry(leaf).or_default() += 1;
+                }
             }
             self.path.pop();
         }
@@ -76,7 +85,7 @@ pub(super) fn leaf<S: AsRef<str>>(path: &[S], content: &Digest) -> Digest {
 }
 
 /// Returns what an item is called, if a field of it is a name as people use them.
-fn known_by(cst: &Cst, id: NodeId) -> &str {
+pub(super) fn known_by(cst: &Cst, id: NodeId) -> &str {
     let named = GUESSED_KEYS.iter().find_map(|key| cst.entry(id, key));
     named.map(|child| cst.node(child.value).text.as_str()).filter(|name| !name.is_empty()).unwrap_or("-")
 }

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::piece::{reindent, reindent_rest};
 use crate::base::Digest;
-use crate::yaml::cst::{Child, Cst, Kind, Label, Node, line_start};
-use crate::yaml::{cst::Style, write_flow};
+use crate::yaml::cst::{self, Child, Cst, Kind, Label, Node, Style, hash_of_block, hash_of_line, line_start};
+use crate::yaml::write_flow;
 
 /// An entry of a side.
 #[derive(Clone, Copy, Debug)]
@@ -22,28 +22,44 @@ impl<'a> Part<'a> {
         node.children.iter().map(|child| Self { cst, child }).collect()
     }
 
+    /// Returns whether the entry is a line that is no YAML, or a block of such lines.
     pub(super) fn is_control(self) -> bool {
-        matches!(self.child.label, Label::Control(_))
+        self.child.label.words().is_some()
     }
 
-    /// Returns the value; of a control line an empty one.
+    /// Returns whether the entry is a whole block of a template.
+    pub(super) fn is_block(self) -> bool {
+        matches!(self.child.label, Label::Block(_))
+    }
+
+    /// Returns what the line says that is no YAML, or the one that opens the block.
+    pub(super) fn words(self) -> Option<&'a str> {
+        self.child.label.words()
+    }
+
+    /// Returns the value; of a line that is no YAML an empty one.
     pub(super) fn node(self) -> &'a Node {
-        self.cst.node(if self.is_control() { usize::MAX } else { self.child.value })
+        self.cst.node(self.child.value)
     }
 
     /// Returns the content of the entry.
     pub(super) fn hash(self) -> Digest {
-        match &self.child.label {
-            Label::Control(name) => crate::base::sha256(name.as_bytes()),
-            Label::Key(_) | Label::Item => self.node().hash,
+        match self.words().filter(|_| !self.is_block()) {
+            Some(words) => hash_of_line(words),
+            None => self.node().hash,
         }
     }
 
     /// Returns the key of a map's entry.
     pub(super) fn key(self) -> Option<&'a str> {
-        match &self.child.label {
-            Label::Key(key) => Some(key),
-            Label::Item | Label::Control(_) => None,
+        self.child.label.key()
+    }
+
+    /// Returns the name of the entry in the content of its collection.
+    pub(super) fn name(self) -> String {
+        match (self.words(), self.key()) {
+            (Some(words), _) => format!("!{words}"),
+            (None, key) => key.unwrap_or_default().to_owned(),
         }
     }
 
@@ -75,6 +91,9 @@ impl<'a> Part<'a> {
     /// Returns the entry as whole lines at a column.
     pub(super) fn lines(self, column: usize) -> String {
         let own = self.cst.slice(&self.child.own);
+        if self.is_block() {
+            return self.block_lines(column);
+        }
         if self.is_control() {
             return own.to_owned();
         }
@@ -89,6 +108,50 @@ impl<'a> Part<'a> {
             return reindent(&format!("{:from$}{own}", ""), from, column);
         }
         reindent(own, from, column)
+    }
+
+    /// Returns a block of a template with what its arms hold at a column; its own lines stay where they are.
+    fn block_lines(self, column: usize) -> String {
+        let mut lines = self.lead();
+        for arm in Self::all(self.cst, self.node()) {
+            lines.push_str(self.cst.slice(&arm.child.own));
+            lines.push_str(self.cst.slice(&arm.child.gap));
+            for held in Self::all(self.cst, arm.node()) {
+                lines.push_str(&held.lines(column));
+                lines.push_str(&held.gap(column));
+            }
+        }
+        lines
+    }
+
+    /// Returns a block of a template in which one entry has other lines, with the content that it then has; nothing if the entry is not in it.
+    pub(super) fn with_entry(self, entry: Self, (lines, content): (&str, Digest), column: usize) -> Option<(String, Digest)> {
+        let (mut text, mut arms, mut end, mut is_there) = (self.lead(), Vec::new(), "", false);
+        for arm in Self::all(self.cst, self.node()) {
+            text.push_str(self.cst.slice(&arm.child.own));
+            text.push_str(self.cst.slice(&arm.child.gap));
+            let words = arm.words().unwrap_or("");
+            if matches!(arm.child.label, Label::End(_)) {
+                end = words;
+                continue;
+            }
+            let mut held = Vec::new();
+            for part in Self::all(self.cst, arm.node()) {
+                let is_it = part.child.own == entry.child.own;
+                let inner = if part.is_block() { part.with_entry(entry, (lines, content), column) } else { None };
+                is_there |= is_it || inner.is_some();
+                let (own, hash) = match inner {
+                    _ if is_it => (lines.to_owned(), content),
+                    Some(inner) => inner,
+                    None => (part.lines(column), part.hash()),
+                };
+                text.push_str(&own);
+                text.push_str(&part.gap(column));
+                held.push((part.name(), hash));
+            }
+            arms.push((words, cst::content(arm.node().kind, held.iter().map(|(name, hash)| (name.as_str(), *hash)))));
+        }
+        is_there.then(|| (text, hash_of_block(arms.into_iter(), end)))
     }
 
     /// Returns the entry as it stands in brackets.
@@ -121,7 +184,7 @@ impl<'a> Part<'a> {
     /// Returns the comment lines directly above, without indentation.
     pub(super) fn lead(self) -> String {
         let line = line_start(self.cst.text(), self.child.start);
-        if self.child.own.start >= line || self.is_control() {
+        if self.child.own.start >= line {
             return String::new();
         }
         reindent(self.cst.slice(&(self.child.own.start..line)), self.column(), 0)
@@ -145,7 +208,8 @@ impl<'a> Part<'a> {
 
     /// Returns the blank lines and comments behind the entry, moved to a column.
     pub(super) fn gap(self, column: usize) -> String {
-        reindent(self.cst.slice(&self.child.gap), self.column(), column)
+        let gap = self.cst.slice(&self.child.gap);
+        if self.is_control() { gap.to_owned() } else { reindent(gap, self.column(), column) }
     }
 
     /// Returns whether a comment, moved to a column, stands right behind the entry, be it above another one.
@@ -161,6 +225,7 @@ impl<'a> Part<'a> {
         match node.kind {
             Kind::Scalar | Kind::Alias => node.style != Style::BlockText,
             Kind::Map | Kind::Seq | Kind::Opaque => node.style == Style::Flow,
+            Kind::Block => false,
         }
     }
 
@@ -198,7 +263,7 @@ fn flow(cst: &Cst, node: &Node) -> String {
         items.push(Part { cst, child }.inline());
     }
     match (node.kind, node.style) {
-        (_, Style::Flow) | (Kind::Alias | Kind::Opaque, _) => cst.slice(&node.span).to_owned(),
+        (_, Style::Flow) | (Kind::Alias | Kind::Opaque | Kind::Block, _) => cst.slice(&node.span).to_owned(),
         (Kind::Map, _) => format!("{{{}}}", items.join(", ")),
         (Kind::Seq, _) => format!("[{}]", items.join(", ")),
         (Kind::Scalar, Style::Single | Style::Double) => cst.slice(&node.span).to_owned(),

@@ -162,7 +162,8 @@ pub(super) fn assemble(pieces: Vec<Piece>) -> (Rope, String) {
     let mut rope = Rope::default();
     let mut gap = String::new();
     for piece in pieces {
-        if let Some(before) = piece.before.filter(|before| gap.is_empty() && before.trim().is_empty()) {
+        let moves_on = gap.is_empty() || gap.trim().is_empty() && gap == piece.gap;
+        if let Some(before) = piece.before.filter(|before| moves_on && before.trim().is_empty()) {
             // An entry of theirs behind one of ours keeps the distance that it has in theirs.
             if !rope.is_empty() {
                 gap = moved_gap(&before, 0);
@@ -221,20 +222,21 @@ pub(super) fn moved_gap(gap: &str, column: usize) -> String {
     gap.split_inclusive('\n').map(line).collect()
 }
 
-/// Moves every line of a text from one column to another; blank lines stay blank.
+/// Moves every line of a text from one column to another; blank lines stay blank, and lines that begin left of the first column stay there.
 pub(super) fn reindent(text: &str, from: usize, to: usize) -> String {
     if from == to {
         return text.to_owned();
     }
     let mut out = String::with_capacity(text.len() + 16);
     for line in text.split_inclusive('\n') {
-        if line.trim().is_empty() {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let is_left = indent < from && !line.trim_start().starts_with('#');
+        if line.trim().is_empty() || is_left {
             out.push_str(line);
         } else if to > from {
             out.extend(std::iter::repeat_n(' ', to - from));
             out.push_str(line);
         } else {
-            let indent = line.len() - line.trim_start_matches(' ').len();
             out.push_str(line.get(indent.min(from - to)..).unwrap_or(line));
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Not here: writing the result into ours (`structure`).
 
+use serde_json::Value;
+
 use super::check::parts_of_image;
 use super::document;
 use super::part::Part;
@@ -12,7 +14,7 @@ use super::tree::Three;
 use super::variables;
 use crate::base::{Digest, RepoPath};
 use crate::schema::{self, Shape, quantity};
-use crate::yaml::cst::{Cst, Source, Style, hash_of_alias};
+use crate::yaml::cst::{Cst, Source, Style, hash_of_alias, hash_of_scalar, written_text};
 
 /// What a merge of scalars comes to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -103,6 +105,10 @@ impl Raw {
             .filter(|line| !line.trim().is_empty())
             .map(|line| line.len() - line.trim_start_matches(' ').len())
             .min()?;
+        if indent <= part.column() {
+            // A line of a template begins left of the text.
+            return None;
+        }
         let mut lines: String = rest
             .split_inclusive('\n')
             .map(|line| line.get(indent.min(line.trim_end_matches('\n').len())..).unwrap_or(""))
@@ -131,11 +137,7 @@ fn blocks(raws: &Three<Raw>, fields: &[String], rules: &Rules) -> Option<ScalarM
         // The first line would decide about the indentation of all.
         return None;
     }
-    let body: String = lines
-        .split_inclusive('\n')
-        .map(|line| if line.trim().is_empty() { line.to_owned() } else { format!("  {line}") })
-        .collect();
-    let hash = hash_of(&format!("k: {header}\n{body}"))?;
+    let hash = hash_of_text(header, &lines, rules)?;
     Some(ScalarMerge::Block(BlockText { header: header.clone(), lines, indent: ours.indent, hash }))
 }
 
@@ -161,6 +163,17 @@ fn embedded(raws: &Three<Raw>, fields: &[String], rules: &Rules) -> Option<Strin
 fn hash_of(text: &str) -> Option<Digest> {
     let cst = Cst::parse(Source { text, masked: text, controls: &[] }).ok()?;
     cst.at(&["k"]).map(|node| node.hash)
+}
+
+/// Returns the content of a block text.
+fn hash_of_text(header: &str, lines: &str, rules: &Rules) -> Option<Digest> {
+    if rules.templates.as_ref().is_some_and(|(open, _)| lines.contains(open.as_str())) {
+        // What a template puts there is not known.
+        return Some(hash_of_scalar("", &Value::from(""), &written_text(header, lines.split('\n'))));
+    }
+    let line = |line: &str| if line == "\n" { line.to_owned() } else { format!("  {line}") };
+    let body: String = lines.split_inclusive('\n').map(line).collect();
+    hash_of(&format!("k: {header}\n{body}"))
 }
 
 /// Returns the content of a value that a person wrote.

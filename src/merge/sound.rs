@@ -12,7 +12,7 @@ use super::rules::{GUESSED_KEYS, Rules, Subject};
 use super::tree::Three;
 use crate::base::{Digest, Encoder};
 use crate::schema::{KeyField, ListForm};
-use crate::yaml::cst::{Cst, Kind, Label, NodeId};
+use crate::yaml::cst::{Child, Cst, Kind, Label, NodeId};
 
 /// How often a leaf is there: in base, in ours, in theirs, in the result.
 type Counts = [usize; 4];
@@ -155,7 +155,12 @@ impl<'a> Search<'a, '_> {
                     self.node(child.value, path);
                 }
             }
-            Kind::Scalar | Kind::Alias | Kind::Opaque => {}
+            Kind::Scalar | Kind::Alias | Kind::Opaque | Kind::Block => {}
+        }
+        // Of the arms of a block one alone is there.
+        let is_block = |child: &&Child| matches!(child.label, Label::Block(_));
+        for arm in node.children.iter().filter(is_block).flat_map(|block| &self.cst.node(block.value).children) {
+            self.node(arm.value, path);
         }
     }
 
@@ -171,7 +176,7 @@ impl<'a> Search<'a, '_> {
             let name = match item.kind {
                 Kind::Scalar => Some(about(&item.text).unwrap_or_else(|| item.text.clone())),
                 Kind::Map => keys.name(self.cst, child.value),
-                Kind::Seq | Kind::Alias | Kind::Opaque => None,
+                Kind::Seq | Kind::Alias | Kind::Opaque | Kind::Block => None,
             };
             if let Some(name) = name
                 && !seen.insert(name.clone())

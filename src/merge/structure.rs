@@ -17,7 +17,7 @@ use super::rules::{Rules, Subject, Take};
 use super::scalar::{self, ScalarMerge};
 use super::tree::Three;
 use crate::base::Digest;
-use crate::yaml::cst::{Cst, Kind, Node, Style, hash_of_list, hash_of_map};
+use crate::yaml::cst::{Cst, Kind, Label, Node, Style, content, hash_of_list};
 
 mod blocks;
 mod nested;
@@ -87,12 +87,17 @@ impl<'a> Structure<'a, '_> {
         let visited = lists.base.len() + lists.ours.len() + lists.theirs.len();
         let comment = self.list_comment.take();
         self.found.burn(visited).map_err(|()| Impossible::Limit(TOO_MUCH.to_owned()))?;
+        let is_loose = |part: &Part<'_>| matches!(part.child.label, Label::Loose(_));
+        if [&lists.base, &lists.ours, &lists.theirs].into_iter().flatten().any(is_loose) {
+            let why = "a block of the template does not begin and end among its entries";
+            return Err(Impossible::Here(why.to_owned()));
+        }
         let is_map = [nodes.ours, nodes.theirs].into_iter().flatten().any(|node| node.kind == Kind::Map);
         if is_map { self.map(&lists, column) } else { self.list(&lists, comment.as_deref(), column) }
     }
 
     fn map(&mut self, lists: &Three<Vec<Part<'a>>>, column: usize) -> Result<Collected, Impossible> {
-        let names = blocks::key_names(lists);
+        let names = entries(lists).map(|list| list.iter().map(|part| part.name()).collect::<Vec<String>>());
         for side in [&names.base, &names.ours, &names.theirs] {
             let mut sorted: Vec<&String> = side.iter().collect();
             sorted.sort();
@@ -103,12 +108,11 @@ impl<'a> Structure<'a, '_> {
                 )));
             }
         }
+        let names = blocks::names(lists, names, self.rules.limits.alignment_cells);
         let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
         let ordered = order(&slices, Frame::Ours);
         let pieces = self.entries(lists, &names, &ordered.names, column)?;
-        let content = pieces.iter().filter_map(|piece| piece.content.as_ref());
-        let content = content.map(|(key, hash)| (key.as_str(), *hash));
-        let hash = hash_of_map(content.filter(|(key, _)| !key.starts_with('!')));
+        let hash = content(Kind::Map, contents(&pieces));
         Ok(Collected { pieces, hash, whole: Vec::new() })
     }
 
@@ -123,7 +127,8 @@ impl<'a> Structure<'a, '_> {
         }
         let fields: Vec<&str> = self.fields.iter().map(String::as_str).collect();
         let rule = self.rules.list(self.subject, &fields, comment);
-        let aligned = align(rule.as_ref(), lists, self.rules.limits.alignment_cells);
+        let cells = self.rules.limits.alignment_cells;
+        let aligned = align(rule.as_ref(), &entries(lists), cells);
         if aligned.is_doubled {
             self.notice(NoticeKind::ListKeyDiffers, "its items are not told apart by their key, which occurs twice");
         }
@@ -131,7 +136,7 @@ impl<'a> Structure<'a, '_> {
             let detail = "a key is a number on one side and a text on another, so these are two items";
             self.notice(NoticeKind::KeyTypeDiffers, detail);
         }
-        let mut names = aligned.names;
+        let mut names = blocks::names(lists, aligned.names, cells);
         // Of two items with one name only one would come out.
         if [&names.base, &names.ours, &names.theirs].into_iter().any(|names| !is_unique(names)) {
             return Err(Impossible::File("two items of a list cannot be told apart".to_owned()));
@@ -158,8 +163,7 @@ impl<'a> Structure<'a, '_> {
             names.ours.iter_mut().filter(|name| gone.contains(name)).for_each(|name| name.insert(0, '~'));
         }
         let pieces = self.entries(lists, &names, &ordered.names, column)?;
-        let content = pieces.iter().filter_map(|piece| piece.content.as_ref());
-        let hash = hash_of_list(content.filter(|(key, _)| !key.starts_with('!')).map(|(_, hash)| *hash));
+        let hash = content(Kind::Seq, contents(&pieces));
         Ok(Collected { pieces, hash, whole })
     }
 
@@ -211,7 +215,9 @@ impl<'a> Structure<'a, '_> {
         let mut pieces = Vec::with_capacity(ordered.len());
         for name in ordered {
             let trio = Three { base: part(&base, name), ours: part(&ours, name), theirs: part(&theirs, name) };
-            let Some(known) = trio.ours.or(trio.theirs) else { continue };
+            let sides = [trio.ours, trio.theirs].into_iter().flatten();
+            // What stands in a block of a template on one side may stand there alone on the other.
+            let Some(known) = sides.clone().find(|part| part.key().is_some()).or(sides.clone().next()) else { continue };
             let depth = self.path.len();
             match known.key() {
                 Some(key) => {
@@ -239,8 +245,10 @@ impl<'a> Structure<'a, '_> {
     fn item_name(&self, name: &str, trio: &Trio<'_>) -> String {
         match name.strip_prefix(['o', 't']).unwrap_or(name).parse::<usize>() {
             Ok(place) => place.to_string(),
-            Err(_) if trio.ours.or(trio.theirs).is_some_and(Part::is_control) => "control".to_owned(),
-            Err(_) => name.to_owned(),
+            Err(_) => match trio.ours.or(trio.theirs).and_then(Part::words) {
+                Some(words) => words.to_owned(),
+                None => name.to_owned(),
+            },
         }
     }
 
@@ -286,9 +294,8 @@ impl<'a> Structure<'a, '_> {
     }
 
     fn kept(&self, part: Part<'a>, column: usize) -> Piece {
-        let name = part.key().map_or_else(|| item_mark(part), str::to_owned);
-        let gap = part.gap(column);
-        Piece { text: Rope::plain(self.written(part, column)), gap, content: Some((name, part.hash())), before: None }
+        let (text, gap) = (Rope::plain(self.written(part, column)), part.gap(column));
+        Piece { text, gap, content: Some((part.name(), part.hash())), before: None }
     }
 
     /// Writes an entry of a side as it is.
@@ -315,18 +322,6 @@ impl<'a> Structure<'a, '_> {
         if is_whole && base.is_some_and(|base| base.is_same_text(ours)) {
             return Ok(settle(self.kept(theirs, column)));
         }
-        if ours.is_control() || theirs.is_control() {
-            let is_base = |part: Part<'_>| base.is_some_and(|base| blocks::is_same_action(base, part));
-            if blocks::is_same_action(ours, theirs) || is_base(theirs) {
-                return Ok(settle(self.kept(ours, column)));
-            }
-            if is_base(ours) {
-                return Ok(settle(self.kept(theirs, column)));
-            }
-            let trio = Three { base, ours: Some(ours), theirs: Some(theirs) };
-            let why = "both sides changed the control line of the template";
-            return Ok(settle(self.conflict(ConflictKind::TemplateBlock, why, &trio, column)));
-        }
         // An item or document that both added with other content is one question, not one for each field.
         let is_item = base.is_none() && ours.key().is_none() && !self.is_added;
         let mark = self.found.mark();
@@ -351,11 +346,20 @@ impl<'a> Structure<'a, '_> {
         theirs: Part<'a>,
         column: usize,
     ) -> Result<Piece, Impossible> {
+        if ours.is_block() && theirs.is_block() {
+            return self.block(base, ours, theirs, column);
+        }
         let (mine, upstream) = (ours.node(), theirs.node());
         let is_collection = |node: &Node| matches!(node.kind, Kind::Map | Kind::Seq);
         if is_collection(mine) && mine.kind == upstream.kind {
             let old = base.map(Part::node).filter(|node| node.kind == mine.kind);
             return self.nested(base, ours, theirs, (old, column));
+        }
+        if ours.is_block() || theirs.is_block() || base.is_some_and(Part::is_block) {
+            return self.wrapped(&Three { base, ours: Some(ours), theirs: Some(theirs) }, column);
+        }
+        if ours.is_control() || theirs.is_control() {
+            return Ok(self.line(&Three { base, ours: Some(ours), theirs: Some(theirs) }, column));
         }
         let changed = |part: Part<'_>| {
             base.is_none_or(|base| base.hash() != part.hash() || base.node().anchor != part.node().anchor)
@@ -383,16 +387,33 @@ impl<'a> Structure<'a, '_> {
     }
 }
 
+impl<'a> Structure<'a, '_> {
+    /// Merges a line of a template that stands for itself.
+    fn line(&mut self, trio: &Trio<'a>, column: usize) -> Piece {
+        let words = trio.map(|part| part.and_then(Part::words));
+        match (trio.ours, trio.theirs) {
+            (Some(ours), _) if words.ours == words.theirs || words.base == words.theirs => self.kept(ours, column),
+            (_, Some(theirs)) if words.base == words.ours => self.kept(theirs, column),
+            _ => self.conflict(ConflictKind::TemplateBlock, "both sides changed the line of the template", trio, column),
+        }
+    }
+}
+
+/// Returns the entries that are YAML.
+fn entries<'a>(lists: &Three<Vec<Part<'a>>>) -> Three<Vec<Part<'a>>> {
+    lists.as_ref().map(|list| list.iter().copied().filter(|part| !part.is_control()).collect())
+}
+
+/// Returns what a collection holds.
+fn contents(pieces: &[Piece]) -> impl Iterator<Item = (&str, Digest)> {
+    pieces.iter().filter_map(|piece| piece.content.as_ref()).map(|(name, hash)| (name.as_str(), *hash))
+}
+
 /// Entries of a side by their names, with their places.
 type ByName<'n, 'a> = HashMap<&'n str, (usize, Part<'a>)>;
 
 fn by_name<'n, 'a>(list: &[Part<'a>], names: &'n [String]) -> ByName<'n, 'a> {
     names.iter().map(String::as_str).zip(list.iter().copied().enumerate()).collect()
-}
-
-/// Returns how an item or control line is called in the content of its collection.
-fn item_mark(part: Part<'_>) -> String {
-    if part.is_control() { "!".to_owned() } else { String::new() }
 }
 
 /// Writes a step of a path as people do.
@@ -431,7 +452,7 @@ impl<'a> Structure<'a, '_> {
             (None, Some(Take::Value(value))) => match trio.ours.or(trio.theirs) {
                 Some(part) => {
                     let hash = scalar::hash_of_written(&value);
-                    let name = part.key().map_or_else(|| item_mark(part), str::to_owned);
+                    let name = part.name();
                     let written = self.with_token(trio.base, part, part, (Some(&value), column));
                     Piece { content: Some((name, hash)), ..written }
                 }
@@ -468,6 +489,6 @@ fn shown(part: Part<'_>) -> String {
     match node.kind {
         Kind::Scalar if node.style != Style::BlockText => part.token(part.column()),
         Kind::Alias => part.token(part.column()),
-        Kind::Scalar | Kind::Map | Kind::Seq | Kind::Opaque => part.lines(0),
+        Kind::Scalar | Kind::Map | Kind::Seq | Kind::Opaque | Kind::Block => part.lines(0),
     }
 }

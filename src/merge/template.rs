@@ -1,14 +1,15 @@
 //! Pure. Hides the actions of templates from the YAML parser without moving a byte.
 //!
-//! An action inside a line becomes letters of the same length, a line that holds nothing but a control action becomes a
-//! comment and is told apart by its text and by its number among equals. Not here: what templates mean (`template` the
-//! module), merging (`structure`).
+//! An action inside a line becomes letters of the same length, a line that holds nothing but an action becomes a comment. Not here: lines of
+//! actions that are part of a text (`block_text`), what templates mean (`template` the module), merging (`structure`).
+
+mod block_text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::tree::Three;
-use crate::yaml::cst::Control;
+use crate::yaml::cst::{Control, Role, line_end, line_start};
 
 /// Words with which a control action begins.
 const CONTROLS: [&str; 8] = ["if", "else", "range", "with", "define", "block", "end", "template"];
@@ -23,7 +24,7 @@ pub fn templates_in(texts: &[&str]) -> Option<(String, String)> {
 pub(super) struct Mask {
     /// As many bytes as the text.
     pub(super) text: String,
-    /// Lines that hold nothing but a control action or a comment.
+    /// Lines that hold nothing but an action, apart from those that are part of a text.
     pub(super) controls: Vec<Control>,
 }
 
@@ -34,78 +35,133 @@ impl Mask {
     }
 }
 
-/// Hides the actions of a text; the reason if they are not balanced.
+/// Hides the actions of a document; the reason if one of them has no end.
 pub(super) fn mask(text: &str, (open, close): &(String, String)) -> Result<Mask, String> {
     let actions = actions(text, open, close)?;
-    let mut masked = String::with_capacity(text.len());
+    let alone: Vec<Option<Range<usize>>> = actions.iter().map(|action| lines_alone(text, action)).collect();
+    let mut masked = text.as_bytes().to_vec();
+    for (action, alone) in actions.iter().zip(&alone) {
+        let hidden = if alone.is_some() { b'#' } else { b'x' };
+        for byte in masked.iter_mut().take(action.end).skip(action.start) {
+            *byte = if *byte == b'\n' && alone.is_some() { b'\n' } else { hidden };
+        }
+        let words = text.get(action.clone()).unwrap_or("");
+        if alone.is_none() && (is_control(words, open) || column(words).is_some()) && is_behind_key(text, action.start) {
+            // Behind the colon of a key a value begins, whatever it is made of.
+            masked.iter_mut().skip(action.start).take(1).for_each(|byte| *byte = b' ');
+        }
+    }
+
+    let roles = roles(text, &actions, &alone);
+    let lines: Vec<Alone> = alone
+        .iter()
+        .zip(&roles)
+        .enumerate()
+        .filter_map(|(place, (lines, role))| {
+            let lines = lines.clone()?;
+            let words = text.get(actions.get(place)?.clone())?;
+            let opening = role.opening.and_then(|opening| alone.get(opening)?.as_ref().map(|lines| lines.start));
+            Some(Alone { lines, role: role.role, opening, inserts: !is_control(words, open), column: column(words) })
+        })
+        .collect();
+    let inside = block_text::hide(text, &mut masked, &lines)?;
+
     let mut controls = Vec::new();
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    let mut at = 0;
-    for range in &actions {
-        if range.start < at {
-            continue;
-        }
-        let action = text.get(range.clone()).unwrap_or("");
-        let line_start = text.get(..range.start).and_then(|before| before.rfind('\n')).map_or(0, |it| it + 1);
-        let line_end = text.get(range.end..).and_then(|rest| rest.find('\n')).map_or(text.len(), |it| range.end + it);
-        let before = text.get(line_start..range.start).unwrap_or("");
-        let behind = text.get(range.end..line_end).unwrap_or("");
-        let is_alone = before.trim().is_empty() && behind.trim().is_empty();
-        masked.push_str(text.get(at..range.start).unwrap_or(""));
-        if is_alone && (is_control(action, open) || inserts_lines(action)) {
-            let name = action.split_whitespace().collect::<Vec<_>>().join(" ");
-            let number = seen.entry(name.clone()).or_default();
-            *number += 1;
-            let end = (line_end + 1).min(text.len());
-            controls.push(Control { lines: line_start..end, name: format!("{name} {number}") });
-            masked.extend(
-                action.chars().flat_map(|c| std::iter::repeat_n(if c == '\n' { '\n' } else { '#' }, c.len_utf8())),
-            );
-        } else {
-            masked.extend(std::iter::repeat_n('x', action.len()));
-        }
-        at = range.end;
+    for (line, _) in lines.iter().zip(&inside).filter(|(_, is_inside)| !**is_inside) {
+        let words = text.get(line.lines.clone()).unwrap_or("").split_whitespace().collect::<Vec<_>>().join(" ");
+        // A block of which a part is inside of a text is none of entries.
+        let is_torn = |opening: usize| {
+            let of_block = lines.iter().zip(&inside).filter(|(other, _)| other.opening == Some(opening));
+            of_block.map(|(_, is_inside)| *is_inside).any(|is_inside| is_inside)
+        };
+        let role = if line.opening.is_some_and(is_torn) { Role::Loose } else { line.role };
+        controls.push(Control { lines: line.lines.clone(), words, role, column: line.column });
     }
-    masked.push_str(text.get(at..).unwrap_or(""));
-    Ok(Mask { text: masked, controls })
+    let text = String::from_utf8(masked).map_err(|_| "an action is not where it seems to be")?;
+    Ok(Mask { text, controls })
 }
 
-/// What a control line does to the lines around it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Arm {
-    /// It opens a block.
-    Opens,
-    /// It ends one arm and begins the next.
-    Turns,
-    /// It ends a block.
-    Ends,
-    /// It stands for itself.
-    Stands,
+/// An action that has its lines for itself.
+pub(super) struct Alone {
+    /// Its lines.
+    pub(super) lines: Range<usize>,
+    /// What it does to the lines around it.
+    pub(super) role: Role,
+    /// Where the line begins that opens its block.
+    pub(super) opening: Option<usize>,
+    /// Whether something is written where it stands.
+    pub(super) inserts: bool,
+    /// Column of the lines that it puts there, where it says so.
+    pub(super) column: Option<usize>,
 }
 
-/// Returns what a control line does, from its name.
-pub(super) fn arm(name: &str) -> Arm {
-    let inner = name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric() && c != '$' && c != '/');
+/// Returns the lines of an action that has them for itself.
+fn lines_alone(text: &str, action: &Range<usize>) -> Option<Range<usize>> {
+    let start = line_start(text, action.start);
+    let end = line_end(text, action.end);
+    let is_blank = |range: Range<usize>| text.get(range).is_some_and(|rest| rest.trim().is_empty());
+    (is_blank(start..action.start) && is_blank(action.end..end)).then_some(start..end)
+}
+
+/// Returns whether an action stands right behind the colon of a key.
+fn is_behind_key(text: &str, start: usize) -> bool {
+    let line = text.get(line_start(text, start)..start).unwrap_or("").trim_start_matches([' ', '-']);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
+    line.strip_suffix(':').is_some_and(|key| !key.is_empty() && key.chars().all(is_plain))
+}
+
+/// What an action does to the lines around it, and the action that opens its block.
+struct Acting {
+    role: Role,
+    opening: Option<usize>,
+}
+
+/// Returns what each action of a document does. Of a block that begins or ends in another document each line stands for itself, and none does
+/// of one that begins or ends within a line.
+fn roles(text: &str, actions: &[Range<usize>], alone: &[Option<Range<usize>>]) -> Vec<Acting> {
+    let arms: Vec<Role> = actions.iter().map(|action| arm(text.get(action.clone()).unwrap_or(""))).collect();
+    let mut blocks: Vec<(Vec<usize>, bool)> = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    for (place, role) in arms.iter().enumerate() {
+        match role {
+            Role::Opens => {
+                open.push(blocks.len());
+                blocks.push((vec![place], false));
+            }
+            Role::Turns | Role::Ends => {
+                if let Some((members, is_whole)) = open.last().and_then(|block| blocks.get_mut(*block)) {
+                    members.push(place);
+                    *is_whole = *role == Role::Ends;
+                }
+                if *role == Role::Ends {
+                    open.pop();
+                }
+            }
+            Role::Stands | Role::Loose => {}
+        }
+    }
+    let mut acting: Vec<Acting> = arms.iter().map(|_| Acting { role: Role::Stands, opening: None }).collect();
+    for (members, _) in blocks.iter().filter(|(_, is_whole)| *is_whole) {
+        let is_alone = members.iter().all(|member| matches!(alone.get(*member), Some(Some(_))));
+        for member in members {
+            if let (Some(slot), Some(role)) = (acting.get_mut(*member), arms.get(*member)) {
+                let role = if is_alone { *role } else { Role::Loose };
+                *slot = Acting { role, opening: members.first().copied() };
+            }
+        }
+    }
+    acting
+}
+
+/// Returns what an action does.
+fn arm(action: &str) -> Role {
+    let inner = action.trim_start_matches(|c: char| !c.is_ascii_alphanumeric() && c != '$' && c != '/');
     match inner.split(|c: char| !c.is_ascii_alphabetic()).next() {
-        Some("if" | "range" | "with" | "define" | "block") => Arm::Opens,
-        Some("else") => Arm::Turns,
-        Some("end") => Arm::Ends,
-        Some(_) | None => Arm::Stands,
+        Some("if" | "range" | "with" | "define" | "block") => Role::Opens,
+        Some("else") => Role::Turns,
+        Some("end") => Role::Ends,
+        Some(_) | None => Role::Stands,
     }
-}
-
-/// Returns whether every block that begins on a line of its own ends on one.
-pub(super) fn nests(controls: &[Control]) -> bool {
-    let mut depth = 0_usize;
-    for control in controls {
-        match (arm(&control.name), depth) {
-            (Arm::Opens, _) => depth += 1,
-            (Arm::Turns | Arm::Ends, 0) => return false,
-            (Arm::Ends, _) => depth -= 1,
-            (Arm::Turns | Arm::Stands, _) => {}
-        }
-    }
-    depth == 0
 }
 
 /// Returns whether an action steers what follows, or says nothing at all.
@@ -116,9 +172,26 @@ fn is_control(action: &str, open: &str) -> bool {
         || inner.starts_with('$')
 }
 
-/// Returns whether an action alone on its line puts whole lines there, which are no value of the line before.
-fn inserts_lines(action: &str) -> bool {
-    action.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| matches!(word, "indent" | "nindent"))
+/// Returns the column of the lines that an action puts where it stands, where it says so.
+fn column(action: &str) -> Option<usize> {
+    let mut words = action.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.find(|word| matches!(*word, "indent" | "nindent"))?;
+    words.next()?.parse().ok()
+}
+
+/// Returns why the blocks of a file do not begin and end as they must.
+pub(super) fn against_blocks(text: &str, (open, close): &(String, String)) -> Option<&'static str> {
+    let Ok(actions) = actions(text, open, close) else { return Some("an action has no end") };
+    let mut depth = 0_usize;
+    for action in actions {
+        match (arm(text.get(action).unwrap_or("")), depth) {
+            (Role::Opens, _) => depth += 1,
+            (Role::Ends, 0) => return Some("a control block ends that did not begin"),
+            (Role::Ends, _) => depth -= 1,
+            (Role::Turns | Role::Stands | Role::Loose, _) => {}
+        }
+    }
+    (depth > 0).then_some("a control block has no end")
 }
 
 /// Returns whether a merged text holds each action as often as the edits of both sides come to.
@@ -161,30 +234,13 @@ pub(super) fn makes_an_action(sides: &Three<&str>, merged: &str, (open, close): 
 fn actions(text: &str, open: &str, close: &str) -> Result<Vec<Range<usize>>, String> {
     let mut found = Vec::new();
     let mut at = 0;
-    let mut depth = 0_i64;
     while let Some(offset) = text.get(at..).and_then(|rest| rest.find(open)) {
         let start = at + offset;
         let end = end_of(text, start + open.len(), close).ok_or("an action has no end")?;
-        let action = text.get(start..end).unwrap_or("");
-        depth += nesting(action);
-        if depth < 0 {
-            return Err("a control block ends that did not begin".to_owned());
-        }
         found.push(start..end);
         at = end;
     }
-    if depth != 0 {
-        return Err("a control block has no end".to_owned());
-    }
     Ok(found)
-}
-
-fn nesting(action: &str) -> i64 {
-    match arm(action) {
-        Arm::Opens => 1,
-        Arm::Ends => -1,
-        Arm::Turns | Arm::Stands => 0,
-    }
 }
 
 /// Returns where an action ends; texts in it may hold the closing mark.
@@ -212,14 +268,20 @@ fn end_of(text: &str, from: usize, close: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{has_right_actions, mask};
+    use super::{against_blocks, has_right_actions, mask};
     use crate::merge::Three;
+    use crate::yaml::cst::Role;
 
-    fn check(text: &str, expected: &str, controls: &[&str]) {
-        let found = mask(text, &("{{".to_owned(), "}}".to_owned())).unwrap();
+    fn braces() -> (String, String) {
+        ("{{".to_owned(), "}}".to_owned())
+    }
+
+    fn check(text: &str, expected: &str, controls: &[(&str, Role)]) {
+        let found = mask(text, &braces()).unwrap();
         assert_eq!(found.text, expected);
         assert_eq!(found.text.len(), text.len());
-        assert_eq!(found.controls.iter().map(|control| control.name.as_str()).collect::<Vec<_>>(), controls);
+        let said = found.controls.iter().map(|control| (control.words.as_str(), control.role));
+        assert_eq!(said.collect::<Vec<_>>(), controls);
     }
 
     #[test]
@@ -229,27 +291,40 @@ mod tests {
     }
 
     #[test]
-    fn control_lines_become_comments_with_names() {
+    fn lines_of_actions_become_comments_that_are_told_apart() {
         check(
             "{{- if .a }}\nb: 1\n{{- end }}\n",
             "############\nb: 1\n##########\n",
-            &["{{- if .a }} 1", "{{- end }} 1"],
+            &[("{{- if .a }}", Role::Opens), ("{{- end }}", Role::Ends)],
         );
+        check("a:\n  {{ .x }}\n", "a:\n  ########\n", &[("{{ .x }}", Role::Stands)]);
     }
 
     #[test]
-    fn blocks_must_be_balanced() {
-        let braces = ("{{".to_owned(), "}}".to_owned());
-        assert!(mask("{{ if .a }}\n", &braces).is_err());
-        assert!(mask("{{ end }}\n", &braces).is_err());
-        assert!(mask("{{ .a\n", &braces).is_err());
+    fn blocks_begin_and_end_in_one_file() {
+        for (text, expected) in [
+            ("{{ if .a }}\n", Some("a control block has no end")),
+            ("{{ end }}\n", Some("a control block ends that did not begin")),
+            ("{{ .a\n", Some("an action has no end")),
+            ("{{ if .a }}\n---\nb: 1\n{{ end }}\n", None),
+        ] {
+            assert_eq!(against_blocks(text, &braces()), expected, "{text}");
+        }
+        // What begins in another document stands for itself, and what begins within a line is loose.
+        check("b: 1\n{{ end }}\n", "b: 1\n#########\n", &[("{{ end }}", Role::Stands)]);
+        check("b: 1 {{ if .a }}\n{{ end }}\n", "b: 1 xxxxxxxxxxx\n#########\n", &[("{{ end }}", Role::Loose)]);
     }
 
     #[test]
-    fn a_line_that_an_action_fills_with_lines_is_no_value() {
-        let line = "a:\n  {{- include \"x\" . | nindent 2 }}\nb: 1\n";
-        let hidden = format!("a:\n  {}\nb: 1\n", "#".repeat(32));
-        check(line, &hidden, &["{{- include \"x\" . | nindent 2 }} 1"]);
+    fn a_line_may_say_at_which_column_its_lines_stand() {
+        let found = mask("a:\n  {{- include \"x\" . | nindent 2 }}\nb: 1\n", &braces()).unwrap();
+        assert_eq!(found.controls.first().map(|control| control.column), Some(Some(2)));
+    }
+
+    #[test]
+    fn a_value_may_begin_right_behind_its_colon() {
+        check("a:{{ if .x }} []{{ end }}\n", "a: xxxxxxxxxx []xxxxxxxxx\n", &[]);
+        check("- a:{{ .x }}\n", "- a:xxxxxxxx\n", &[]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::base::Digest;
 use crate::merge::likeness::{Leaves, about, alike, leaves};
 use crate::merge::part::Part;
 use crate::merge::tree::Three;
-use crate::yaml::cst::Kind;
+use crate::yaml::cst::{Kind, Style};
 
 /// Share of leaves, in percent, that an item which both sides hold equal has in common with what it was before, whatever else is like that.
 const SHARED_PERCENT: usize = 50;
@@ -106,7 +106,7 @@ impl<'a, 'b> Before<'a, 'b> {
 }
 
 fn is_map(part: &Part<'_>) -> bool {
-    !part.is_control() && part.node().kind == Kind::Map
+    part.node().kind == Kind::Map
 }
 
 fn leaves_of(part: &Part<'_>) -> Leaves {
@@ -116,7 +116,7 @@ fn leaves_of(part: &Part<'_>) -> Leaves {
 /// Returns where both sides hold an equal item that base does not have, in the order of ours; of equal ones the first with the first.
 fn twins(lists: &Three<Vec<Part<'_>>>) -> Vec<(usize, usize)> {
     let known: BTreeSet<Digest> = lists.base.iter().map(|part| part.hash()).collect();
-    let is_new = |(_, part): &(usize, &Part<'_>)| !part.is_control() && !known.contains(&part.hash());
+    let is_new = |(_, part): &(usize, &Part<'_>)| !known.contains(&part.hash());
     let mut upstream: BTreeMap<Digest, VecDeque<usize>> = BTreeMap::new();
     for (at, part) in lists.theirs.iter().enumerate().filter(is_new) {
         upstream.entry(part.hash()).or_default().push_back(at);
@@ -167,7 +167,7 @@ fn is_by_place(lists: &Three<Vec<Part<'_>>>) -> bool {
 /// Returns the contents of lists of texts, if some text occurs twice on a side.
 fn texts(lists: &Three<Vec<Part<'_>>>) -> Option<[Vec<Digest>; 3]> {
     let sides = [&lists.base, &lists.ours, &lists.theirs];
-    let is_text = |part: &Part<'_>| !part.is_control() && part.node().kind == Kind::Scalar;
+    let is_text = |part: &Part<'_>| part.node().kind == Kind::Scalar;
     let is_plain = sides.into_iter().all(|list| list.iter().all(is_text));
     let hashes = sides.map(|list| list.iter().map(|part| part.hash()).collect::<Vec<Digest>>());
     let is_doubled = |side: &Vec<Digest>| side.iter().collect::<BTreeSet<_>>().len() < side.len();
@@ -184,7 +184,8 @@ fn part_replaced(
 ) {
     for (place, (name, part)) in names.iter_mut().zip(parts).enumerate() {
         let Some(old) = name.parse::<usize>().ok().and_then(|old| base.get(old)) else { continue };
-        if part.node().kind != Kind::Scalar || subject(*part).is_some() || old.hash() == part.hash() {
+        let is_rewritten = part.node().kind == Kind::Scalar && subject(*part).is_none() && old.hash() != part.hash();
+        if !is_rewritten || shares_lines(*old, *part) {
             continue;
         }
         let is_new =
@@ -193,6 +194,13 @@ fn part_replaced(
             *name = format!("{mark}{place}");
         }
     }
+}
+
+/// Returns whether two texts of several lines have one of them in common, so that one became the other.
+fn shares_lines(old: Part<'_>, new: Part<'_>) -> bool {
+    let is_text = |part: Part<'_>| part.node().style == Style::BlockText;
+    let (before, after) = (leaves_of(&old), leaves_of(&new));
+    is_text(old) && is_text(new) && before.keys().any(|line| after.contains_key(line))
 }
 
 /// Gives an item of one side the name that an equal item of the other side got from base: both made the same of it.
@@ -229,7 +237,7 @@ fn unique_subjects(lists: &Three<Vec<Part<'_>>>) -> BTreeSet<String> {
 
 fn subject(part: Part<'_>) -> Option<String> {
     let node = part.node();
-    if part.is_control() || node.kind != Kind::Scalar { None } else { about(&node.text) }
+    if node.kind != Kind::Scalar { None } else { about(&node.text) }
 }
 
 /// What is known of items of a side before any guess: base's item, or that base has none.

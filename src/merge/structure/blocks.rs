@@ -1,105 +1,479 @@
-//! Pure. Names the entries of maps that hold control lines of templates.
+//! Pure. Merges the blocks of templates, each of which is one entry of its collection, and tells which of them are one.
 //!
-//! A block is known by its opening line: by what it says, or by its place between known ones where a side edited it. An entry
-//! is known by its key and by the arm of the block that it stands in. Not here: finding control lines (`template`).
+//! A block is known by what its first line says and by what it holds; lines that stand for themselves by what they say. Not here: finding
+//! such lines (`template`), putting them together to blocks (`yaml`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::super::align::is_unique;
+use super::super::conflict::ConflictKind;
+use super::super::likeness::{self, Leaves, alike, known_by, leaves};
 use super::super::part::Part;
-use super::super::template::{Arm, arm};
+use super::super::piece::{Piece, Rope, assemble};
+use super::super::place::{Frame, order};
 use super::super::tree::Three;
-use crate::yaml::cst::Label;
+use super::{Collected, Impossible, Structure, Trio};
+use crate::base::Digest;
+use crate::yaml::cst::{Kind, Label, Node, hash_of_block};
 
-/// Names the entries of a map on all three sides.
-pub(super) fn key_names(lists: &Three<Vec<Part<'_>>>) -> Three<Vec<String>> {
-    let openings = lists.as_ref().map(|list| openings(list));
-    if [&openings.base, &openings.ours, &openings.theirs].iter().all(|list| list.is_empty()) {
-        return lists.as_ref().map(|list| named(list, &BTreeMap::new()));
+/// Share of equal leaves, in percent, from which two blocks are one whatever their lines say.
+const ALIKE_PERCENT: usize = 50;
+/// Name of the first arm of a block.
+const FIRST: &str = "if";
+/// Name of the arm of a block that has no condition.
+const LAST: &str = "else";
+/// What two entries have in common that are one by what they say alone.
+const SAYS_THE_SAME: usize = 500;
+/// What two entries have in common that are the same.
+const IS_THE_SAME: usize = 1_000;
+
+/// Names all entries of a collection: those that are YAML have names, others get some.
+pub(super) fn names(lists: &Three<Vec<Part<'_>>>, named: Three<Vec<String>>, cells: usize) -> Three<Vec<String>> {
+    let count = [&lists.base, &lists.ours, &lists.theirs].map(|list| controls(list).len());
+    if count == [0; 3] {
+        return named;
     }
-    Three {
-        base: named(&lists.base, &BTreeMap::new()),
-        ours: named(&lists.ours, &known_by(&openings.base, &openings.ours)),
-        theirs: named(&lists.theirs, &known_by(&openings.base, &openings.theirs)),
-    }
-}
-
-/// Returns whether two control lines say the same, whatever stands around the words.
-pub(super) fn is_same_action(a: Part<'_>, b: Part<'_>) -> bool {
-    let words = |part: Part<'_>| part.lines(0).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    words(a) == words(b)
-}
-
-/// Returns the names of the control lines that open blocks.
-fn openings<'a>(list: &[Part<'a>]) -> Vec<&'a str> {
-    let opening = |part: &Part<'a>| match &part.child.label {
-        Label::Control(name) if arm(name) == Arm::Opens => Some(name.as_str()),
-        Label::Control(_) | Label::Key(_) | Label::Item => None,
+    let controls = lists.as_ref().map(|list| controls(list));
+    let base: Vec<String> = (0..controls.base.len()).map(|place| format!("!{place}")).collect();
+    let own = |side: &[Part<'_>], mark: char| -> Vec<String> {
+        let mut found: Vec<String> = (0..side.len()).map(|place| format!("!{mark}{place}")).collect();
+        for (old, new) in paired(&controls.base, side, cells) {
+            if let (Some(slot), Some(name)) = (found.get_mut(new), base.get(old)) {
+                slot.clone_from(name);
+            }
+        }
+        found
     };
-    list.iter().filter_map(opening).collect()
+    let (ours, theirs) = (own(&controls.ours, 'o'), own(&controls.theirs, 't'));
+    let mut all = Three {
+        base: woven(&lists.base, named.base, base.clone()),
+        ours: woven(&lists.ours, named.ours, ours),
+        theirs: woven(&lists.theirs, named.theirs, theirs),
+    };
+    let (mine, upstream) = (all.ours.clone(), all.theirs.clone());
+    in_place((&lists.base, &all.base), (&lists.ours, &mut all.ours), &upstream);
+    in_place((&lists.base, &all.base), (&lists.theirs, &mut all.theirs), &mine);
+    pair_added((&lists.ours, &all.ours), (&lists.theirs, &mut all.theirs));
+    for other in [&lists.base, &lists.theirs].into_iter().zip([all.base.clone(), all.theirs.clone()]) {
+        pair_wrapped((other.0, &other.1), &all.base, (&lists.ours, &mut all.ours));
+    }
+    for other in [&lists.base, &lists.ours].into_iter().zip([all.base.clone(), all.ours.clone()]) {
+        pair_wrapped((other.0, &other.1), &all.base, (&lists.theirs, &mut all.theirs));
+    }
+    all
 }
 
-/// Returns under which of base's names a side's blocks go: those that say the same first, then those that stand alone between
-/// the same two.
-fn known_by<'a>(base: &[&'a str], side: &[&'a str]) -> BTreeMap<&'a str, String> {
-    let says = |name: &&'a str| name.rsplit_once(' ').map_or(*name, |(words, _)| words);
-    let mut found: BTreeMap<&str, String> = BTreeMap::new();
-    let mut pairs: Vec<(usize, usize)> = Vec::new();
-    let mut from = 0;
-    for (place, name) in side.iter().enumerate() {
-        let next = base.iter().enumerate().skip(from).find(|(_, other)| says(other) == says(name));
-        if let Some((old, known)) = next {
-            found.insert(*name, (*known).to_owned());
-            pairs.push((old, place));
-            from = old + 1;
+type Side<'n, 'a> = (&'n [Part<'a>], &'n [String]);
+
+/// Gives a block of one side, which no other side has, the name of an entry of another side that stands in it and not beside it any more.
+/// The same for an entry that was taken out of a block of base.
+fn pair_wrapped(known: Side<'_, '_>, base: &[String], (list, names): (&[Part<'_>], &mut [String])) {
+    let mut taken = names.to_vec();
+    let is_new = |name: &String| !known.1.contains(name) && !base.contains(name);
+    for (part, slot) in list.iter().zip(names.iter_mut()).filter(|(_, slot)| is_new(slot)) {
+        let wraps = |(other, name): &(&Part<'_>, &String)| {
+            let (block, entry) = if part.is_block() { (*part, **other) } else { (**other, *part) };
+            !taken.contains(name) && block.is_block() && !entry.is_control() && holds(block, entry)
+        };
+        if let Some((_, name)) = known.0.iter().zip(known.1).find(wraps) {
+            slot.clone_from(name);
+            taken.push(name.clone());
         }
     }
-    pairs.push((base.len(), side.len()));
-    let (mut old, mut new) = (0, 0);
-    for (old_end, new_end) in pairs {
-        if old_end - old == new_end - new {
-            let gap = base.iter().skip(old).take(old_end - old).zip(side.iter().skip(new));
-            found.extend(gap.map(|(known, name)| (*name, (*known).to_owned())));
-        }
-        (old, new) = (old_end + 1, new_end + 1);
+}
+
+/// Returns the entry of a block that is the same as one beside it: of the same key, or with the same name or content.
+fn held<'a>(block: Part<'a>, entry: Part<'_>) -> Option<Part<'a>> {
+    let called = |part: Part<'_>| Some(known_by(part.cst, part.child.value).to_owned()).filter(|name| name != "-");
+    let is_same = |part: &Part<'_>| match (part.key(), entry.key()) {
+        (Some(key), Some(other)) => key == other,
+        (None, None) => part.hash() == entry.hash() || called(*part).is_some() && called(*part) == called(entry),
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    let inner = |arm: Part<'a>| Part::all(arm.cst, arm.node());
+    arms(block).into_iter().flat_map(inner).find_map(|part| match part.is_block() {
+        true => held(part, entry),
+        false => Some(part).filter(is_same),
+    })
+}
+
+fn holds(block: Part<'_>, entry: Part<'_>) -> bool {
+    held(block, entry).is_some()
+}
+
+fn controls<'a>(list: &[Part<'a>]) -> Vec<Part<'a>> {
+    list.iter().copied().filter(|part| part.is_control()).collect()
+}
+
+/// Puts the names of lines between those of entries.
+fn woven(list: &[Part<'_>], named: Vec<String>, controls: Vec<String>) -> Vec<String> {
+    let (mut named, mut controls) = (named.into_iter(), controls.into_iter());
+    let name = |part: &Part<'_>| if part.is_control() { controls.next() } else { named.next() };
+    list.iter().filter_map(name).collect()
+}
+
+/// Returns pairs of blocks and lines in their order, so that those of one pair have as much in common as can be.
+fn paired(old: &[Part<'_>], new: &[Part<'_>], cells: usize) -> Vec<(usize, usize)> {
+    if old.len().saturating_mul(new.len()) > cells {
+        return Vec::new();
     }
-    let mut used: BTreeSet<String> = found.values().cloned().collect();
-    for name in side {
-        if !found.contains_key(name) {
-            let mut free = (*name).to_owned();
-            while !used.insert(free.clone()) {
-                free.push('+');
+    let (old, new): (Vec<Known<'_>>, Vec<Known<'_>>) =
+        (old.iter().map(|part| Known::of(*part)).collect(), new.iter().map(|part| Known::of(*part)).collect());
+    // The most that what is left has in common, from the end.
+    let mut rows: Vec<Vec<usize>> = vec![vec![0; new.len() + 1]];
+    let mut scores: Vec<Vec<usize>> = Vec::with_capacity(old.len());
+    for before in old.iter().rev() {
+        let below = rows.last().cloned().unwrap_or_default();
+        let own: Vec<usize> = new.iter().map(|after| before.in_common(after)).collect();
+        let mut row = vec![0; new.len() + 1];
+        for (place, score) in own.iter().enumerate().rev() {
+            let at = |row: &[usize], place: usize| row.get(place).copied().unwrap_or(0);
+            let paired = if *score > 0 { at(&below, place + 1) + score } else { 0 };
+            let best = at(&below, place).max(at(&row, place + 1)).max(paired);
+            row.iter_mut().skip(place).take(1).for_each(|slot| *slot = best);
+        }
+        rows.push(row);
+        scores.push(own);
+    }
+    rows.reverse();
+    scores.reverse();
+    let at = |rows: &[Vec<usize>], a: usize, b: usize| rows.get(a).and_then(|row| row.get(b)).copied().unwrap_or(0);
+    let (mut a, mut b) = (0, 0);
+    let mut pairs = Vec::new();
+    while a < old.len() && b < new.len() {
+        let score = at(&scores, a, b);
+        if score > 0 && at(&rows, a, b) == at(&rows, a + 1, b + 1) + score {
+            pairs.push((a, b));
+            (a, b) = (a + 1, b + 1);
+        } else if at(&rows, a + 1, b) >= at(&rows, a, b + 1) {
+            a += 1;
+        } else {
+            b += 1;
+        }
+    }
+    pairs
+}
+
+/// What a block or line is known by.
+struct Known<'a> {
+    is_block: bool,
+    words: &'a str,
+    about: Option<&'a str>,
+    hash: Digest,
+    held: Leaves,
+}
+
+impl<'a> Known<'a> {
+    fn of(part: Part<'a>) -> Self {
+        let words = part.words().unwrap_or("");
+        let arms = arms(part);
+        let mut held = Leaves::new();
+        for arm in arms {
+            for (leaf, count) in leaves(arm.cst, arm.child.value) {
+                *held.entry(leaf).or_default() += count;
             }
-            found.insert(*name, free);
+        }
+        Self { is_block: part.is_block(), words, about: about(words), hash: part.hash(), held }
+    }
+
+    /// Returns how much two of them have in common; nothing where they are not one.
+    fn in_common(&self, other: &Self) -> usize {
+        if self.is_block != other.is_block {
+            return 0;
+        }
+        if self.hash == other.hash {
+            return IS_THE_SAME;
+        }
+        let has_something = !self.held.is_empty() || !other.held.is_empty();
+        let alike = if has_something { alike(&self.held, &other.held) } else { 0 };
+        if self.words == other.words || self.about.is_some() && self.about == other.about {
+            SAYS_THE_SAME + alike
+        } else if self.is_block && alike >= ALIKE_PERCENT {
+            alike
+        } else {
+            0
         }
     }
-    found
 }
 
-/// Names the entries of one side; blocks go under the names that they are known by.
-fn named(list: &[Part<'_>], known: &BTreeMap<&str, String>) -> Vec<String> {
-    let mut open: Vec<&str> = Vec::new();
-    let mut names = Vec::with_capacity(list.len());
-    for part in list {
-        match &part.child.label {
-            Label::Control(name) => {
-                let name = known.get(name.as_str()).map_or(name.as_str(), String::as_str);
-                match arm(name) {
-                    Arm::Opens => open.push(name),
-                    Arm::Turns => {
-                        open.pop();
-                        open.push(name);
-                    }
-                    Arm::Ends => {
-                        open.pop();
-                    }
-                    Arm::Stands => {}
+/// Returns what a line is about, whatever it says about that: the variable that it sets.
+fn about(words: &str) -> Option<&str> {
+    let inner = words.trim_start_matches(|c: char| !c.is_ascii_alphanumeric() && c != '$').strip_prefix('$')?;
+    let (name, rest) = inner.split_once([' ', ':', '='])?;
+    rest.trim_start().trim_start_matches(':').starts_with('=').then_some(name).or_else(|| rest.starts_with('=').then_some(name))
+}
+
+/// Pairs what is the only one gone between two entries with the only one that came between them.
+fn in_place(base: (&[Part<'_>], &[String]), (list, names): (&[Part<'_>], &mut [String]), other: &[String]) {
+    let around = |names: &[String], at: usize| {
+        let before = at.checked_sub(1).and_then(|before| names.get(before)).cloned();
+        (before, names.get(at + 1).cloned())
+    };
+    let before = names.to_vec();
+    for (at, (part, slot)) in list.iter().zip(names.iter_mut()).enumerate() {
+        if !part.is_control() || part.is_block() || base.1.contains(slot) || other.contains(slot) {
+            continue;
+        }
+        let is_gone = |(place, (old, name)): &(usize, (&Part<'_>, &String))| {
+            old.is_control()
+                && !old.is_block()
+                && !before.contains(*name)
+                && around(base.1, *place) == around(&before, at)
+        };
+        if let Some((_, (_, name))) = base.0.iter().zip(base.1).enumerate().find(is_gone) {
+            slot.clone_from(name);
+        }
+    }
+}
+
+/// Pairs what both sides added: the same, or what says the same at one place.
+fn pair_added((ours, mine): (&[Part<'_>], &[String]), (theirs, upstream): (&[Part<'_>], &mut [String])) {
+    let behind = |names: &[String], at: usize| {
+        names.iter().take(at).rev().find(|name| !name.starts_with("!o") && !name.starts_with("!t")).cloned()
+    };
+    let before = upstream.to_vec();
+    let mut used: Vec<&String> = Vec::new();
+    for is_exact in [true, false] {
+        for (at, (part, slot)) in theirs.iter().zip(upstream.iter_mut()).enumerate() {
+            if !slot.starts_with("!t") {
+                continue;
+            }
+            let is_one = |(place, (other, name)): &(usize, (&Part<'_>, &String))| {
+                let says_the_same = || {
+                    other.is_block() == part.is_block()
+                        && (other.words() == part.words()
+                            || about(other.words().unwrap_or("")).is_some_and(|known| {
+                                about(part.words().unwrap_or("")) == Some(known)
+                            }))
+                        && behind(mine, *place) == behind(&before, at)
+                };
+                name.starts_with("!o")
+                    && !used.contains(name)
+                    && if is_exact { other.hash() == part.hash() } else { says_the_same() }
+            };
+            if let Some((_, (_, name))) = ours.iter().zip(mine).enumerate().find(is_one) {
+                used.push(name);
+                slot.clone_from(name);
+            }
+        }
+    }
+}
+
+fn about_text(part: Part<'_>) -> Option<String> {
+    likeness::about(&part.node().text)
+}
+
+/// Returns the arms of a block.
+fn arms(part: Part<'_>) -> Vec<Part<'_>> {
+    if !part.is_block() {
+        return Vec::new();
+    }
+    let all = Part::all(part.cst, part.node());
+    all.into_iter().filter(|arm| matches!(arm.child.label, Label::Arm(_))).collect()
+}
+
+fn end(part: Part<'_>) -> Option<Part<'_>> {
+    Part::all(part.cst, part.node()).into_iter().find(|line| matches!(line.child.label, Label::End(_)))
+}
+
+/// Names the arms of a block: the first one, the last one without a condition, others by what they say, and those that are left by their
+/// order if they are as many.
+fn arm_names(blocks: &Three<Option<Vec<Part<'_>>>>) -> Option<Three<Vec<String>>> {
+    let is_last = |words: &str| words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).eq(["else"]);
+    let name = |(place, arm): (usize, &Part<'_>)| match arm.words().unwrap_or("") {
+        _ if place == 0 => FIRST.to_owned(),
+        words if is_last(words) => LAST.to_owned(),
+        words => words.to_owned(),
+    };
+    let of = |arms: &Option<Vec<Part<'_>>>| -> Vec<String> { arms.iter().flatten().enumerate().map(name).collect() };
+    let mut names = Three { base: of(&blocks.base), ours: of(&blocks.ours), theirs: of(&blocks.theirs) };
+    let base = names.base.clone();
+    for side in [&mut names.ours, &mut names.theirs] {
+        let gone: Vec<&String> = base.iter().filter(|name| !side.contains(name)).collect();
+        let come: Vec<usize> = (0..side.len()).filter(|at| side.get(*at).is_some_and(|name| !base.contains(name))).collect();
+        if gone.len() == come.len() {
+            for (name, at) in gone.into_iter().zip(come) {
+                side.iter_mut().skip(at).take(1).for_each(|slot| slot.clone_from(name));
+            }
+        }
+    }
+    let is_told = is_unique(&names.base) && is_unique(&names.ours) && is_unique(&names.theirs);
+    is_told.then_some(names)
+}
+
+/// A merged arm.
+struct Arm {
+    text: Rope,
+    words: String,
+    hash: Digest,
+    whole: Vec<usize>,
+}
+
+impl<'a> Structure<'a, '_> {
+    /// Merges a block that ours and theirs have, arm by arm; what cannot be told apart in it is one question.
+    pub(super) fn block(
+        &mut self,
+        base: Option<Part<'a>>,
+        ours: Part<'a>,
+        theirs: Part<'a>,
+        column: usize,
+    ) -> Result<Piece, Impossible> {
+        let trio = Three { base, ours: Some(ours), theirs: Some(theirs) };
+        let mark = self.found.mark();
+        if let Some(piece) = self.arms(&trio, column)? {
+            return Ok(piece);
+        }
+        self.found.reset(mark);
+        let why = "both sides changed the block of the template";
+        Ok(self.conflict(ConflictKind::TemplateBlock, why, &trio, column))
+    }
+
+    /// Merges an entry that one side put into a block of a template and the other changed: the change comes into the block where it fits.
+    pub(super) fn wrapped(&mut self, trio: &Trio<'a>, column: usize) -> Result<Piece, Impossible> {
+        let mark = self.found.mark();
+        if let Some(piece) = self.rewrapped(trio, column)? {
+            return Ok(piece);
+        }
+        self.found.reset(mark);
+        let (kind, why) = match trio.base {
+            Some(_) => (ConflictKind::TemplateBlock, "both sides changed it, and a block of the template around it"),
+            None => (ConflictKind::BothAdded, "both sides added it, one of them in a block of the template"),
+        };
+        Ok(self.conflict(kind, why, trio, column))
+    }
+
+    fn rewrapped(&mut self, trio: &Trio<'a>, column: usize) -> Result<Option<Piece>, Impossible> {
+        let Three { base: Some(base), ours: Some(ours), theirs: Some(theirs) } = *trio else { return Ok(None) };
+        if base.is_control() || ours.is_block() == theirs.is_block() {
+            return Ok(None);
+        }
+        let (block, entry) = if ours.is_block() { (ours, theirs) } else { (theirs, ours) };
+        // A text at the same place is not that text with another value.
+        let is_another = entry.node().kind == Kind::Scalar && entry.key().is_none() && about_text(entry) != about_text(base);
+        if is_another {
+            return Ok(None);
+        }
+        let Some(inner) = held(block, base) else { return Ok(None) };
+        let pick = |part: Part<'a>| Some(if part.is_block() { inner } else { part });
+        let mark = self.found.mark();
+        let piece = self.entry(&Three { base: Some(base), ours: pick(ours), theirs: pick(theirs) }, column)?;
+        let Some((_, hash)) = piece.content.as_ref().filter(|_| self.found.conflicts_since(mark) == 0) else {
+            return Ok(None);
+        };
+        let Some((text, content)) = block.with_entry(inner, (&piece.text.ours(), *hash), column) else { return Ok(None) };
+        Ok(Some(Piece { text: Rope::plain(text), gap: block.gap(column), content: Some((block.name(), content)), before: None }))
+    }
+
+    /// Merges the arms of a block; nothing where both sides changed one of its lines, or one of them an arm that the other took away.
+    fn arms(&mut self, trio: &Trio<'a>, column: usize) -> Result<Option<Piece>, Impossible> {
+        let Three { base, ours: Some(ours), theirs: Some(theirs) } = *trio else { return Ok(None) };
+        let blocks = Three { base: base.map(arms), ours: Some(arms(ours)), theirs: Some(arms(theirs)) };
+        let Some(names) = arm_names(&blocks) else { return Ok(None) };
+        let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
+        let ordered = order(&slices, Frame::Merged);
+        if ordered.is_disputed {
+            return Ok(None);
+        }
+        let by_name = |names: &[String], arms: &Option<Vec<Part<'a>>>| -> BTreeMap<String, Part<'a>> {
+            names.iter().cloned().zip(arms.iter().flatten().copied()).collect()
+        };
+        let (old, mine, upstream) =
+            (by_name(&names.base, &blocks.base), by_name(&names.ours, &blocks.ours), by_name(&names.theirs, &blocks.theirs));
+        let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
+        let mut text = Rope::plain(lead);
+        let (mut contents, mut whole) = (Vec::new(), Vec::new());
+        for name in &ordered.names {
+            let arm = Three { base: old.get(name).copied(), ours: mine.get(name).copied(), theirs: upstream.get(name).copied() };
+            let same = |a: Option<Part<'_>>, b: Option<Part<'_>>| a.map(said) == b.map(said);
+            if arm.ours.is_none() && same(arm.base, arm.theirs) || arm.theirs.is_none() && same(arm.base, arm.ours) {
+                if arm.base.is_some() {
+                    continue;
                 }
-                names.push(format!("!{name}"));
+            } else if arm.ours.is_none() || arm.theirs.is_none() {
+                return Ok(None);
             }
-            Label::Key(key) if open.is_empty() => names.push(key.clone()),
-            Label::Key(key) => names.push(format!("{key} in {}", open.join(" "))),
-            Label::Item => names.push("-".to_owned()),
+            let depth = self.path.len();
+            if name != FIRST {
+                self.path.push(format!("[{name}]"));
+            }
+            let merged = self.arm(&arm, column)?;
+            self.path.truncate(depth);
+            let Some(merged) = merged else { return Ok(None) };
+            text.push(merged.text);
+            whole.extend(merged.whole);
+            contents.push((merged.words, merged.hash));
         }
+        let Some(last) = line(&Three { base: base.and_then(end), ours: end(ours), theirs: end(theirs) }) else {
+            return Ok(None);
+        };
+        text.push_str(last.cst.slice(&(last.child.start..last.child.own.end)));
+        let hash = hash_of_block(contents.iter().map(|(words, hash)| (words.as_str(), *hash)), last.words().unwrap_or(""));
+        let text = if whole.is_empty() { text } else { self.widened(text, whole, (base, theirs), column) };
+        // The name of a block in its collection is what its first line says.
+        let name = contents.first().map_or_else(String::new, |(words, _)| format!("!{words}"));
+        Ok(Some(Piece { text, gap: String::new(), content: Some((name, hash)), before: None }))
     }
-    names
+
+    /// Merges one arm; nothing where both sides changed its line.
+    fn arm(&mut self, arm: &Trio<'a>, column: usize) -> Result<Option<Arm>, Impossible> {
+        let Some(known) = line(arm) else { return Ok(None) };
+        let words = known.words().unwrap_or("").to_owned();
+        let mut text = Rope::plain(known.cst.slice(&known.child.own));
+        let (Some(ours), Some(theirs)) = (arm.ours, arm.theirs) else {
+            let Some(only) = arm.ours.or(arm.theirs) else { return Ok(None) };
+            text.push_str(&held_lines(only, column));
+            return Ok(Some(Arm { text, words, hash: only.node().hash, whole: Vec::new() }));
+        };
+        let gap = self.gap(arm.base, ours, theirs, column);
+        text.push_str(&gap);
+        let node = |part: Option<Part<'a>>| part.map(Part::node);
+        let nodes: Three<Option<&'a Node>> = Three { base: node(arm.base), ours: node(Some(ours)), theirs: node(Some(theirs)) };
+        let Collected { pieces, hash, whole } = self.collection(nodes, column)?;
+        let (held, gap) = assemble(pieces);
+        text.push(held);
+        text.push_str(&gap);
+        Ok(Some(Arm { text, words, hash, whole }))
+    }
+}
+
+/// Returns what an arm says and holds.
+fn said(arm: Part<'_>) -> (&str, Digest) {
+    (arm.words().unwrap_or(""), arm.node().hash)
+}
+
+/// Returns what an arm holds, at a column.
+fn held_lines(arm: Part<'_>, column: usize) -> String {
+    let mut lines = arm.cst.slice(&arm.child.gap).to_owned();
+    for held in Part::all(arm.cst, arm.node()) {
+        lines.push_str(&held.lines(column));
+        lines.push_str(&held.gap(column));
+    }
+    lines
+}
+
+/// Returns the side whose line of a block stands; nothing where both sides changed it.
+fn line<'a>(trio: &Trio<'a>) -> Option<Part<'a>> {
+    let words = |part: Option<Part<'a>>| part.and_then(Part::words);
+    match (trio.ours, trio.theirs) {
+        (Some(ours), Some(theirs)) => {
+            if words(Some(ours)) == words(Some(theirs)) || words(trio.base) == words(Some(theirs)) {
+                Some(ours)
+            } else if words(trio.base) == words(Some(ours)) {
+                Some(theirs)
+            } else {
+                None
+            }
+        }
+        (ours, theirs) => ours.or(theirs),
+    }
+}
+
+/// Returns whether something is left of a collection that is more than lines of a template.
+pub(super) fn holds_entries(pieces: &[Piece], (open, _): &(String, String)) -> bool {
+    let is_entry = |line: &str| {
+        let line = line.trim_start();
+        !line.is_empty() && !line.starts_with('#') && !line.starts_with(open.as_str())
+    };
+    let holds = |(name, piece): (&String, &Piece)| !name.starts_with('!') || piece.text.ours().lines().any(is_entry);
+    pieces.iter().filter_map(|piece| Some((&piece.content.as_ref()?.0, piece))).any(holds)
 }

@@ -8,7 +8,7 @@ use super::super::piece::{Piece, Rope, assemble_inner, reindent};
 use super::super::rules::list_comment;
 use super::super::tree::Three;
 use super::write::header;
-use super::{Collected, Impossible, Structure, item_mark};
+use super::{Collected, Impossible, Structure, blocks};
 use crate::yaml::cst::{Cst, Kind, Node, Style};
 
 impl<'a> Structure<'a, '_> {
@@ -49,6 +49,7 @@ impl<'a> Structure<'a, '_> {
         self.brackets = if is_block { 0 } else { outer + 1 };
         let collected = self.collection(Three { base: old, ours: Some(mine), theirs: Some(upstream) }, inner);
         self.brackets = outer;
+        let collected = collected.and_then(|collected| self.with_entries(collected));
         let collected = match collected {
             Ok(collected) => collected,
             Err(Impossible::Here(why)) => {
@@ -62,7 +63,7 @@ impl<'a> Structure<'a, '_> {
         if !is_block {
             return Ok(self.in_brackets(base, ours, theirs, (collected, column)));
         }
-        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
+        let name = ours.name();
         let content = Some((name, collected.hash));
         let Collected { pieces, whole, .. } = collected;
         let is_present = pieces.iter().any(|piece| piece.content.is_some());
@@ -84,8 +85,19 @@ impl<'a> Structure<'a, '_> {
         Ok(Piece { text, gap: String::new(), content, before: None })
     }
 
+    /// Refuses a collection of which nothing is left but lines of a template: to YAML it is none any more.
+    fn with_entries(&self, collected: Collected) -> Result<Collected, Impossible> {
+        let is_empty = collected.pieces.iter().all(|piece| piece.content.is_none());
+        match &self.rules.templates {
+            Some(delimiters) if !is_empty && !blocks::holds_entries(&collected.pieces, delimiters) => {
+                Err(Impossible::Here("nothing but lines of a template is left in it".to_owned()))
+            }
+            Some(_) | None => Ok(collected),
+        }
+    }
+
     /// Makes one open place of a whole entry.
-    fn widened(
+    pub(super) fn widened(
         &self,
         text: Rope,
         mut whole: Vec<usize>,

@@ -10,9 +10,9 @@ use super::super::part::Part;
 use super::super::piece::{Piece, Rope};
 use super::super::text::merge_text;
 use super::super::tree::Three;
-use super::{Impossible, Structure, item_mark};
+use super::{Impossible, Structure};
 use crate::base::Digest;
-use crate::yaml::cst::{Cst, Label, Node};
+use crate::yaml::cst::{Cst, Node};
 
 impl<'a> Structure<'a, '_> {
     /// Merges an entry by its lines; `why` says what spoke against its structure.
@@ -42,7 +42,7 @@ impl<'a> Structure<'a, '_> {
             return Ok(self.conflict(ConflictKind::DuplicateKey, &why, &trio, column));
         }
         self.notice(NoticeKind::DuplicateKept, &format!("merged by lines: {why}"));
-        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
+        let name = ours.name();
         Ok(Piece { text: Rope::plain(merged.text), gap: String::new(), content: Some((name, hash)), before: None })
     }
 
@@ -50,7 +50,7 @@ impl<'a> Structure<'a, '_> {
     fn read_entry(&self, text: &str, like: Part<'_>) -> Option<(Digest, usize)> {
         let documents = document::read(text, self.rules).ok()?;
         let [only] = documents.as_slice() else { return None };
-        let mut entries = only.root()?.children.iter().filter(|child| !matches!(child.label, Label::Control(_)));
+        let mut entries = only.root()?.children.iter().filter(|child| child.label.words().is_none());
         let (entry, None) = (entries.next()?, entries.next()) else { return None };
         let node = only.cst.node(entry.value);
         (entry.label == like.child.label).then(|| (node.hash, doubles_of(&only.cst, node)))
@@ -59,14 +59,9 @@ impl<'a> Structure<'a, '_> {
 
 /// Returns how many keys below a node are there twice. Depth is bounded by the parser.
 fn doubles_of(cst: &Cst, node: &Node) -> usize {
-    let keys = node.children.iter().filter_map(|child| match &child.label {
-        Label::Key(key) => Some(key),
-        Label::Item | Label::Control(_) => None,
-    });
     let (mut seen, mut doubles) = (BTreeSet::new(), 0);
-    for key in keys {
+    for key in node.children.iter().filter_map(|child| child.label.key()) {
         doubles += usize::from(!seen.insert(key));
     }
-    let below = node.children.iter().filter(|child| !matches!(child.label, Label::Control(_)));
-    doubles + below.map(|child| doubles_of(cst, cst.node(child.value))).sum::<usize>()
+    doubles + node.children.iter().map(|child| doubles_of(cst, cst.node(child.value))).sum::<usize>()
 }

@@ -6,7 +6,7 @@ use super::super::conflict::NoticeKind;
 use super::super::part::Part;
 use super::super::piece::{Piece, Rope, moved_gap, reindent};
 use super::super::scalar;
-use super::{Structure, item_mark};
+use super::Structure;
 use crate::yaml::cst::line_start;
 
 /// Returns what stands before the first entry of a collection by indentation: comments, key, marks.
@@ -85,7 +85,7 @@ impl<'a> Structure<'a, '_> {
         theirs: Part<'a>,
         (token, column): (Option<&str>, usize),
     ) -> Piece {
-        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
+        let name = ours.name();
         let content = Some((name, ours.hash()));
         let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
         if ours.is_inline() {
@@ -117,7 +117,7 @@ impl<'a> Structure<'a, '_> {
         theirs: Part<'a>,
         column: usize,
     ) -> Piece {
-        let content = Some((ours.key().map_or_else(|| item_mark(ours), str::to_owned), theirs.hash()));
+        let content = Some((ours.name(), theirs.hash()));
         if ours.is_inline() {
             let token = if theirs.is_flat() { theirs.token(column) } else { value_inline(theirs) };
             let piece = self.with_token(base, ours, theirs, (Some(&token), column));
@@ -144,7 +144,7 @@ impl<'a> Structure<'a, '_> {
         theirs: Part<'a>,
         (text, column): (&scalar::BlockText, usize),
     ) -> Piece {
-        let name = ours.key().map_or_else(|| item_mark(ours), str::to_owned);
+        let name = ours.name();
         let own = ours.cst.slice(&ours.node().span);
         let comment = own.lines().next().and_then(|line| line.split_once(" #")).map(|(_, rest)| format!(" #{rest}"));
         let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());

@@ -5,6 +5,7 @@
 //! A node's [`Node::hash`] covers tags, types and texts, not style, comments and the order of keys. Not here: values
 //! with aliases expanded (`build`), decisions about what to change (`merge`).
 
+mod blocks;
 mod layout;
 mod parse;
 mod split;
@@ -18,7 +19,8 @@ use serde_json::Value;
 use crate::base::Digest;
 
 pub use super::tree::Style;
-pub use parse::{hash_of_alias, hash_of_list, hash_of_map, hash_of_scalar};
+pub use blocks::{content, hash_of_block, hash_of_line};
+pub use parse::{hash_of_alias, hash_of_list, hash_of_map, hash_of_scalar, written_text};
 pub use split::split;
 
 /// Index of a node in its tree.
@@ -37,6 +39,8 @@ pub enum Kind {
     Seq,
     /// A collection whose entries cannot be told apart by their lines; it is one value.
     Opaque,
+    /// A control block of a template: its children are its arms, each with a collection for a value, and its last line.
+    Block,
 }
 
 /// One node.
@@ -69,8 +73,36 @@ pub enum Label {
     Key(String),
     /// An item of a list.
     Item,
-    /// A line that is no YAML, such as the control line of a template, with a name that tells it apart.
-    Control(String),
+    /// A line that is no YAML and stands for itself, with what it says.
+    Line(String),
+    /// A control block of a template, with what its first line says.
+    Block(String),
+    /// An arm of a control block, with what the line says that begins it.
+    Arm(String),
+    /// The last line of a control block.
+    End(String),
+    /// A line of a control block that begins or ends elsewhere.
+    Loose(String),
+}
+
+impl Label {
+    /// Returns the key of a map's entry.
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Self::Key(key) => Some(key),
+            Self::Item | Self::Line(_) | Self::Block(_) | Self::Arm(_) | Self::End(_) | Self::Loose(_) => None,
+        }
+    }
+
+    /// Returns what the line says that is no YAML, if there is one.
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Self::Line(words) | Self::Block(words) | Self::Arm(words) | Self::End(words) | Self::Loose(words) => {
+                Some(words)
+            }
+            Self::Key(_) | Self::Item => None,
+        }
+    }
 }
 
 /// One entry of a map or item of a list.
@@ -78,7 +110,7 @@ pub enum Label {
 pub struct Child {
     /// What it is.
     pub label: Label,
-    /// Its value; the root's own index for a control line, which has none.
+    /// Its value; no node's index for a line that is no YAML.
     pub value: NodeId,
     /// First byte of its key, or of its dash; in a flow collection the first byte of the item.
     pub start: usize,
@@ -90,13 +122,32 @@ pub struct Child {
     pub gap: Range<usize>,
 }
 
+/// What a line that is no YAML does to the lines around it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// It begins a block.
+    Opens,
+    /// It ends one arm of a block and begins the next.
+    Turns,
+    /// It ends a block.
+    Ends,
+    /// It stands for itself.
+    Stands,
+    /// It is part of a block whose other lines hold more than that.
+    Loose,
+}
+
 /// A line that is no YAML.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Control {
     /// Its bytes, from the start of the line to behind its end.
     pub lines: Range<usize>,
-    /// What tells it apart from others in the document.
-    pub name: String,
+    /// What it says, whatever blanks stand between the words.
+    pub words: String,
+    /// What it does.
+    pub role: Role,
+    /// Column of the lines that it puts there, where it says so.
+    pub column: Option<usize>,
 }
 
 /// A document to read.
@@ -135,6 +186,9 @@ impl Cst {
     pub fn parse(source: Source<'_>) -> Result<Self, Broken> {
         let mut cst = parse::parse(source)?;
         layout::lay_out(&mut cst, source.controls);
+        if !source.controls.is_empty() {
+            blocks::fold(&mut cst, source.controls);
+        }
         Ok(cst)
     }
 
@@ -194,7 +248,7 @@ impl Node {
         match (self.kind, self.is_text) {
             (Kind::Scalar, true) => Value::from(self.text.as_str()),
             (Kind::Scalar, false) if !self.text.is_empty() => parse::meaning(&self.text),
-            (Kind::Scalar | Kind::Alias | Kind::Map | Kind::Seq | Kind::Opaque, _) => Value::Null,
+            (Kind::Scalar | Kind::Alias | Kind::Map | Kind::Seq | Kind::Opaque | Kind::Block, _) => Value::Null,
         }
     }
 

@@ -98,6 +98,29 @@ pub fn hash_of_map<'k>(entries: impl Iterator<Item = (&'k str, Digest)>) -> Dige
     encoder.digest()
 }
 
+/// Returns the content hash of a value that is not taken apart.
+pub(super) fn hash_of_opaque(text: &str, style: Style) -> Digest {
+    // Inside of brackets blanks at the beginning of a line say nothing.
+    let lines = text.split('\n').map(|line| if style == Style::Flow { line.trim_start() } else { line });
+    Encoder::new().text("opaque").text(&lines.collect::<Vec<_>>().join("\n")).digest()
+}
+
+/// Returns what a block text says of which a mask hides a part: its lines as they are written, wherever in the document it stands. Lines
+/// that begin left of it stay where they are.
+fn hidden_text(own: &str, masked: &str) -> String {
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let first = masked.lines().skip(1).find(|line| !line.trim().is_empty()).map_or(0, indent);
+    let (header, lines) = own.split_once('\n').unwrap_or((own, ""));
+    written_text(header, lines.split('\n').map(|line| line.get(first.min(indent(line))..).unwrap_or("")))
+}
+
+/// Returns what a block text says of which a mask hides a part, from its lines without their indentation.
+pub fn written_text<'a>(header: &str, lines: impl Iterator<Item = &'a str>) -> String {
+    let header = header.split_once(" #").map_or(header, |(header, _)| header).trim();
+    let lines: Vec<&str> = lines.collect();
+    format!("{header}\n{}", lines.join("\n").trim_end())
+}
+
 fn nothing() -> Node {
     Node {
         kind: Kind::Scalar,
@@ -225,8 +248,14 @@ impl Growth<'_> {
         };
         let span = span.start..end;
         // What a mask hides is known by its own bytes.
-        let is_hidden = self.source.masked.get(span.clone()) != self.source.text.get(span.clone());
-        let text = if is_hidden { self.source.text.get(span.clone()).unwrap_or("").to_owned() } else { text };
+        let masked = self.source.masked.get(span.clone()).unwrap_or("");
+        let own = self.cst.text.get(span.clone()).unwrap_or("");
+        let is_hidden = masked != own;
+        let text = match (is_hidden, style) {
+            (false, _) => text,
+            (true, Style::BlockText) => hidden_text(own, masked),
+            (true, _) => own.to_owned(),
+        };
         Written { text, style, span, is_hidden }
     }
 
@@ -340,17 +369,12 @@ impl Growth<'_> {
             node.kind = Kind::Opaque;
         }
         node.hash = match node.kind {
-            Kind::Map => hash_of_map(node.children.iter().zip(hashes).map(|(child, hash)| match &child.label {
-                Label::Key(key) => (key.as_str(), hash),
-                Label::Item | Label::Control(_) => ("", hash),
-            })),
+            Kind::Map => hash_of_map(
+                node.children.iter().zip(hashes).map(|(child, hash)| (child.label.key().unwrap_or(""), hash)),
+            ),
             Kind::Seq => hash_of_list(hashes.into_iter()),
-            Kind::Opaque | Kind::Scalar | Kind::Alias => {
-                let text = text.get(node.span.clone()).unwrap_or("");
-                // Inside of brackets blanks at the beginning of a line say nothing.
-                let lines =
-                    text.split('\n').map(|line| if node.style == Style::Flow { line.trim_start() } else { line });
-                Encoder::new().text("opaque").text(&lines.collect::<Vec<_>>().join("\n")).digest()
+            Kind::Opaque | Kind::Scalar | Kind::Alias | Kind::Block => {
+                hash_of_opaque(text.get(node.span.clone()).unwrap_or(""), node.style)
             }
         };
         if node.kind == Kind::Opaque {
@@ -373,7 +397,7 @@ impl Growth<'_> {
                 open.from = open.from.max(end);
                 self.item(parent, id, start);
             }
-            Kind::Map | Kind::Opaque | Kind::Scalar | Kind::Alias => match open.key.take() {
+            Kind::Map | Kind::Opaque | Kind::Scalar | Kind::Alias | Kind::Block => match open.key.take() {
                 None => {
                     let node = self.cst.node(id);
                     open.key = Some(Key { text: node.text.clone(), span: node.span.clone(), is_simple: false });

@@ -1,6 +1,6 @@
 //! Pure. Tests of the tree over a document's bytes.
 
-use super::{Control, Cst, Kind, Label, NodeId, Source, split};
+use super::{Control, Cst, Kind, Label, NodeId, Role, Source, split};
 
 fn parse(text: &str) -> Cst {
     Cst::parse(Source { text, masked: text, controls: &[] }).unwrap_or_else(|broken| panic!("{broken:?} in {text:?}"))
@@ -12,11 +12,11 @@ fn shown(cst: &Cst, id: NodeId, out: &mut Vec<String>) {
         let name = match &child.label {
             Label::Key(key) => key.clone(),
             Label::Item => "-".to_owned(),
-            Label::Control(name) => format!("!{name}"),
+            _ => format!("!{}", child.label.words().unwrap_or("")),
         };
         out.push(format!("{name}={}|{}", cst.slice(&child.own), cst.slice(&child.gap)));
         // A control line has no value of its own.
-        if !matches!(child.label, Label::Control(_)) && matches!(cst.node(child.value).kind, Kind::Map | Kind::Seq) {
+        if child.label.words().is_none() && matches!(cst.node(child.value).kind, Kind::Map | Kind::Seq) {
             shown(cst, child.value, out);
         }
     }
@@ -49,7 +49,7 @@ fn control_lines_are_entries_over_all_their_lines() {
     let check = |text: &str, hidden: &str, expected: &[&str]| {
         let start = text.find(hidden).unwrap();
         let mask: String = hidden.chars().map(|c| if c == '\n' { '\n' } else { '#' }).collect();
-        let control = Control { lines: start..start + hidden.len() + 1, name: "it".to_owned() };
+        let control = Control { lines: start..start + hidden.len() + 1, words: "it".to_owned(), role: Role::Stands, column: None };
         let masked = text.replace(hidden, &mask);
         let cst = Cst::parse(Source { text, masked: &masked, controls: &[control] }).unwrap();
         let mut found = Vec::new();
