@@ -41,6 +41,10 @@ pub(super) struct Aligned {
 
 /// Names the items of a list on all three sides.
 pub(super) fn align(rule: Option<&ListRule>, lists: &Three<Vec<Part<'_>>>, cells: usize) -> Aligned {
+    // Where steps are maps their keys tell them apart, whatever place means to commands.
+    let is_map = |part: &Part<'_>| part.node().kind == Kind::Map;
+    let holds_maps = [&lists.base, &lists.ours, &lists.theirs].into_iter().flatten().any(is_map);
+    let rule = rule.filter(|rule| rule.form != ListForm::Positional || !holds_maps);
     let guessed = rule.is_none().then(|| guess(lists)).flatten();
     let rule = rule.or(guessed.as_ref());
     let is_ordered = rule.is_none_or(|rule| rule.is_ordered);
@@ -104,7 +108,8 @@ fn guess(lists: &Three<Vec<Part<'_>>>) -> Option<ListRule> {
         let choice = keys.primary.first()?;
         let fits = sides.iter().all(|list| {
             let names: Vec<_> = list.iter().map(|part| key_name(*part, choice)).collect();
-            list.iter().all(|part| is_scalar(part, choice)) && names.iter().collect::<BTreeSet<_>>().len() == names.len()
+            list.iter().all(|part| is_scalar(part, choice))
+                && names.iter().collect::<BTreeSet<_>>().len() == names.len()
         });
         fits.then_some(rule)
     })

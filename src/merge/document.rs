@@ -20,7 +20,7 @@ use super::template::{self, Mask};
 use super::text::merge_text;
 use super::tree::Three;
 use crate::base::{Digest, RepoPath};
-use crate::yaml::cst::{Cst, Kind, Node, Source, split};
+use crate::yaml::cst::{Cst, Kind, Node, Source, joined, split};
 
 /// Bytes that are read for one unit of work.
 pub(super) const FUEL_BYTES: usize = 64;
@@ -95,7 +95,9 @@ fn read_parts(text: &str, rules: &Rules, known: &mut Known) -> Result<Vec<Rc<Doc
             Some(delimiters) => template::mask(part, delimiters)?,
             None => Mask::none(part),
         };
-        let cst = Cst::parse(Source { text: part, masked: &mask.text, controls: &mask.controls })
+        let parse = |masked: &str| Cst::parse(Source { text: part, masked, controls: &mask.controls });
+        let cst = parse(&mask.text)
+            .or_else(|broken| joined(&mask.text).and_then(|joined| parse(&joined).ok()).ok_or(broken))
             .map_err(|broken| format!("line {}, column {}: {}", line + broken.line, broken.column, broken.reason))?;
         if has_double_anchor(&cst) {
             return Err("an anchor is defined twice".to_owned());
@@ -153,12 +155,16 @@ impl Document {
 
 /// Returns the names of documents: objects by identity, others by number.
 fn names(documents: &[Rc<Document>]) -> Vec<String> {
-    let (mut plain, mut empty) = (0, 0);
+    let (mut plain, mut empty, mut ends) = (0, 0, 0);
     let mut name = |document: &Rc<Document>| {
         if !document.subject.object.is_empty() {
             return document.subject.object.clone();
         }
-        let (mark, number) = if document.is_empty() { ('~', &mut empty) } else { ('#', &mut plain) };
+        let (mark, number) = match (document.is_empty(), document.cst.text().starts_with("...")) {
+            (true, true) => ("~end ", &mut ends),
+            (true, false) => ("~", &mut empty),
+            (false, _) => ("#", &mut plain),
+        };
         *number += 1;
         format!("{mark}{number}")
     };
@@ -459,7 +465,7 @@ fn append(text: &mut Rope, piece: Rope) {
     }
     let mut piece = piece;
     let mark = |text: &mut String| {
-        let rest = text.strip_prefix("---");
+        let rest = text.strip_prefix("---").or_else(|| text.strip_prefix("..."));
         let is_marked = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
         if !text.is_empty() && !is_marked {
             text.insert_str(0, "---\n");
@@ -608,9 +614,11 @@ fn both(
     if [mine.kind, upstream.kind].contains(&Kind::Opaque) {
         return Err(Impossible::Here("its keys are not told apart".to_owned()));
     }
-    if mine.kind != upstream.kind || !matches!(mine.kind, Kind::Map | Kind::Seq) || mine.children.is_empty() {
+    if mine.kind != upstream.kind || !matches!(mine.kind, Kind::Map | Kind::Seq) {
         return Ok(None);
     }
+    // A collection of ours that is empty takes the form that theirs gave it.
+    let form = if mine.children.is_empty() { upstream } else { mine };
     let old = base.and_then(Document::root).filter(|root| root.kind == mine.kind);
     let csts = Three { base: base.map_or(nothing, |base| &base.cst), ours: &ours.cst, theirs: &theirs.cst };
     // Where a block of a template says the kind on one side, another side may say it plainly.
@@ -625,12 +633,12 @@ fn both(
         fields: Vec::new(),
         is_added: base.is_none(),
         list_comment: None,
-        brackets: usize::from(!mine.is_block()),
+        brackets: usize::from(!form.is_block()),
     };
-    let collected = structure.collection(Three { base: old, ours: Some(mine), theirs: Some(upstream) }, mine.column)?;
+    let collected = structure.collection(Three { base: old, ours: Some(mine), theirs: Some(upstream) }, form.column)?;
     let content = Some((String::new(), collected.hash));
     let piece = |text| Some(Piece { text, gap: String::new(), content, before: None });
-    if !mine.is_block() {
+    if !form.is_block() {
         let (joined, numbers) = brackets(&ours.cst, mine, collected);
         let around = |range| ours.cst.slice(&range);
         let text = format!("{}{joined}{}", around(0..mine.span.start), around(mine.span.end..ours.cst.text().len()));
@@ -641,10 +649,15 @@ fn both(
         let sides = Three { base: whole(base), ours: text, theirs: whole(Some(theirs)) };
         return Ok(piece(Rope::open(numbers, sides)));
     }
-    if !collected.pieces.iter().any(|piece| !piece.text.is_empty()) || !collected.whole.is_empty() {
-        return Err(Impossible::File("nothing is left of a document, or its top is disputed".to_owned()));
+    if !collected.whole.is_empty() {
+        return Err(Impossible::File("the order of a document's top is disputed".to_owned()));
     }
     let mut text = Rope::plain(preamble(base, ours, theirs, structure.found));
+    if collected.pieces.iter().all(|piece| piece.content.is_none() && piece.text.is_empty()) {
+        text.push_str(if mine.kind == Kind::Map { "{}\n" } else { "[]\n" });
+    } else if !collected.pieces.iter().any(|piece| !piece.text.is_empty()) {
+        return Err(Impossible::File("nothing is left of a document that reads as it must".to_owned()));
+    }
     let (entries, gap) = assemble(collected.pieces);
     text.push(entries);
     text.push_str(&gap);
@@ -676,8 +689,9 @@ fn both_empty(
 /// Returns what stands before the first entry: separator, comments; the side that changed it decides.
 fn preamble(base: Option<&Document>, ours: &Document, theirs: &Document, found: &mut Findings) -> String {
     let of = |document: &Document| {
-        let first = document.root().and_then(|root| root.children.first());
-        first.map_or(String::new(), |first| document.cst.slice(&(0..first.own.start)).to_owned())
+        let Some(root) = document.root() else { return String::new() };
+        let end = root.children.first().map_or(root.span.start, |first| first.own.start);
+        document.cst.slice(&(0..end)).to_owned()
     };
     let (mine, upstream) = (of(ours), of(theirs));
     let old = base.filter(|base| base.root().is_some_and(Node::is_block)).map(of);

@@ -18,10 +18,15 @@ use super::rules::{Limits, Rules, Subject, Take};
 use super::sops;
 use super::sound::{doubles_more, is_sound};
 use super::template;
-use super::text::{Favor, Hunk, TextMerge, has_markers, merge_text, merge_text_favoring, merge_text_marked};
+use super::text::{
+    Favor, Hunk, TextMerge, has_markers, merge_text, merge_text_favoring, merge_text_marked, merge_text_settled,
+};
 use super::tree::Three;
 use super::variables;
 use crate::base::{RepoPath, sha256};
+
+/// What follows the name of a file that a template becomes.
+const TEMPLATE_ENDS: [&str; 5] = [".j2", ".gotmpl", ".tmpl", ".tpl", ".template"];
 
 /// In which way a file was merged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
@@ -174,7 +179,7 @@ impl Merging<'_> {
         }
         let forms = self.texts.map(|text| text.map(Form::of));
         let is_mixed = [&forms.base, &forms.ours, &forms.theirs].into_iter().flatten().any(Option::is_none);
-        let is_structured = self.path.is_yaml() || self.path.as_str().ends_with(".json");
+        let is_structured = is_yaml(self.path) || self.path.as_str().ends_with(".json");
         let bytes = [self.texts.base, self.texts.ours, self.texts.theirs].into_iter().flatten().map(str::len).max();
         let is_large = bytes.unwrap_or(0) > self.rules.limits.file_bytes;
         if bytes.unwrap_or(0) > self.rules.limits.text_bytes {
@@ -219,8 +224,12 @@ impl Merging<'_> {
     fn unstructured(self) -> FileMerge {
         let texts = self.texts.map(|text| text.map(str::to_owned));
         let Three { base, ours, theirs } = texts.clone();
+        let hunks = match (&ours, &theirs) {
+            (Some(ours), Some(theirs)) => merge_text(base.as_deref().unwrap_or_default(), ours, theirs).conflicts.len(),
+            (Some(_) | None, Some(_) | None) => 0,
+        };
         let merged = self.by_lines(texts, None, None);
-        let is_open = !merged.conflicts.is_empty() && merged.replayed.is_empty();
+        let is_open = !merged.conflicts.is_empty() && merged.conflicts.len() == hunks;
         let plain = match (ours, theirs) {
             (Some(ours), Some(theirs)) if is_open => Some(Three { base: base.unwrap_or_default(), ours, theirs }),
             (Some(_) | None, Some(_) | None) => None,
@@ -418,7 +427,7 @@ impl Merging<'_> {
                 None => self.whole(ConflictKind::DeleteEdit, "you deleted the file and upstream changed it"),
             };
         };
-        let merged = merge_text(normal.base.as_deref().unwrap_or_default(), ours, theirs);
+        let merged = merge_text_settled(normal.base.as_deref().unwrap_or_default(), ours, theirs);
         let kind = if normal.base.is_some() { ConflictKind::Text } else { ConflictKind::BothAdded };
         if let Some((notice, why)) = why {
             if merged.conflicts.is_empty() && self.is_spoiled(&merged.text, &normal) {
@@ -528,6 +537,13 @@ impl Merging<'_> {
             plain: None,
         }
     }
+}
+
+/// Returns whether a file is YAML by its name, or becomes YAML when its template is rendered.
+fn is_yaml(path: &RepoPath) -> bool {
+    let name = path.as_str();
+    let rendered = TEMPLATE_ENDS.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    rendered.ends_with(".yaml") || rendered.ends_with(".yml")
 }
 
 /// How a file is written as a whole.

@@ -4,10 +4,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::rules::GUESSED_KEYS;
 use crate::base::{Digest, Encoder, sha256};
 use crate::yaml::cst::{Cst, Kind, Label, NodeId, Style};
+
+/// Characters of the id of a commit.
+const COMMIT_CHARS: RangeInclusive<usize> = 7..=40;
 
 /// Leaves of a node, how often each occurs.
 pub(super) type Leaves = BTreeMap<Digest, usize>;
@@ -126,10 +130,16 @@ pub(super) fn about(text: &str) -> Option<String> {
     is_image.then(|| format!("image {repository}"))
 }
 
+/// Returns whether a word is the id of a commit, whole or short.
+fn is_commit(word: &str) -> bool {
+    let has_both = word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_ascii_alphabetic());
+    COMMIT_CHARS.contains(&word.len()) && has_both && word.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))
+}
+
 fn without_version_segment(url: &str) -> Option<String> {
     let is_version = |segment: &&str| {
         let digits = segment.strip_prefix('v').unwrap_or(segment);
-        digits.starts_with(|c: char| c.is_ascii_digit()) && digits.contains('.')
+        digits.starts_with(|c: char| c.is_ascii_digit()) && digits.contains('.') || is_commit(segment)
     };
     url.split('/').any(|segment| is_version(&segment)).then(|| {
         url.split('/').map(|segment| if is_version(&segment) { "*" } else { segment }).collect::<Vec<_>>().join("/")
@@ -151,6 +161,8 @@ mod tests {
         check("ghcr.io/a/b:1.2", Some("image ghcr.io/a/b"));
         check("github.com/a/b//base?ref=v1", Some("url github.com/a/b//base"));
         check("https://example.org/v1.2.0/crds.yaml", Some("url https://example.org/*/crds.yaml"));
+        check("https://example.org/a/0f3c9e1/x.yaml", Some("url https://example.org/a/*/x.yaml"));
+        check("https://example.org/a/facade/x.yaml", None);
         check("deployment.yaml", None);
         check("two words", None);
     }

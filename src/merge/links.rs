@@ -18,6 +18,8 @@ pub(super) const KUSTOMIZATIONS: [&str; 2] = ["kustomization.yaml", "kustomizati
 #[derive(Debug, Default)]
 pub(super) struct Withheld {
     names: BTreeMap<RepoPath, Vec<RepoPath>>,
+    /// Files of theirs that are not there until somebody decides.
+    gone: BTreeMap<RepoPath, Vec<RepoPath>>,
 }
 
 /// Returns whether a file is a kustomization.
@@ -33,17 +35,28 @@ impl Withheld {
         }
     }
 
+    /// Leaves out theirs' entries for a file that ours deleted and that is not there until somebody decides.
+    pub(super) fn leave_out(&mut self, file: &RepoPath) {
+        for kustomization in kustomizations(file) {
+            self.gone.entry(kustomization).or_default().push(file.clone());
+        }
+    }
+
+    /// Takes the entries for files that are not there out of theirs.
+    pub(super) fn without_gone(&self, kustomization: &RepoPath, theirs: File) -> File {
+        without_all(self.gone.get(kustomization), kustomization, theirs)
+    }
+
     /// Takes the entries out of base, so that ours appears to have added them and the merge keeps them.
     pub(super) fn without_entries(&self, kustomization: &RepoPath, base: File) -> File {
-        let Some(names) = self.names.get(kustomization) else {
-            return base;
-        };
-        let Some(text) = base.as_text() else {
-            return base;
-        };
-        let kept = names.iter().fold(text.to_owned(), |text, name| without_entry(&text, kustomization, name));
-        File { bytes: kept.as_bytes().into(), mode: base.mode }
+        without_all(self.names.get(kustomization), kustomization, base)
     }
+}
+
+fn without_all(names: Option<&Vec<RepoPath>>, kustomization: &RepoPath, file: File) -> File {
+    let (Some(names), Some(text)) = (names, file.as_text()) else { return file };
+    let kept = names.iter().fold(text.to_owned(), |text, name| without_entry(&text, kustomization, name));
+    File { bytes: kept.as_bytes().into(), mode: file.mode }
 }
 
 /// Adds the entry for a file that comes back, at the place where their kustomization has it.
@@ -91,6 +104,7 @@ fn kustomizations(path: &RepoPath) -> Vec<RepoPath> {
         found.extend(KUSTOMIZATIONS.iter().filter_map(|name| current.join(name).ok()));
         directory = current.parent();
     }
+    found.extend(KUSTOMIZATIONS.iter().filter_map(|name| RepoPath::parse(name).ok()));
     found
 }
 
@@ -122,7 +136,8 @@ fn with_entry(line: &str, old: &str, new: Option<&str>) -> String {
 
 /// Returns a path as a kustomization writes it.
 fn relative<'a>(kustomization: &RepoPath, path: &'a RepoPath) -> &'a str {
-    let rest = kustomization.parent().and_then(|directory| path.as_str().strip_prefix(directory.as_str()));
+    let Some(directory) = kustomization.parent() else { return path.as_str() };
+    let rest = Some(directory).and_then(|directory| path.as_str().strip_prefix(directory.as_str()));
     rest.and_then(|rest| rest.strip_prefix('/')).unwrap_or(path.as_str())
 }
 

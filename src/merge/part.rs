@@ -44,7 +44,7 @@ impl<'a> Part<'a> {
 
     /// Returns the content of the entry.
     pub(super) fn hash(self) -> Digest {
-        match self.words().filter(|_| !self.is_block()) {
+        match self.words().filter(|_| !matches!(self.child.label, Label::Block(_) | Label::Arm(_))) {
             Some(words) => hash_of_line(words),
             None => self.node().hash,
         }
@@ -124,34 +124,43 @@ impl<'a> Part<'a> {
         lines
     }
 
-    /// Returns a block of a template in which one entry has other lines, with the content that it then has; nothing if the entry is not in it.
-    pub(super) fn with_entry(self, entry: Self, (lines, content): (&str, Digest), column: usize) -> Option<(String, Digest)> {
-        let (mut text, mut arms, mut end, mut is_there) = (self.lead(), Vec::new(), "", false);
-        for arm in Self::all(self.cst, self.node()) {
-            text.push_str(self.cst.slice(&arm.child.own));
-            text.push_str(self.cst.slice(&arm.child.gap));
-            let words = arm.words().unwrap_or("");
-            if matches!(arm.child.label, Label::End(_)) {
-                end = words;
-                continue;
-            }
-            let mut held = Vec::new();
-            for part in Self::all(self.cst, arm.node()) {
-                let is_it = part.child.own == entry.child.own;
-                let inner = if part.is_block() { part.with_entry(entry, (lines, content), column) } else { None };
-                is_there |= is_it || inner.is_some();
-                let (own, hash) = match inner {
-                    _ if is_it => (lines.to_owned(), content),
-                    Some(inner) => inner,
-                    None => (part.lines(column), part.hash()),
-                };
-                text.push_str(&own);
-                text.push_str(&part.gap(column));
-                held.push((part.name(), hash));
-            }
-            arms.push((words, cst::content(arm.node().kind, held.iter().map(|(name, hash)| (name.as_str(), *hash)))));
+    /// Returns the entry at a column with other lines for one of those that stand in it, and the content that it then has; nothing if that is
+    /// not in it. The lines are at the column of the one that they replace.
+    pub(super) fn with_entry(
+        self,
+        inner: Self,
+        (lines, hash): (&str, Digest),
+        column: usize,
+    ) -> Option<(String, Digest)> {
+        let content = self.content_with(inner, hash)?;
+        let (own, old) = (&self.child.own, &inner.child.own);
+        let text = format!("{}{lines}{}", self.cst.slice(&(own.start..old.start)), self.cst.slice(&(old.end..own.end)));
+        let from = if self.is_block() { inner.column() } else { self.column() };
+        Some((reindent(&text, from, if self.is_block() { from } else { column }), content))
+    }
+
+    /// Returns the content of the entry with another content of one of those that stand in it. Depth is bounded by the parser.
+    fn content_with(self, inner: Self, hash: Digest) -> Option<Digest> {
+        let mut is_there = false;
+        let mut held: Vec<(String, Digest)> = Vec::new();
+        for part in Self::all(self.cst, self.node()) {
+            let changed = match part.child.own == inner.child.own {
+                true => Some(hash),
+                false => part.content_with(inner, hash),
+            };
+            is_there |= changed.is_some();
+            held.push((part.name(), changed.unwrap_or_else(|| part.hash())));
         }
-        is_there.then(|| (text, hash_of_block(arms.into_iter(), end)))
+        let words = |name: &'_ str| name.strip_prefix('!').unwrap_or(name).to_owned();
+        let content = match self.node().kind {
+            Kind::Block => {
+                let end = held.pop().map(|(name, _)| words(&name)).unwrap_or_default();
+                let arms: Vec<(String, Digest)> = held.iter().map(|(name, hash)| (words(name), *hash)).collect();
+                hash_of_block(arms.iter().map(|(words, hash)| (words.as_str(), *hash)), &end)
+            }
+            kind => cst::content(kind, held.iter().map(|(name, hash)| (name.as_str(), *hash))),
+        };
+        is_there.then_some(content)
     }
 
     /// Returns the entry as it stands in brackets.

@@ -22,6 +22,8 @@ pub(super) enum Frame {
     Ours,
     /// That of the side which changed it.
     Merged,
+    /// The same, and what a side moved past an entry that the other side took away counts as moved.
+    Strict,
     /// Theirs.
     Theirs,
 }
@@ -36,10 +38,19 @@ pub(super) fn order(names: &Three<&[String]>, frame: Frame) -> Order {
     let is_shared = |name: &&String| base.contains(name) && ours.contains(name) && theirs.contains(name);
     let shared = |list| -> Vec<&String> { <[String]>::iter(list).filter(is_shared).collect() };
     let (old, mine, upstream) = (shared(names.base), shared(names.ours), shared(names.theirs));
-    let is_disputed = old != mine && old != upstream && mine != upstream;
+    let moved = |side: &[String], own: &BTreeSet<&String>| {
+        let kept = |list: &'_ [String], other: &BTreeSet<&String>| -> Vec<String> {
+            list.iter().filter(|name| other.contains(name)).cloned().collect()
+        };
+        kept(names.base, own) != kept(side, &base)
+    };
+    let is_disputed = match frame {
+        Frame::Strict => mine != upstream && moved(names.ours, &ours) && moved(names.theirs, &theirs),
+        Frame::Ours | Frame::Merged | Frame::Theirs => old != mine && old != upstream && mine != upstream,
+    };
     let by_theirs = match frame {
         Frame::Ours => false,
-        Frame::Merged => old == mine && old != upstream,
+        Frame::Merged | Frame::Strict => old == mine && old != upstream && !is_disputed,
         Frame::Theirs => true,
     };
     let names = if by_theirs {
@@ -47,7 +58,7 @@ pub(super) fn order(names: &Three<&[String]>, frame: Frame) -> Order {
     } else {
         insert(names.ours, names.theirs, &theirs)
     };
-    Order { names, is_disputed: is_disputed && frame == Frame::Merged }
+    Order { names, is_disputed: is_disputed && matches!(frame, Frame::Merged | Frame::Strict) }
 }
 
 fn set(names: &[String]) -> BTreeSet<&String> {

@@ -63,15 +63,40 @@ pub(super) fn favoring(rope: &Rope, favor: Favor) -> String {
 
 /// Writes a text; what comes to an open place is said with its sides and the line end of the text.
 fn written(rope: &Rope, open: impl Fn(&mut String, &Three<String>, &str)) -> String {
-    let end = if rope.ours().contains("\r\n") { "\r\n" } else { "\n" };
     let mut out = String::new();
+    let (mut ours, mut theirs) = (String::new(), String::new());
+    let base = rope.side(|sides| &sides.base);
     for strand in &rope.0 {
         match strand {
-            Strand::Plain(text) => out.push_str(text),
-            Strand::Open(place) => open(&mut out, &place.sides, end),
+            Strand::Plain(text) => [&mut out, &mut ours, &mut theirs].into_iter().for_each(|side| side.push_str(text)),
+            Strand::Open(place) => {
+                let sides = &place.sides;
+                open(
+                    &mut out,
+                    sides,
+                    line_end([(&ours, &sides.ours), (&theirs, &sides.theirs), (&String::new(), &base)]),
+                );
+                ours.push_str(&sides.ours);
+                theirs.push_str(&sides.theirs);
+            }
         }
     }
     out
+}
+
+/// Returns how a line ends that has no end, as git says it: as the line before the conflict does in ours, where that ends with a return as in
+/// theirs, and then as base's first line. Of each side the text before the conflict and its lines in it are given.
+fn line_end(sides: [(&String, &String); 3]) -> &'static str {
+    let returns = |(before, inner): (&String, &String)| {
+        let all = lines(before);
+        let line = all.last().copied().or_else(|| lines(inner).first().copied()).unwrap_or("");
+        // A last line without an end ends as the one before it.
+        let line = if line.ends_with('\n') { line } else { all.iter().rev().nth(1).copied().unwrap_or("") };
+        (!line.is_empty()).then(|| line.ends_with("\r\n"))
+    };
+    let found: Vec<Option<bool>> = sides.into_iter().map(returns).collect();
+    let is_known = found.iter().any(|side| *side == Some(true));
+    if is_known && !found.contains(&Some(false)) { "\r\n" } else { "\n" }
 }
 
 struct Marks<'a> {

@@ -8,7 +8,7 @@ use super::outline::{EntryId, Outline};
 use super::sops::SopsKeys;
 use crate::base::limits::{MAX_APP_FILES, MAX_FILE_BYTES, MAX_YAML_DOCUMENTS};
 pub(super) use crate::model::Take;
-use crate::schema::{self, ListRule};
+use crate::schema::{self, ListRule, Shape};
 
 /// Fields by which items of an unknown list may be told apart, the best first.
 pub(super) const GUESSED_KEYS: [&str; 16] = [
@@ -172,6 +172,12 @@ impl Rules {
     /// Returns whether edits of theirs at a field of an object are put back, or in all of an object or file.
     pub(super) fn withholds(&self, object: &str, field: &str) -> bool {
         !self.withheld.is_empty() && self.withheld.contains(&(object.to_owned(), field.to_owned()))
+    }
+
+    /// Returns whether a key below fields is one that a type knows, so that with another key it is another field.
+    pub(super) fn is_field(&self, subject: &Subject, path: &[&str], key: &str) -> bool {
+        let shape = |path: &[&str]| schema::shape_at(&subject.group, &subject.kind, path);
+        if path.is_empty() { shape(&[key]).is_some() } else { matches!(shape(path), Some(Shape::Struct(_))) }
     }
 
     /// Returns how a list is merged; nothing where only its items can tell.

@@ -9,7 +9,7 @@ use super::document;
 use super::part::Part;
 use super::rules::{Rules, Subject};
 use super::structure::Trio;
-use super::text::merge_text;
+use super::text::{TextMerge, merge_text_settled};
 use super::tree::Three;
 use super::variables;
 use crate::base::{Digest, RepoPath};
@@ -23,6 +23,8 @@ pub(super) enum ScalarMerge {
     Ours,
     /// A text of several lines with the changes of both.
     Block(BlockText),
+    /// The same, of which some lines are in conflict.
+    Hunks(BlockHunks),
     /// Somebody has to decide.
     Conflict,
 }
@@ -38,6 +40,17 @@ pub(super) struct BlockText {
     pub(super) indent: usize,
     /// Content of the scalar.
     pub(super) hash: Digest,
+}
+
+/// A text of several lines that was merged by them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct BlockHunks {
+    /// Such as `|-`.
+    pub(super) header: String,
+    /// Its lines without indentation.
+    pub(super) merged: TextMerge,
+    /// Column of its lines in ours.
+    pub(super) indent: usize,
 }
 
 /// Merges a scalar that both sides changed.
@@ -129,16 +142,32 @@ fn blocks(raws: &Three<Raw>, fields: &[String], rules: &Rules) -> Option<ScalarM
     } else {
         return None;
     };
-    let lines = embedded(raws, fields, rules).or_else(|| {
-        let merged = merge_text(&base.lines, &ours.lines, &theirs.lines);
-        merged.conflicts.is_empty().then_some(merged.text)
-    })?;
+    let lines = match embedded(raws, fields, rules) {
+        Some(lines) => lines,
+        None => {
+            let merged = merge_text_settled(&base.lines, &ours.lines, &theirs.lines);
+            if !merged.conflicts.is_empty() {
+                return hunks(raws, header, merged);
+            }
+            merged.text
+        }
+    };
     if lines.starts_with([' ', '\t', '\n']) {
         // The first line would decide about the indentation of all.
         return None;
     }
     let hash = hash_of_text(header, &lines, rules)?;
     Some(ScalarMerge::Block(BlockText { header: header.clone(), lines, indent: ours.indent, hash }))
+}
+
+/// Returns the conflicts of a text where they are some of its lines; nothing where they are all of it.
+fn hunks(raws: &Three<Raw>, header: &str, merged: TextMerge) -> Option<ScalarMerge> {
+    let is_settled = merged.parts().iter().any(|(before, _)| !before.is_empty()) || merged.conflicts.len() > 1;
+    // The first line says where all of them begin, whichever side is taken.
+    let begins = |raw: &Raw| !raw.lines.starts_with([' ', '\t', '\n']);
+    let (Three { base, ours, theirs }, indent) = (raws, raws.ours.indent);
+    let is_told = begins(base) && begins(ours) && begins(theirs) && is_settled;
+    is_told.then(|| ScalarMerge::Hunks(BlockHunks { header: header.to_owned(), merged, indent }))
 }
 
 /// Merges a file inside a text by its structure, one level deep, if that leaves nothing to decide.
@@ -148,7 +177,14 @@ fn embedded(raws: &Three<Raw>, fields: &[String], rules: &Rules) -> Option<Strin
         let texts = Three { base: base.lines.as_str(), ours: ours.lines.as_str(), theirs: theirs.lines.as_str() };
         return variables::merge_clean(&texts, rules);
     }
-    let name = fields.last().filter(|name| [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end)))?;
+    let is_object = |raw: &Raw| {
+        let has = |key: &str| raw.lines.lines().any(|line| line.starts_with(key));
+        has("apiVersion:") && has("kind:") && !document::objects(&raw.lines, rules).unwrap_or_default().is_empty()
+    };
+    let manifest = "manifest.yaml".to_owned();
+    let is_manifest = [&raws.base, &raws.ours, &raws.theirs].into_iter().all(is_object);
+    let name = fields.last().or(Some(&manifest)).map(|name| if is_manifest { &manifest } else { name });
+    let name = name.filter(|name| [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end)))?;
     let path = RepoPath::parse(&format!("embedded/{}", name.replace('/', "-"))).ok()?;
     let texts = Three {
         base: Some(raws.base.lines.as_str()),
@@ -166,7 +202,7 @@ fn hash_of(text: &str) -> Option<Digest> {
 }
 
 /// Returns the content of a block text.
-fn hash_of_text(header: &str, lines: &str, rules: &Rules) -> Option<Digest> {
+pub(super) fn hash_of_text(header: &str, lines: &str, rules: &Rules) -> Option<Digest> {
     if rules.templates.as_ref().is_some_and(|(open, _)| lines.contains(open.as_str())) {
         // What a template puts there is not known.
         return Some(hash_of_scalar("", &Value::from(""), &written_text(header, lines.split('\n'))));

@@ -11,7 +11,7 @@ use super::align::{align, is_unique};
 use super::conflict::{ConflictKind, NoticeKind};
 use super::finding::{Findings, Sides};
 use super::part::Part;
-use super::piece::{Piece, Rope, moved_gap};
+use super::piece::{Piece, Rope, moved_gap, reindent};
 use super::place::{Frame, contested, order};
 use super::rules::{Rules, Subject, Take};
 use super::scalar::{self, ScalarMerge};
@@ -19,13 +19,16 @@ use super::tree::Three;
 use crate::base::Digest;
 use crate::yaml::cst::{Cst, Kind, Label, Node, Style, content, hash_of_list};
 
+mod beside;
 mod blocks;
+mod keys;
 mod nested;
 mod opaque;
 #[cfg(test)]
 mod tests;
 mod write;
 
+use beside::Changes;
 pub(super) use nested::brackets;
 
 /// What is said where the fuel is used up.
@@ -97,21 +100,21 @@ impl<'a> Structure<'a, '_> {
     }
 
     fn map(&mut self, lists: &Three<Vec<Part<'a>>>, column: usize) -> Result<Collected, Impossible> {
-        let names = entries(lists).map(|list| list.iter().map(|part| part.name()).collect::<Vec<String>>());
-        for side in [&names.base, &names.ours, &names.theirs] {
-            let mut sorted: Vec<&String> = side.iter().collect();
-            sorted.sort();
-            if let Some(double) = sorted.windows(2).find(|pair| pair.first() == pair.last()) {
-                return Err(Impossible::Here(format!(
-                    "the key {} is there twice",
-                    double.first().map_or("", |it| it.as_str())
-                )));
+        let entries = entries(lists);
+        let mut names = entries.as_ref().map(|list| list.iter().map(|part| part.name()).collect::<Vec<String>>());
+        if let Some(key) = keys::doubled(&names) {
+            if !keys::number(&mut names) {
+                return Err(Impossible::Here(format!("the key {key} is there twice")));
             }
+            self.notice(NoticeKind::DuplicateKept, &format!("the key {key} is there twice, as it was"));
         }
+        let fields: Vec<&str> = self.fields.iter().map(String::as_str).collect();
+        let is_meant = |key: &str| self.rules.is_field(self.subject, &fields, key);
+        keys::pair_renamed(&entries, &mut names, &is_meant);
         let names = blocks::names(lists, names, self.rules.limits.alignment_cells);
         let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
         let ordered = order(&slices, Frame::Ours);
-        let pieces = self.entries(lists, &names, &ordered.names, column)?;
+        let pieces = self.entries(lists, &names, &ordered.names, (&keys::put_below(lists, &names), column))?;
         let hash = content(Kind::Map, contents(&pieces));
         Ok(Collected { pieces, hash, whole: Vec::new() })
     }
@@ -142,7 +145,9 @@ impl<'a> Structure<'a, '_> {
             return Err(Impossible::File("two items of a list cannot be told apart".to_owned()));
         }
         let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
-        let mut ordered = order(&slices, Frame::Merged);
+        // Which of several equal items moved is not known.
+        let known: Vec<String> = lists.base.iter().map(|part| part.hash().to_hex()).collect();
+        let mut ordered = order(&slices, if is_unique(&known) { Frame::Strict } else { Frame::Merged });
         let mut whole = Vec::new();
         if ordered.is_disputed {
             if aligned.is_ordered {
@@ -162,7 +167,8 @@ impl<'a> Structure<'a, '_> {
             names.theirs.iter_mut().filter(|name| gone.contains(name)).for_each(|name| name.insert(0, '~'));
             names.ours.iter_mut().filter(|name| gone.contains(name)).for_each(|name| name.insert(0, '~'));
         }
-        let pieces = self.entries(lists, &names, &ordered.names, column)?;
+        let changes = if self.brackets == 0 { beside::replaced(lists, &names) } else { Changes::new() };
+        let pieces = self.entries(lists, &names, &ordered.names, (&changes, column))?;
         let hash = content(Kind::Seq, contents(&pieces));
         Ok(Collected { pieces, hash, whole })
     }
@@ -206,7 +212,7 @@ impl<'a> Structure<'a, '_> {
         lists: &Three<Vec<Part<'a>>>,
         names: &Three<Vec<String>>,
         ordered: &[String],
-        column: usize,
+        (changes, column): (&Changes<'a>, usize),
     ) -> Result<Vec<Piece>, Impossible> {
         let base = by_name(&lists.base, &names.base);
         let ours = by_name(&lists.ours, &names.ours);
@@ -217,7 +223,9 @@ impl<'a> Structure<'a, '_> {
             let trio = Three { base: part(&base, name), ours: part(&ours, name), theirs: part(&theirs, name) };
             let sides = [trio.ours, trio.theirs].into_iter().flatten();
             // What stands in a block of a template on one side may stand there alone on the other.
-            let Some(known) = sides.clone().find(|part| part.key().is_some()).or(sides.clone().next()) else { continue };
+            let Some(known) = sides.clone().find(|part| part.key().is_some()).or(sides.clone().next()) else {
+                continue;
+            };
             let depth = self.path.len();
             match known.key() {
                 Some(key) => {
@@ -226,17 +234,20 @@ impl<'a> Structure<'a, '_> {
                 }
                 None => self.path.push(format!("[{}]", self.item_name(name, &trio))),
             }
-            let mut piece = self.entry(&trio, column)?;
+            let mut made = match changes.get(name) {
+                Some(change) => self.changed(change, &trio, column)?,
+                None => vec![self.entry(&trio, column)?],
+            };
             self.path.pop();
             if known.key().is_some() {
                 self.fields.pop();
             }
-            if trio.base.is_none() && trio.ours.is_none() {
+            if let Some(piece) = made.first_mut().filter(|_| trio.base.is_none() && trio.ours.is_none()) {
                 let before = theirs.get(name.as_str()).and_then(|(place, _)| place.checked_sub(1));
                 let before = before.and_then(|place| lists.theirs.get(place));
                 piece.before = before.map(|part| part.gap(column));
             }
-            pieces.push(piece);
+            pieces.extend(made);
         }
         Ok(pieces)
     }
@@ -265,14 +276,15 @@ impl<'a> Structure<'a, '_> {
             (Some(base), Some(ours), None) => {
                 if base.hash() == ours.hash() {
                     self.gone(base, ours);
-                    return Ok(absent(moved_gap(&ours.gap(column), column)));
+                    let left = commented_out(base, ours, column);
+                    return Ok(absent(format!("{left}{}", moved_gap(&ours.gap(column), column))));
                 }
                 Ok(self.conflict(ConflictKind::EditDelete, "you changed it and upstream deleted it", trio, column))
             }
             (Some(base), None, Some(theirs)) => {
                 if base.hash() == theirs.hash() {
                     self.gone(base, theirs);
-                    return Ok(absent(String::new()));
+                    return Ok(absent(commented_out(base, theirs, column)));
                 }
                 Ok(self.conflict(ConflictKind::DeleteEdit, "you deleted it and upstream changed it", trio, column))
             }
@@ -289,7 +301,12 @@ impl<'a> Structure<'a, '_> {
     /// Says that an entry goes although the other side gave it another comment or style.
     fn gone(&mut self, base: Part<'_>, kept: Part<'_>) {
         if !base.is_same_text(kept) {
-            self.notice(NoticeKind::DeletedDespiteComment, "deleted, although its comment or style had changed");
+            let (before, after) = (base.lead(), kept.lead());
+            let lost =
+                after.lines().find(|line| !before.lines().any(|other| other == *line) && !is_entry_of(base, line));
+            let said = lost.map(|line| format!("; with it went {}", line.trim())).unwrap_or_default();
+            let detail = format!("deleted, although its comment or style had changed{said}");
+            self.notice(NoticeKind::DeletedDespiteComment, &detail);
         }
     }
 
@@ -321,6 +338,15 @@ impl<'a> Structure<'a, '_> {
         let is_whole = !self.rules.withholds_in(&self.subject.object);
         if is_whole && base.is_some_and(|base| base.is_same_text(ours)) {
             return Ok(settle(self.kept(theirs, column)));
+        }
+        if let (Some(old), Some(mine), Some(upstream)) = (base.and_then(Part::key), ours.key(), theirs.key())
+            && old != mine
+            && old != upstream
+            && mine != upstream
+        {
+            let trio = Three { base, ours: Some(ours), theirs: Some(theirs) };
+            let why = "both sides gave it another key";
+            return Ok(settle(self.conflict(ConflictKind::RenameRename, why, &trio, column)));
         }
         // An item or document that both added with other content is one question, not one for each field.
         let is_item = base.is_none() && ours.key().is_none() && !self.is_added;
@@ -374,6 +400,7 @@ impl<'a> Structure<'a, '_> {
             let trio = Three { base, ours: Some(ours), theirs: Some(theirs) };
             match scalar::merge(&trio, &self.fields, self.subject, self.rules) {
                 ScalarMerge::Ours => return Ok(self.with_token(base, ours, theirs, (None, column))),
+                ScalarMerge::Hunks(text) => return Ok(self.with_hunks(base, ours, theirs, (&text, column))),
                 ScalarMerge::Block(text) => return Ok(self.with_block(base, ours, theirs, (&text, column))),
                 ScalarMerge::Conflict => {}
             }
@@ -394,7 +421,9 @@ impl<'a> Structure<'a, '_> {
         match (trio.ours, trio.theirs) {
             (Some(ours), _) if words.ours == words.theirs || words.base == words.theirs => self.kept(ours, column),
             (_, Some(theirs)) if words.base == words.ours => self.kept(theirs, column),
-            _ => self.conflict(ConflictKind::TemplateBlock, "both sides changed the line of the template", trio, column),
+            _ => {
+                self.conflict(ConflictKind::TemplateBlock, "both sides changed the line of the template", trio, column)
+            }
         }
     }
 }
@@ -407,6 +436,22 @@ fn entries<'a>(lists: &Three<Vec<Part<'a>>>) -> Three<Vec<Part<'a>>> {
 /// Returns what a collection holds.
 fn contents(pieces: &[Piece]) -> impl Iterator<Item = (&str, Digest)> {
     pieces.iter().filter_map(|piece| piece.content.as_ref()).map(|(name, hash)| (name.as_str(), *hash))
+}
+
+/// Returns the comments above an entry that are entries of base which the side turned into comments: they stay when this one goes.
+fn commented_out(base: Part<'_>, kept: Part<'_>, column: usize) -> String {
+    let before = base.lead();
+    let lead = kept.lead();
+    let is_new = |line: &&str| !before.lines().any(|other| other == line.trim_end());
+    let new: Vec<&str> = lead.split_inclusive('\n').filter(is_new).collect();
+    if new.iter().any(|line| is_entry_of(base, line)) { reindent(&new.concat(), 0, column) } else { String::new() }
+}
+
+/// Returns whether a comment is a line of base's document.
+fn is_entry_of(base: Part<'_>, comment: &str) -> bool {
+    let line = comment.trim().trim_start_matches('#').trim();
+    let line = line.split_once(" #").map_or(line, |(line, _)| line.trim_end());
+    !line.is_empty() && base.cst.text().lines().any(|other| other.trim() == line)
 }
 
 /// Entries of a side by their names, with their places.
@@ -470,7 +515,8 @@ impl<'a> Structure<'a, '_> {
     fn open(&mut self, kind: ConflictKind, why: &str, lists: &Three<Vec<Part<'a>>>) -> (Option<usize>, Option<Take>) {
         let hash = |list: &Vec<Part<'a>>| hash_of_list(list.iter().map(|part| part.hash()));
         let hashes = lists.as_ref().map(|list| Some(hash(list)));
-        let sides = Sides { shown: Three { base: None, ours: None, theirs: None }, hashes };
+        let shown = lists.as_ref().map(|list| Some(list.iter().map(|part| self.written(*part, 0)).collect::<String>()));
+        let sides = Sides { shown, hashes };
         self.found.open(self.rules, (kind, why), (self.subject, &self.path.concat()), sides)
     }
 

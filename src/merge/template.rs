@@ -40,15 +40,18 @@ pub(super) fn mask(text: &str, (open, close): &(String, String)) -> Result<Mask,
     let actions = actions(text, open, close)?;
     let alone: Vec<Option<Range<usize>>> = actions.iter().map(|action| lines_alone(text, action)).collect();
     let mut masked = text.as_bytes().to_vec();
+    let mut values = Vec::new();
     for (action, alone) in actions.iter().zip(&alone) {
         let hidden = if alone.is_some() { b'#' } else { b'x' };
         for byte in masked.iter_mut().take(action.end).skip(action.start) {
             *byte = if *byte == b'\n' && alone.is_some() { b'\n' } else { hidden };
         }
         let words = text.get(action.clone()).unwrap_or("");
-        if alone.is_none() && (is_control(words, open) || column(words).is_some()) && is_behind_key(text, action.start) {
+        let is_value = alone.is_none() && (is_control(words, open) || column(words).is_some());
+        if let Some(column) = is_value.then(|| key_before(text, action.start)).flatten() {
             // Behind the colon of a key a value begins, whatever it is made of.
             masked.iter_mut().skip(action.start).take(1).for_each(|byte| *byte = b' ');
+            values.push(Value { start: line_start(text, action.start), column });
         }
     }
 
@@ -64,7 +67,7 @@ pub(super) fn mask(text: &str, (open, close): &(String, String)) -> Result<Mask,
             Some(Alone { lines, role: role.role, opening, inserts: !is_control(words, open), column: column(words) })
         })
         .collect();
-    let inside = block_text::hide(text, &mut masked, &lines)?;
+    let inside = block_text::hide(text, &mut masked, &lines, &values)?;
 
     let mut controls = Vec::new();
     for (line, _) in lines.iter().zip(&inside).filter(|(_, is_inside)| !**is_inside) {
@@ -103,11 +106,21 @@ fn lines_alone(text: &str, action: &Range<usize>) -> Option<Range<usize>> {
     (is_blank(start..action.start) && is_blank(action.end..end)).then_some(start..end)
 }
 
-/// Returns whether an action stands right behind the colon of a key.
-fn is_behind_key(text: &str, start: usize) -> bool {
-    let line = text.get(line_start(text, start)..start).unwrap_or("").trim_start_matches([' ', '-']);
+/// A value that an action begins right behind the colon of its key.
+pub(super) struct Value {
+    /// Where the line of the key begins.
+    start: usize,
+    /// Column of the key.
+    column: usize,
+}
+
+/// Returns the column of the key behind whose colon an action stands.
+fn key_before(text: &str, start: usize) -> Option<usize> {
+    let whole = text.get(line_start(text, start)..start)?;
+    let line = whole.trim_start_matches([' ', '-']);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
-    line.strip_suffix(':').is_some_and(|key| !key.is_empty() && key.chars().all(is_plain))
+    let key = line.strip_suffix(':').filter(|key| !key.is_empty() && key.chars().all(is_plain));
+    key.map(|_| whole.len() - line.len())
 }
 
 /// What an action does to the lines around it, and the action that opens its block.

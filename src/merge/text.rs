@@ -36,7 +36,13 @@ pub struct Hunk {
 
 /// Merges `theirs` into `ours` by lines.
 pub fn merge_text(base: &str, ours: &str, theirs: &str) -> TextMerge {
-    merge_for(Three { base, ours, theirs }, MarkerStyle::Merge)
+    merge_for(Three { base, ours, theirs }, MarkerStyle::Merge, |_| None)
+}
+
+/// Merges by lines and settles what git leaves open where one side's lines hold the edits of both: the other side changed nothing but blank
+/// lines there, or made a part of the same edit.
+pub(super) fn merge_text_settled(base: &str, ours: &str, theirs: &str) -> TextMerge {
+    merge_for(Three { base, ours, theirs }, MarkerStyle::Merge, of_both)
 }
 
 /// Merges by lines and writes git's conflict markers; returns the number of conflicts with the text.
@@ -44,7 +50,7 @@ pub fn merge_text(base: &str, ours: &str, theirs: &str) -> TextMerge {
 /// The borders of conflicts hang on the style: git cuts a conflict down to what differs only where it does not show base, and in `zdiff3`
 /// takes off what both sides share at its ends.
 pub fn merge_text_marked(texts: Three<&str>, style: MarkerStyle, labels: MarkerLabels<'_>) -> (String, usize) {
-    let merged = merge_for(texts, style);
+    let merged = merge_for(texts, style, |_| None);
     (present::with_markers(&merged.rope(), style, labels), merged.conflicts.len())
 }
 
@@ -61,10 +67,10 @@ pub enum Favor {
 
 /// Merges by lines and leaves nothing to decide.
 pub fn merge_text_favoring(texts: Three<&str>, favor: Favor) -> String {
-    present::favoring(&merge_for(texts, MarkerStyle::Merge).rope(), favor)
+    present::favoring(&merge_for(texts, MarkerStyle::Merge, |_| None).rope(), favor)
 }
 
-fn merge_for(texts: Three<&str>, style: MarkerStyle) -> TextMerge {
+fn merge_for(texts: Three<&str>, style: MarkerStyle, settle: fn(&Hunk) -> Option<Winner>) -> TextMerge {
     let Three { base, ours, theirs } = texts;
     let clean = |text: &str| TextMerge { text: text.to_owned(), conflicts: Vec::new() };
     if base == theirs || ours == theirs {
@@ -76,7 +82,10 @@ fn merge_for(texts: Three<&str>, style: MarkerStyle) -> TextMerge {
     let texts = Texts { base: lines(base), ours: lines(ours), theirs: lines(theirs) };
     let mine = line_diff::changes(&texts.base, &texts.ours);
     let upstream = line_diff::changes(&texts.base, &texts.theirs);
-    let regions = overlay(&mine, &upstream, &texts);
+    let mut regions = overlay(&mine, &upstream, &texts);
+    for region in regions.iter_mut().filter(|region| region.winner == Winner::Nobody) {
+        region.winner = settle(&region.hunk(&texts)).unwrap_or(Winner::Nobody);
+    }
     let regions = match style {
         MarkerStyle::Merge => join_near(refine(regions, &texts), &texts),
         MarkerStyle::Diff3 => regions,
@@ -109,6 +118,54 @@ impl TextMerge {
         }
         parts.push((rest.collect(), None));
         parts
+    }
+}
+
+/// Returns the side whose lines hold the edits of both.
+fn of_both(hunk: &Hunk) -> Option<Winner> {
+    let Hunk { line: _, base, ours, theirs } = hunk;
+    let said = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let (old, mine, upstream) = (said(base), said(ours), said(theirs));
+    match (old == mine, old == upstream) {
+        (true, false) => return Some(Winner::Theirs),
+        (false, true) => return Some(Winner::Ours),
+        (true, true) | (false, false) => {}
+    }
+    if [base, ours, theirs].into_iter().any(String::is_empty) {
+        return None;
+    }
+    let (mine, upstream) = (Edit::of(base, ours), Edit::of(base, theirs));
+    if mine.is_in(&upstream) {
+        return Some(Winner::Theirs);
+    }
+    upstream.is_in(&mine).then_some(Winner::Ours)
+}
+
+/// The lines that a side took away and put there, in their order.
+struct Edit<'a> {
+    gone: Vec<&'a str>,
+    new: Vec<&'a str>,
+}
+
+impl<'a> Edit<'a> {
+    fn of(base: &'a str, side: &'a str) -> Self {
+        let (old, new) = (lines(base), lines(side));
+        let changes = line_diff::changes(&old, &new);
+        let taken = |list: &[&'a str], start: usize, count: usize| {
+            list.iter().skip(start).take(count).copied().collect::<Vec<_>>()
+        };
+        Self {
+            gone: changes.iter().flat_map(|change| taken(&old, change.old, change.old_lines)).collect(),
+            new: changes.iter().flat_map(|change| taken(&new, change.new, change.new_lines)).collect(),
+        }
+    }
+
+    fn is_in(&self, other: &Self) -> bool {
+        let is_part = |some: &[&str], all: &[&str]| {
+            let mut rest = all.iter();
+            some.iter().all(|line| rest.any(|other| other == line))
+        };
+        is_part(&self.gone, &other.gone) && is_part(&self.new, &other.new)
     }
 }
 
@@ -150,6 +207,13 @@ struct Region {
     base: Span,
     ours: Span,
     theirs: Span,
+}
+
+impl Region {
+    fn hunk(&self, texts: &Texts<'_>) -> Hunk {
+        let (base, ours) = (self.base.text(&texts.base), self.ours.text(&texts.ours));
+        Hunk { line: 0, base, ours, theirs: self.theirs.text(&texts.theirs) }
+    }
 }
 
 /// A run of lines.

@@ -132,6 +132,7 @@ pub(super) fn settle(
         (file(&trio.base, sides.base), file(&trio.ours, sides.ours), file(&trio.theirs, sides.theirs));
     let Some(place) = place(trio, merged) else { return };
     let base = base.map(|base| withheld.without_entries(&place, base));
+    let theirs = theirs.map(|theirs| withheld.without_gone(&place, theirs));
     let is_withheld = rules.withholds(place.as_str(), "");
     if is_withheld && trio.theirs.is_none() && ours.is_some() {
         withheld.add(&place);
@@ -167,6 +168,9 @@ pub(super) fn settle(
     rules.limits.fuel = found.fuel;
     if (trio.theirs.is_none() || trio.ours.is_none()) && trio.base.is_some() && found.text.is_some() {
         withheld.add(&place);
+    }
+    if let (None, Some(theirs), None) = (&trio.ours, &trio.theirs, &found.text) {
+        withheld.leave_out(theirs);
     }
     if found.how != How::Trivial {
         merged.how.insert(place.clone(), found.how);

@@ -32,6 +32,9 @@ pub(super) fn sequence(lists: &Three<Vec<Part<'_>>>, cells: usize) -> Three<Vec<
     part_replaced((&lists.ours, &mut ours), &lists.base, (&lists.theirs, &after), 'o');
     part_replaced((&lists.theirs, &mut theirs), &lists.base, (&lists.ours, &before), 't');
     pair_added(lists, &ours, &mut theirs, &about);
+    let (before, after) = (ours.clone(), theirs.clone());
+    pair_tied(&lists.base, (&lists.ours, &mut ours), &after);
+    pair_tied(&lists.base, (&lists.theirs, &mut theirs), &before);
     Three { base, ours, theirs }
 }
 
@@ -67,6 +70,30 @@ fn with_twins(lists: &Three<Vec<Part<'_>>>, about: &BTreeSet<String>, cells: usi
     let numbers =
         |pick: fn(&(usize, usize)) -> usize| twins.iter().map(pick).enumerate().map(|(nth, at)| (at, nth)).collect();
     (name(ours, numbers(|twin| twin.0), "o"), name(theirs, numbers(|twin| twin.1), "t"))
+}
+
+/// Takes an item that the other side deleted for the first of several that it may have become here: which one is not known, and that it did not
+/// come back unasked is.
+fn pair_tied(base: &[Part<'_>], (parts, names): (&[Part<'_>], &mut [String]), other: &[String]) {
+    let is_gone = |place: &usize, names: &[String]| {
+        let name = place.to_string();
+        !names.contains(&name) && !other.contains(&name)
+    };
+    let gone: Vec<usize> = (0..base.len()).filter(|place| is_gone(place, names)).collect();
+    for old in gone {
+        let Some(before) = base.get(old).filter(|part| is_map(part)).map(leaves_of) else { continue };
+        let is_own = |name: &String| name.parse::<usize>().is_err() && !other.contains(name);
+        let is_like = |(_, (part, name)): &(usize, (&Part<'_>, &String))| {
+            is_own(name)
+                && is_map(part)
+                && before.len() >= MIN_LEAVES
+                && alike(&before, &leaves_of(part)) >= ALIKE_PERCENT
+        };
+        let found = parts.iter().zip(names.iter()).enumerate().find(is_like).map(|(place, _)| place);
+        if let Some(slot) = found.and_then(|place| names.get_mut(place)) {
+            *slot = old.to_string();
+        }
+    }
 }
 
 /// What tells what an item of base became.
@@ -298,14 +325,21 @@ fn fill_gaps((base, side): (&[Part<'_>], &[Part<'_>]), known: &Known, found: &mu
         let taken: BTreeSet<usize> = found.iter().flatten().copied().collect();
         let olds: Vec<usize> = (before..until.max(before)).filter(|place| !taken.contains(place)).collect();
         let news: Vec<usize> = (from..to).filter(|place| !known.contains_key(place)).collect();
-        pair_gap((base, &olds), (side, &news), found);
+        // What stood between others that moved away stands at no place that could tell.
+        let is_in_order = olds.len() == until.saturating_sub(before);
+        pair_gap((base, &olds), (side, &news), is_in_order, found);
         from = to;
     }
 }
 
-fn pair_gap((base, olds): (&[Part<'_>], &[usize]), (side, news): (&[Part<'_>], &[usize]), found: &mut [Option<usize>]) {
+fn pair_gap(
+    (base, olds): (&[Part<'_>], &[usize]),
+    (side, news): (&[Part<'_>], &[usize]),
+    is_in_order: bool,
+    found: &mut [Option<usize>],
+) {
     let is_other = |a: Option<String>, b: Option<String>| a.is_some() && b.is_some() && a != b;
-    if olds.len() == news.len() {
+    if olds.len() == news.len() && is_in_order {
         for (old, new) in olds.iter().zip(news) {
             let (Some(before), Some(after), Some(slot)) = (base.get(*old), side.get(*new), found.get_mut(*new)) else {
                 continue;
@@ -320,11 +354,50 @@ fn pair_gap((base, olds): (&[Part<'_>], &[usize]), (side, news): (&[Part<'_>], &
         }
         return;
     }
-    for (old, new) in likely(base, olds, side, news) {
+    let pairs = likely(base, olds, side, news);
+    let left = |places: &[usize], pick: fn(&(usize, usize)) -> usize| -> Vec<usize> {
+        places.iter().copied().filter(|place| !pairs.iter().any(|pair| pick(pair) == *place)).collect()
+    };
+    let (olds, news) = (left(olds, |pair| pair.0), left(news, |pair| pair.1));
+    let told = told_apart((base, &olds), (side, &news));
+    for (old, new) in pairs.into_iter().chain(told) {
         if let Some(slot) = found.get_mut(new) {
             *slot = Some(old);
         }
     }
+}
+
+/// Returns pairs of maps that alone have something in common which no other item of either list has.
+fn told_apart((base, olds): (&[Part<'_>], &[usize]), (side, news): (&[Part<'_>], &[usize])) -> Vec<(usize, usize)> {
+    if olds.is_empty() || news.is_empty() {
+        return Vec::new();
+    }
+    let leaves = |list: &[Part<'_>]| -> Vec<Leaves> {
+        list.iter().map(|part| if is_map(part) { leaves_of(part) } else { Leaves::new() }).collect()
+    };
+    let (before, after) = (leaves(base), leaves(side));
+    let holders = |all: &[Leaves]| -> BTreeMap<Digest, usize> {
+        let mut held = BTreeMap::new();
+        all.iter().flat_map(BTreeMap::keys).for_each(|leaf| *held.entry(*leaf).or_default() += 1);
+        held
+    };
+    let (in_base, in_side) = (holders(&before), holders(&after));
+    let is_told = |leaf: &Digest| in_base.get(leaf) == Some(&1) && in_side.get(leaf) == Some(&1);
+    let mut pairs = Vec::new();
+    for old in olds {
+        let Some(known) = before.get(*old) else { continue };
+        let shares = |new: &&usize| {
+            let leaves = after.get(**new);
+            leaves.is_some_and(|leaves| known.keys().any(|leaf| leaves.contains_key(leaf) && is_told(leaf)))
+        };
+        let mut like = news.iter().filter(shares);
+        if let (Some(new), None) = (like.next(), like.next()) {
+            pairs.push((*old, *new));
+        }
+    }
+    let claims: Vec<usize> = pairs.iter().map(|(_, new)| *new).collect();
+    pairs.retain(|(_, new)| claims.iter().filter(|other| *other == new).count() == 1);
+    pairs
 }
 
 /// Returns whether two items share anything; of texts nothing is asked but that they stand at one place.

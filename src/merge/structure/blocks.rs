@@ -13,7 +13,7 @@ use super::super::piece::{Piece, Rope, assemble};
 use super::super::place::{Frame, order};
 use super::super::tree::Three;
 use super::{Collected, Impossible, Structure, Trio};
-use crate::base::Digest;
+use crate::base::{Digest, sha256};
 use crate::yaml::cst::{Kind, Label, Node, hash_of_block};
 
 /// Share of equal leaves, in percent, from which two blocks are one whatever their lines say.
@@ -22,8 +22,10 @@ const ALIKE_PERCENT: usize = 50;
 const FIRST: &str = "if";
 /// Name of the arm of a block that has no condition.
 const LAST: &str = "else";
+/// Share of equal keys, in percent, from which two blocks are one whatever they hold under them.
+const SAME_KEYS_PERCENT: usize = 80;
 /// What two entries have in common that are one by what they say alone.
-const SAYS_THE_SAME: usize = 500;
+const SAYS_THE_SAME: usize = 50;
 /// What two entries have in common that are the same.
 const IS_THE_SAME: usize = 1_000;
 
@@ -161,19 +163,25 @@ struct Known<'a> {
     about: Option<&'a str>,
     hash: Digest,
     held: Leaves,
+    /// Names of the entries that it holds, how often each occurs.
+    keys: Leaves,
 }
 
 impl<'a> Known<'a> {
     fn of(part: Part<'a>) -> Self {
         let words = part.words().unwrap_or("");
         let arms = arms(part);
-        let mut held = Leaves::new();
+        let (mut held, mut keys) = (Leaves::new(), Leaves::new());
         for arm in arms {
             for (leaf, count) in leaves(arm.cst, arm.child.value) {
                 *held.entry(leaf).or_default() += count;
             }
+            for entry in Part::all(arm.cst, arm.node()) {
+                let name = entry.key().or(entry.words()).unwrap_or_else(|| known_by(entry.cst, entry.child.value));
+                *keys.entry(sha256(name.as_bytes())).or_default() += 1;
+            }
         }
-        Self { is_block: part.is_block(), words, about: about(words), hash: part.hash(), held }
+        Self { is_block: part.is_block(), words, about: about(words), hash: part.hash(), held, keys }
     }
 
     /// Returns how much two of them have in common; nothing where they are not one.
@@ -184,15 +192,14 @@ impl<'a> Known<'a> {
         if self.hash == other.hash {
             return IS_THE_SAME;
         }
-        let has_something = !self.held.is_empty() || !other.held.is_empty();
-        let alike = if has_something { alike(&self.held, &other.held) } else { 0 };
-        if self.words == other.words || self.about.is_some() && self.about == other.about {
-            SAYS_THE_SAME + alike
-        } else if self.is_block && alike >= ALIKE_PERCENT {
-            alike
-        } else {
-            0
-        }
+        // What they hold says more than what they ask for: one condition is often that of several blocks.
+        let share =
+            |own: &Leaves, other: &Leaves| if own.is_empty() && other.is_empty() { 0 } else { alike(own, other) };
+        let (held, keys) = (share(&self.held, &other.held), share(&self.keys, &other.keys));
+        let says_the_same = self.words == other.words || self.about.is_some() && self.about == other.about;
+        let is_one = says_the_same || self.is_block && (held >= ALIKE_PERCENT || keys >= SAME_KEYS_PERCENT);
+        let score = 2 * held + keys + if says_the_same { SAYS_THE_SAME } else { 0 };
+        if is_one { score } else { 0 }
     }
 }
 
@@ -200,7 +207,11 @@ impl<'a> Known<'a> {
 fn about(words: &str) -> Option<&str> {
     let inner = words.trim_start_matches(|c: char| !c.is_ascii_alphanumeric() && c != '$').strip_prefix('$')?;
     let (name, rest) = inner.split_once([' ', ':', '='])?;
-    rest.trim_start().trim_start_matches(':').starts_with('=').then_some(name).or_else(|| rest.starts_with('=').then_some(name))
+    rest.trim_start()
+        .trim_start_matches(':')
+        .starts_with('=')
+        .then_some(name)
+        .or_else(|| rest.starts_with('=').then_some(name))
 }
 
 /// Pairs what is the only one gone between two entries with the only one that came between them.
@@ -242,9 +253,8 @@ fn pair_added((ours, mine): (&[Part<'_>], &[String]), (theirs, upstream): (&[Par
                 let says_the_same = || {
                     other.is_block() == part.is_block()
                         && (other.words() == part.words()
-                            || about(other.words().unwrap_or("")).is_some_and(|known| {
-                                about(part.words().unwrap_or("")) == Some(known)
-                            }))
+                            || about(other.words().unwrap_or(""))
+                                .is_some_and(|known| about(part.words().unwrap_or("")) == Some(known)))
                         && behind(mine, *place) == behind(&before, at)
                 };
                 name.starts_with("!o")
@@ -279,7 +289,8 @@ fn end(part: Part<'_>) -> Option<Part<'_>> {
 /// Names the arms of a block: the first one, the last one without a condition, others by what they say, and those that are left by their
 /// order if they are as many.
 fn arm_names(blocks: &Three<Option<Vec<Part<'_>>>>) -> Option<Three<Vec<String>>> {
-    let is_last = |words: &str| words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).eq(["else"]);
+    let is_last =
+        |words: &str| words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).eq(["else"]);
     let name = |(place, arm): (usize, &Part<'_>)| match arm.words().unwrap_or("") {
         _ if place == 0 => FIRST.to_owned(),
         words if is_last(words) => LAST.to_owned(),
@@ -290,7 +301,8 @@ fn arm_names(blocks: &Three<Option<Vec<Part<'_>>>>) -> Option<Three<Vec<String>>
     let base = names.base.clone();
     for side in [&mut names.ours, &mut names.theirs] {
         let gone: Vec<&String> = base.iter().filter(|name| !side.contains(name)).collect();
-        let come: Vec<usize> = (0..side.len()).filter(|at| side.get(*at).is_some_and(|name| !base.contains(name))).collect();
+        let come: Vec<usize> =
+            (0..side.len()).filter(|at| side.get(*at).is_some_and(|name| !base.contains(name))).collect();
         if gone.len() == come.len() {
             for (name, at) in gone.into_iter().zip(come) {
                 side.iter_mut().skip(at).take(1).for_each(|slot| slot.clone_from(name));
@@ -349,7 +361,8 @@ impl<'a> Structure<'a, '_> {
         }
         let (block, entry) = if ours.is_block() { (ours, theirs) } else { (theirs, ours) };
         // A text at the same place is not that text with another value.
-        let is_another = entry.node().kind == Kind::Scalar && entry.key().is_none() && about_text(entry) != about_text(base);
+        let is_another =
+            entry.node().kind == Kind::Scalar && entry.key().is_none() && about_text(entry) != about_text(base);
         if is_another {
             return Ok(None);
         }
@@ -360,8 +373,15 @@ impl<'a> Structure<'a, '_> {
         let Some((_, hash)) = piece.content.as_ref().filter(|_| self.found.conflicts_since(mark) == 0) else {
             return Ok(None);
         };
-        let Some((text, content)) = block.with_entry(inner, (&piece.text.ours(), *hash), column) else { return Ok(None) };
-        Ok(Some(Piece { text: Rope::plain(text), gap: block.gap(column), content: Some((block.name(), content)), before: None }))
+        let Some((text, content)) = block.with_entry(inner, (&piece.text.ours(), *hash), column) else {
+            return Ok(None);
+        };
+        Ok(Some(Piece {
+            text: Rope::plain(text),
+            gap: block.gap(column),
+            content: Some((block.name(), content)),
+            before: None,
+        }))
     }
 
     /// Merges the arms of a block; nothing where both sides changed one of its lines, or one of them an arm that the other took away.
@@ -377,13 +397,20 @@ impl<'a> Structure<'a, '_> {
         let by_name = |names: &[String], arms: &Option<Vec<Part<'a>>>| -> BTreeMap<String, Part<'a>> {
             names.iter().cloned().zip(arms.iter().flatten().copied()).collect()
         };
-        let (old, mine, upstream) =
-            (by_name(&names.base, &blocks.base), by_name(&names.ours, &blocks.ours), by_name(&names.theirs, &blocks.theirs));
+        let (old, mine, upstream) = (
+            by_name(&names.base, &blocks.base),
+            by_name(&names.ours, &blocks.ours),
+            by_name(&names.theirs, &blocks.theirs),
+        );
         let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
         let mut text = Rope::plain(lead);
         let (mut contents, mut whole) = (Vec::new(), Vec::new());
         for name in &ordered.names {
-            let arm = Three { base: old.get(name).copied(), ours: mine.get(name).copied(), theirs: upstream.get(name).copied() };
+            let arm = Three {
+                base: old.get(name).copied(),
+                ours: mine.get(name).copied(),
+                theirs: upstream.get(name).copied(),
+            };
             let same = |a: Option<Part<'_>>, b: Option<Part<'_>>| a.map(said) == b.map(said);
             if arm.ours.is_none() && same(arm.base, arm.theirs) || arm.theirs.is_none() && same(arm.base, arm.ours) {
                 if arm.base.is_some() {
@@ -407,7 +434,8 @@ impl<'a> Structure<'a, '_> {
             return Ok(None);
         };
         text.push_str(last.cst.slice(&(last.child.start..last.child.own.end)));
-        let hash = hash_of_block(contents.iter().map(|(words, hash)| (words.as_str(), *hash)), last.words().unwrap_or(""));
+        let hash =
+            hash_of_block(contents.iter().map(|(words, hash)| (words.as_str(), *hash)), last.words().unwrap_or(""));
         let text = if whole.is_empty() { text } else { self.widened(text, whole, (base, theirs), column) };
         // The name of a block in its collection is what its first line says.
         let name = contents.first().map_or_else(String::new, |(words, _)| format!("!{words}"));
@@ -427,7 +455,8 @@ impl<'a> Structure<'a, '_> {
         let gap = self.gap(arm.base, ours, theirs, column);
         text.push_str(&gap);
         let node = |part: Option<Part<'a>>| part.map(Part::node);
-        let nodes: Three<Option<&'a Node>> = Three { base: node(arm.base), ours: node(Some(ours)), theirs: node(Some(theirs)) };
+        let nodes: Three<Option<&'a Node>> =
+            Three { base: node(arm.base), ours: node(Some(ours)), theirs: node(Some(theirs)) };
         let Collected { pieces, hash, whole } = self.collection(nodes, column)?;
         let (held, gap) = assemble(pieces);
         text.push(held);

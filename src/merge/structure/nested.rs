@@ -7,7 +7,7 @@ use super::super::part::Part;
 use super::super::piece::{Piece, Rope, assemble_inner, reindent};
 use super::super::rules::list_comment;
 use super::super::tree::Three;
-use super::write::header;
+use super::write::{header, keyed};
 use super::{Collected, Impossible, Structure, blocks};
 use crate::yaml::cst::{Cst, Kind, Node, Style};
 
@@ -63,7 +63,7 @@ impl<'a> Structure<'a, '_> {
         if !is_block {
             return Ok(self.in_brackets(base, ours, theirs, (collected, column)));
         }
-        let name = ours.name();
+        let name = keyed(base, ours, theirs).name();
         let content = Some((name, collected.hash));
         let Collected { pieces, whole, .. } = collected;
         let is_present = pieces.iter().any(|piece| piece.content.is_some());
@@ -72,7 +72,8 @@ impl<'a> Structure<'a, '_> {
             (true, true) => {
                 let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
                 let lead = reindent(&lead, 0, column);
-                let mut text = Rope::plain(format!("{lead}{:column$}{}{}", "", ours.key_text(), ours.tail()));
+                let mut text =
+                    Rope::plain(format!("{lead}{:column$}{}{}", "", keyed(base, ours, theirs).key_text(), ours.tail()));
                 text.push(assemble_inner(pieces));
                 text
             }
@@ -117,7 +118,7 @@ impl<'a> Structure<'a, '_> {
         pieces: &[Piece],
     ) -> Rope {
         let brackets = if ours.node().kind == Kind::Map { "{}" } else { "[]" };
-        let key = ours.key_text();
+        let key = keyed(base, ours, theirs).key_text();
         let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
         let lead = reindent(&lead, 0, column);
         let gaps: String =

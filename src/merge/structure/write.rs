@@ -2,11 +2,16 @@
 //!
 //! Not here: what changed (the parent), entries inside of entries (`nested`).
 
-use super::super::conflict::NoticeKind;
+use super::super::conflict::{ConflictKind, NoticeKind};
+use super::super::finding::Sides;
 use super::super::part::Part;
 use super::super::piece::{Piece, Rope, moved_gap, reindent};
-use super::super::scalar;
+use super::super::rules::Take;
+use super::super::scalar::{self, BlockHunks};
+use super::super::text::{Hunk, merge_text};
+use super::super::tree::Three;
 use super::Structure;
+use crate::base::sha256;
 use crate::yaml::cst::line_start;
 
 /// Returns what stands before the first entry of a collection by indentation: comments, key, marks.
@@ -53,6 +58,8 @@ impl<'a> Structure<'a, '_> {
             ours
         } else if old.trim_end() == ours.trim_end() {
             theirs
+        } else if let Some(both) = of_both(&old, &ours, &theirs) {
+            both
         } else {
             self.notice(NoticeKind::CommentKept, "both sides changed the comment; yours stays");
             ours
@@ -63,12 +70,16 @@ impl<'a> Structure<'a, '_> {
     pub(super) fn gap(&mut self, base: Option<Part<'a>>, ours: Part<'a>, theirs: Part<'a>, column: usize) -> String {
         let at = |part: Part<'a>| part.gap(column);
         let (mine, upstream) = (at(ours), at(theirs));
-        let old = base.map_or_else(|| if mine.trim().is_empty() { mine.clone() } else { String::new() }, at);
+        // Blank lines of ours stay behind what both added, unless upstream has something to say there.
+        let is_blank = mine.trim().is_empty() && !upstream.trim().is_empty();
+        let old = base.map_or_else(|| if is_blank { mine.clone() } else { String::new() }, at);
         if old == upstream || mine == upstream {
             mine
         } else if old == mine {
             // Where ours goes on behind the entry, the same comment stands above what comes there.
             if ours.is_followed_by(&upstream, column) { mine } else { moved_gap(&upstream, column) }
+        } else if let Some(both) = of_both(&old, &mine, &upstream).filter(|_| !upstream.trim().is_empty()) {
+            if both == mine { both } else { moved_gap(&both, column) }
         } else {
             if !upstream.trim().is_empty() {
                 self.notice(NoticeKind::CommentKept, "both sides changed the comment behind it; yours stays");
@@ -85,12 +96,12 @@ impl<'a> Structure<'a, '_> {
         theirs: Part<'a>,
         (token, column): (Option<&str>, usize),
     ) -> Piece {
-        let name = ours.name();
-        let content = Some((name, ours.hash()));
+        let keyed = keyed(base, ours, theirs);
+        let content = Some((keyed.name(), ours.hash()));
         let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
         if ours.is_inline() {
             let body = match token {
-                Some(token) => format!("{}{}{token}", ours.key_text(), reindent_between(ours.between(), token)),
+                Some(token) => format!("{}{}{token}", keyed.key_text(), reindent_between(ours.between(), token)),
                 None => ours.inline(),
             };
             return Piece { text: Rope::plain(body), gap: String::new(), content, before: None };
@@ -104,7 +115,7 @@ impl<'a> Structure<'a, '_> {
         let own = ours.token(column);
         let token = token.unwrap_or(&own);
         let between = reindent_between(ours.between(), token);
-        let text = format!("{}{:column$}{}{between}{token}{tail}", reindent(&lead, 0, column), "", ours.key_text());
+        let text = format!("{}{:column$}{}{between}{token}{tail}", reindent(&lead, 0, column), "", keyed.key_text());
         let text = if ours.node().is_absent() && token.is_empty() { text } else { tidy_line(text) };
         Piece { text: Rope::plain(text), gap: String::new(), content, before: None }
     }
@@ -117,7 +128,8 @@ impl<'a> Structure<'a, '_> {
         theirs: Part<'a>,
         column: usize,
     ) -> Piece {
-        let content = Some((ours.name(), theirs.hash()));
+        let keyed = keyed(base, ours, theirs);
+        let content = Some((keyed.name(), theirs.hash()));
         if ours.is_inline() {
             let token = if theirs.is_flat() { theirs.token(column) } else { value_inline(theirs) };
             let piece = self.with_token(base, ours, theirs, (Some(&token), column));
@@ -132,6 +144,7 @@ impl<'a> Structure<'a, '_> {
         let whole = theirs.lines(column);
         let own = reindent(&theirs.lead(), 0, column);
         let body = whole.strip_prefix(own.as_str()).unwrap_or(&whole);
+        let body = body.replacen(theirs.key_text(), keyed.key_text(), 1);
         let text = format!("{}{body}", reindent(&lead, 0, column));
         Piece { text: Rope::plain(text), gap: String::new(), content, before: None }
     }
@@ -144,23 +157,102 @@ impl<'a> Structure<'a, '_> {
         theirs: Part<'a>,
         (text, column): (&scalar::BlockText, usize),
     ) -> Piece {
-        let name = ours.name();
+        let keyed = keyed(base, ours, theirs);
         let own = ours.cst.slice(&ours.node().span);
         let comment = own.lines().next().and_then(|line| line.split_once(" #")).map(|(_, rest)| format!(" #{rest}"));
         let lead = self.comment(base.map(Part::lead), ours.lead(), theirs.lead());
         let indent = column + text.indent.saturating_sub(ours.column());
-        let mut lines = String::new();
-        for line in text.lines.split_inclusive('\n') {
-            if line.trim_end_matches(['\n', '\r']).is_empty() {
-                lines.push_str(line);
-            } else {
-                lines.push_str(&format!("{:indent$}{line}", ""));
+        let lines = indented(&text.lines, indent);
+        let head = format!("{}{:column$}{}", reindent(&lead, 0, column), "", keyed.key_text());
+        let text_out = format!("{head} {}{}\n{lines}", text.header, comment.unwrap_or_default());
+        Piece {
+            text: Rope::plain(text_out),
+            gap: String::new(),
+            content: Some((keyed.name(), text.hash)),
+            before: None,
+        }
+    }
+}
+
+impl<'a> Structure<'a, '_> {
+    /// Writes a text of which some lines are in conflict into ours' entry: each of these is a question of its own.
+    pub(super) fn with_hunks(
+        &mut self,
+        base: Option<Part<'a>>,
+        ours: Part<'a>,
+        theirs: Part<'a>,
+        (text, column): (&BlockHunks, usize),
+    ) -> Piece {
+        let indent = column + text.indent.saturating_sub(ours.column());
+        let place = self.path.concat();
+        let (mut rope, mut said) = (Rope::default(), String::new());
+        for (before, hunk) in text.merged.parts() {
+            rope.push_str(&indented(&before, indent));
+            said.push_str(&before);
+            let Some(Hunk { line: _, base, ours, theirs }) = hunk.cloned() else { continue };
+            let sides = Three { base, ours, theirs };
+            let shown = sides.as_ref().map(|lines| Some(lines.clone()));
+            let hashes = sides.as_ref().map(|lines| Some(sha256(lines.as_bytes())));
+            let asked = (ConflictKind::Text, "both sides changed these lines of the text");
+            let (number, take) = self.found.open(self.rules, asked, (self.subject, &place), Sides { shown, hashes });
+            let taken = match take {
+                Some(Take::Upstream) => sides.theirs.clone(),
+                Some(Take::Base) => sides.base.clone(),
+                Some(Take::Value(value)) => format!("{}\n", value.trim_end_matches('\n')),
+                Some(Take::Mine) | None => sides.ours.clone(),
+            };
+            said.push_str(&taken);
+            match number {
+                Some(number) => rope.push(Rope::open(vec![number], sides.map(|lines| indented(&lines, indent)))),
+                None => rope.push_str(&indented(&taken, indent)),
             }
         }
-        let head = format!("{}{:column$}{}", reindent(&lead, 0, column), "", ours.key_text());
-        let text_out = format!("{head} {}{}\n{lines}", text.header, comment.unwrap_or_default());
-        Piece { text: Rope::plain(text_out), gap: String::new(), content: Some((name, text.hash)), before: None }
+        let hash = scalar::hash_of_text(&text.header, &said, self.rules);
+        let empty = scalar::BlockText {
+            header: text.header.clone(),
+            lines: String::new(),
+            indent: text.indent,
+            hash: hash.unwrap_or_else(|| ours.hash()),
+        };
+        let head = self.with_block(base, ours, theirs, (&empty, column));
+        let mut whole = head.text.clone();
+        whole.push(rope);
+        Piece { text: whole, ..head }
     }
+}
+
+/// Moves the lines of a text to a column; empty ones stay empty.
+fn indented(text: &str, column: usize) -> String {
+    let line = |line: &str| match line.trim_end_matches(['\n', '\r']).is_empty() {
+        true => line.to_owned(),
+        false => format!("{:column$}{line}", ""),
+    };
+    text.split_inclusive('\n').map(line).collect()
+}
+
+/// Returns comments with the changes of both sides; nothing where both changed the same lines, and neither says all that the other does.
+fn of_both(base: &str, ours: &str, theirs: &str) -> Option<String> {
+    if !base.is_empty() {
+        let merged = merge_text(base, ours, theirs);
+        if merged.conflicts.is_empty() {
+            return Some(merged.text);
+        }
+    }
+    let is_in = |some: &str, all: &str| {
+        let mut rest = all.lines();
+        some.lines().all(|line| rest.any(|other| other.trim() == line.trim()))
+    };
+    let keeps = |side: &str| is_in(base, side);
+    if is_in(theirs, ours) && keeps(ours) {
+        return Some(ours.to_owned());
+    }
+    (is_in(ours, theirs) && keeps(theirs)).then(|| theirs.to_owned())
+}
+
+/// Returns the side whose key an entry has: theirs where they renamed it.
+pub(super) fn keyed<'a>(base: Option<Part<'a>>, ours: Part<'a>, theirs: Part<'a>) -> Part<'a> {
+    let is_renamed = base.is_some_and(|base| base.key() == ours.key() && base.key() != theirs.key());
+    if is_renamed { theirs } else { ours }
 }
 
 fn value_inline(part: Part<'_>) -> String {

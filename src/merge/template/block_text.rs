@@ -1,9 +1,10 @@
 //! Pure. Lines of actions that are part of a block text, although they begin left of it.
 //!
 //! `key: |` and below it `{{ include "x" . | indent 4 }}` at the beginning of the line is one text to whoever wrote it. To a YAML parser such a
-//! line would end the text, so it is hidden as if it stood in line. Not here: other lines of actions (the parent).
+//! line would end the text, so it is hidden as if it stood in line. The same for a value that an action begins right behind the colon of its key:
+//! all of it is one text. Not here: other lines of actions (the parent).
 
-use super::Alone;
+use super::{Alone, Value};
 use crate::yaml::cst::Role;
 
 /// A line of a document, or the lines of an action that has them for itself.
@@ -18,9 +19,9 @@ struct Line {
 }
 
 /// Hides the lines of actions that are part of a text; returns for each whether it is.
-pub(super) fn hide(text: &str, masked: &mut [u8], actions: &[Alone]) -> Result<Vec<bool>, String> {
+pub(super) fn hide(text: &str, masked: &mut [u8], actions: &[Alone], values: &[Value]) -> Result<Vec<bool>, String> {
     let mut inside = vec![false; actions.len()];
-    if actions.is_empty() || !text.contains(['|', '>']) {
+    if values.is_empty() && (actions.is_empty() || !text.contains(['|', '>'])) {
         return Ok(inside);
     }
     let lines = lines(text, actions);
@@ -28,11 +29,12 @@ pub(super) fn hide(text: &str, masked: &mut [u8], actions: &[Alone]) -> Result<V
     while at < lines.len() {
         let header = lines.get(at).filter(|line| line.action.is_none());
         let column = header.and_then(|line| header_column(masked.get(line.start..line.end).unwrap_or_default()));
-        let Some(column) = column else {
+        let value = values.iter().find(|value| header.is_some_and(|line| line.start == value.start));
+        let Some(column) = column.or(value.map(|value| value.column)) else {
             at += 1;
             continue;
         };
-        let text = BlockText { lines: &lines, actions, header: at, column };
+        let text = BlockText { text, lines: &lines, actions, header: at, column, is_value: value.is_some() };
         let end = text.end(&mut inside);
         text.mask(masked, end)?;
         at = end;
@@ -64,12 +66,14 @@ fn header_column(line: &[u8]) -> Option<usize> {
     let line = std::str::from_utf8(line).ok()?;
     let line = line.split_once(" #").map_or(line, |(line, _)| line).trim_end();
     let (before, mark) = line.rsplit_once([' ', '\t'])?;
-    let is_header = mark.starts_with(['|', '>']) && mark.chars().skip(1).all(|c| matches!(c, '+' | '-') || c.is_ascii_digit());
+    let is_header =
+        mark.starts_with(['|', '>']) && mark.chars().skip(1).all(|c| matches!(c, '+' | '-') || c.is_ascii_digit());
     // Between colon and mark there may be a tag or an anchor.
     let is_mark = |word: &str| word.starts_with(['!', '&']);
     let ends_key = |before: &str| before.ends_with(':') || before.trim_start_matches([' ', '-']).is_empty();
     let before = before.trim_end();
-    let untagged = before.rsplit_once(' ').filter(|(_, word)| is_mark(word)).map_or(before, |(rest, _)| rest.trim_end());
+    let untagged =
+        before.rsplit_once(' ').filter(|(_, word)| is_mark(word)).map_or(before, |(rest, _)| rest.trim_end());
     if !is_header || before.is_empty() || !ends_key(untagged) {
         return None;
     }
@@ -87,13 +91,22 @@ fn header_column(line: &[u8]) -> Option<usize> {
 
 /// A block text, from the line of its key.
 struct BlockText<'a> {
+    text: &'a str,
     lines: &'a [Line],
     actions: &'a [Alone],
     header: usize,
     column: usize,
+    /// Whether it is a value that an action begins, of which items at the column of its key are a part.
+    is_value: bool,
 }
 
 impl BlockText<'_> {
+    /// Returns whether a line that is no action is part of it.
+    fn is_line(&self, line: &Line) -> bool {
+        let is_item = || self.text.get(line.start + line.indent..line.end).is_some_and(|rest| rest.starts_with("- "));
+        line.indent > self.column || self.is_value && line.indent == self.column && is_item()
+    }
+
     /// Finds the line behind the text, and tells which actions are part of it.
     fn end(&self, inside: &mut [bool]) -> usize {
         let mut behind = self.header + 1;
@@ -104,9 +117,9 @@ impl BlockText<'_> {
                     at += 1;
                     continue;
                 }
-                _ if line.indent > self.column => true,
+                None => self.is_line(line),
+                Some(_) if line.indent > self.column => true,
                 Some(action) => self.takes(action, at, behind == self.header + 1, inside),
-                None => false,
             };
             if !is_part {
                 break;
@@ -150,23 +163,32 @@ impl BlockText<'_> {
     /// Returns whether the next line that is no action is a line of the text.
     fn goes_on(&self, from: usize) -> bool {
         let next = self.lines.iter().skip(from).find(|line| !line.is_blank && line.action.is_none());
-        next.is_some_and(|line| line.indent > self.column)
+        next.is_some_and(|line| self.is_line(line))
     }
 
     /// Returns whether a block holds nothing but lines of the text and actions, of which one writes something.
     fn holds_text(&self, place: usize) -> bool {
         let Some(action) = self.actions.get(place) else { return false };
         let start = action.lines.start;
-        let end = self.actions.iter().skip(place).find(|other| other.role == Role::Ends && other.opening == Some(start));
+        let end =
+            self.actions.iter().skip(place).find(|other| other.role == Role::Ends && other.opening == Some(start));
         let end = end.map_or(start, |end| end.lines.start);
         let mut held = self.lines.iter().filter(|line| line.start > start && line.start < end && !line.is_blank);
-        let writes = |line: &Line| line.action.and_then(|action| self.actions.get(action)).is_some_and(|action| action.inserts);
-        held.clone().any(writes) && held.all(|line| line.action.is_some() || line.indent > self.column)
+        let writes =
+            |line: &Line| line.action.and_then(|action| self.actions.get(action)).is_some_and(|action| action.inserts);
+        held.clone().any(writes) && held.all(|line| line.action.is_some() || self.is_line(line))
     }
 
     /// Hides the actions of the text that begin left of it, each as a part of the line before.
     fn mask(&self, masked: &mut [u8], end: usize) -> Result<(), String> {
-        let lines: Vec<&Line> = self.lines.iter().take(end).skip(self.header + 1).filter(|line| !line.is_blank).collect();
+        if self.is_value {
+            let from = self.lines.get(self.header).map_or(0, |line| line.end - 1);
+            let to = end.checked_sub(1).and_then(|last| self.lines.get(last)).map_or(from, |line| line.end - 1);
+            masked.iter_mut().take(to).skip(from).for_each(|byte| *byte = b'x');
+            return Ok(());
+        }
+        let lines: Vec<&Line> =
+            self.lines.iter().take(end).skip(self.header + 1).filter(|line| !line.is_blank).collect();
         let is_low = |line: &Line| line.indent <= self.column;
         let indent = lines.iter().find(|line| !is_low(line)).map_or(self.column + 1, |line| line.indent);
         let mut hidden = |range: std::ops::Range<usize>, byte: u8| {
@@ -212,6 +234,15 @@ mod tests {
     fn a_line_that_is_followed_by_the_text_is_part_of_it() {
         check("a: |\n  x\n{{ if y }}\n  z\n{{ end }}\nb: 1\n", "a: |\n  xxxxxxxxxxxx\n  zxxxxxxxxxx\nb: 1\n", 0);
         check("a: |\n{{ if y }}\n{{ z }}\n{{ end }}\nb: 1\n", "a: |\n xxxxxxxxxxxxxxxxxxxxxxxxxxx\nb: 1\n", 0);
+    }
+
+    #[test]
+    fn a_value_that_an_action_begins_is_one_text() {
+        check(
+            "a:{{ if b }} []{{ end }}\n{{ if c }}\n- d\n{{ end }}\ne: 1\n",
+            "a: xxxxxxxxx []xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\ne: 1\n",
+            0,
+        );
     }
 
     #[test]

@@ -192,7 +192,7 @@ fn lists_of_admission_and_definitions_have_their_keys() {
 
 #[test]
 fn lists_of_kustomizations_have_their_keys() {
-    let target = "path|target.group(=)+target.kind+target.namespace(=)+target.name+target.labelSelector(=)+target.annotationSelector(=)";
+    let target = "path(=)+target.group(=)+target.kind(=)+target.namespace(=)+target.name(=)+target.labelSelector(=)+target.annotationSelector(=) / path";
     let source = "path|source.group(=)+source.kind+source.namespace(=)+source.name+source.fieldPath(=)";
     check_all(
         "Kustomization",

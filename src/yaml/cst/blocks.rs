@@ -122,7 +122,9 @@ impl Folding<'_> {
     /// Makes one entry of a block.
     fn block(&mut self, arms: Vec<Arm>, end: Child) -> Child {
         let (words, own, start, head) = match arms.first() {
-            Some((first, _)) => (first.label.words().unwrap_or("").to_owned(), first.own.start, first.start, first.head),
+            Some((first, _)) => {
+                (first.label.words().unwrap_or("").to_owned(), first.own.start, first.start, first.head)
+            }
             None => (String::new(), end.own.start, end.start, end.head),
         };
         let mut children = Vec::with_capacity(arms.len() + 1);
@@ -141,7 +143,14 @@ impl Folding<'_> {
         let hash = hash_of_block(contents.iter().map(|(words, content)| (words.as_str(), *content)), &said);
         let (own, gap) = (own..end.own.end, end.gap.clone());
         children.push(Child { gap: gap.start..gap.start, ..end });
-        let value = self.add(Node { kind: Kind::Block, style: Style::Block, span: start..own.end, children, hash, ..self.like.clone() });
+        let value = self.add(Node {
+            kind: Kind::Block,
+            style: Style::Block,
+            span: start..own.end,
+            children,
+            hash,
+            ..self.like.clone()
+        });
         Child { label: Label::Block(words), value, start, head, own, gap }
     }
 

@@ -157,7 +157,9 @@ impl Layout<'_> {
                 reached = if is_free { at } else { reached };
                 continue;
             };
-            if is_free && (!is_inside(self.column_of(control, indent)) || matches!(control.role, Role::Turns | Role::Ends)) {
+            if is_free
+                && (!is_inside(self.column_of(control, indent)) || matches!(control.role, Role::Turns | Role::Ends))
+            {
                 break;
             }
             match control.role {

@@ -7,6 +7,7 @@
 
 mod blocks;
 mod layout;
+mod margin;
 mod parse;
 mod split;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use crate::base::Digest;
 
 pub use super::tree::Style;
 pub use blocks::{content, hash_of_block, hash_of_line};
+pub use margin::joined;
 pub use parse::{hash_of_alias, hash_of_list, hash_of_map, hash_of_scalar, written_text};
 pub use split::split;
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::super::scalar::{self, Reading};
 use super::super::tree::Style;
 use super::super::{Dialect, older};
+use super::split::is_end_mark;
 use super::{Broken, Child, Cst, Kind, Label, Node, NodeId, Source, line_start};
 use crate::base::limits::{MAX_YAML_DEPTH, MAX_YAML_NODES};
 use crate::base::{Digest, Encoder};
@@ -30,7 +31,9 @@ pub(super) fn parse(source: Source<'_>) -> Result<Cst, Broken> {
     if source.masked.len() != source.text.len() {
         return Err(Broken { line: 1, column: 1, reason: "the mask does not fit the text".to_owned() });
     }
-    let mut lines = source.masked.lines().enumerate();
+    // The mark that ends a document stands alone, with what is said behind it.
+    let skipped = usize::from(source.masked.lines().next().is_some_and(is_end_mark));
+    let mut lines = source.masked.lines().enumerate().skip(skipped);
     if let Some((line, reason)) = lines.find_map(|(number, line)| Some((number + 1, against_line(line)?))) {
         return Err(Broken { line, column: 1, reason: reason.to_owned() });
     }
@@ -51,7 +54,7 @@ fn against_line(line: &str) -> Option<&'static str> {
         return Some("a directive");
     }
     // What is added behind its last entry would be another document.
-    if line.strip_prefix("...").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t'])) {
+    if is_end_mark(line) {
         return Some("the end of a document is marked");
     }
     let has_return = memchr::memchr(b'\r', line.as_bytes()).is_some();
@@ -254,7 +257,8 @@ impl Growth<'_> {
         let text = match (is_hidden, style) {
             (false, _) => text,
             (true, Style::BlockText) => hidden_text(own, masked),
-            (true, _) => own.to_owned(),
+            // Where lines of such a text begin says nothing.
+            (true, _) => own.lines().map(str::trim).collect::<Vec<_>>().join("\n"),
         };
         Written { text, style, span, is_hidden }
     }

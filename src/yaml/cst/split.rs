@@ -1,13 +1,15 @@
 //! Pure. Cuts a file into its documents.
 //!
 //! A line that begins with `---` starts a document wherever it stands, also inside block text; that is YAML's own
-//! rule, so no parser is needed to see it. Not here: reading a document (`parse`).
+//! rule, so no parser is needed to see it. A line of three dots ends one, and is a document of its own with what stands behind it up to the next
+//! separator. Not here: reading a document (`parse`).
 
 /// Cuts a text into documents; each begins with its separator line, the first one possibly without. Joined they are the
 /// text.
 pub fn split(text: &str) -> Vec<&str> {
     // Most files are one document, and then nothing in them begins a line like that.
-    if memchr::memmem::find(text.as_bytes(), b"\n---").is_none() {
+    let has = |mark: &[u8]| memchr::memmem::find(text.as_bytes(), mark).is_some();
+    if !has(b"\n---") && !has(b"\n...") {
         return if text.is_empty() { Vec::new() } else { vec![text] };
     }
     let mut documents = Vec::new();
@@ -15,12 +17,13 @@ pub fn split(text: &str) -> Vec<&str> {
     let mut at = 0;
     let mut has_content = false;
     for line in text.split_inclusive('\n') {
-        if is_separator(line) && (has_content || start != at) {
+        let is_end = is_end_mark(line);
+        if (is_end || is_separator(line)) && (has_content || start != at) {
             documents.extend(text.get(start..at));
             start = at;
             has_content = false;
         }
-        has_content |= is_separator(line) || !is_blank(line);
+        has_content |= is_end || is_separator(line) || !is_blank(line);
         at += line.len();
     }
     documents.extend(text.get(start..).filter(|rest| !rest.is_empty()));
@@ -29,6 +32,11 @@ pub fn split(text: &str) -> Vec<&str> {
 
 fn is_separator(line: &str) -> bool {
     line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+}
+
+/// Returns whether a line ends a document.
+pub(super) fn is_end_mark(line: &str) -> bool {
+    line.strip_prefix("...").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
 }
 
 fn is_blank(line: &str) -> bool {
@@ -58,6 +66,13 @@ mod tests {
     #[test]
     fn comments_before_the_first_separator_are_a_document_of_their_own() {
         check("# one\n---\na: 1\n", &["# one\n", "---\na: 1\n"]);
+    }
+
+    #[test]
+    fn a_line_of_three_dots_ends_a_document() {
+        check("a: 1\n...\n", &["a: 1\n", "...\n"]);
+        check("a: 1\n...\n# c\n---\nb: 2\n", &["a: 1\n", "...\n# c\n", "---\nb: 2\n"]);
+        check("...a: 1\n", &["...a: 1\n"]);
     }
 
     #[test]

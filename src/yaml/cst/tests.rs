@@ -49,7 +49,12 @@ fn control_lines_are_entries_over_all_their_lines() {
     let check = |text: &str, hidden: &str, expected: &[&str]| {
         let start = text.find(hidden).unwrap();
         let mask: String = hidden.chars().map(|c| if c == '\n' { '\n' } else { '#' }).collect();
-        let control = Control { lines: start..start + hidden.len() + 1, words: "it".to_owned(), role: Role::Stands, column: None };
+        let control = Control {
+            lines: start..start + hidden.len() + 1,
+            words: "it".to_owned(),
+            role: Role::Stands,
+            column: None,
+        };
         let masked = text.replace(hidden, &mask);
         let cst = Cst::parse(Source { text, masked: &masked, controls: &[control] }).unwrap();
         let mut found = Vec::new();

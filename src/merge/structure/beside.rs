@@ -1,0 +1,142 @@
+//! Pure. Entries that are merged together with others: an item that one side changed and the other replaced, an entry that one side put below a
+//! new key.
+//!
+//! Not here: finding entries below new keys (`keys`).
+
+use std::collections::BTreeMap;
+
+use super::super::conflict::ConflictKind;
+use super::super::finding::Sides;
+use super::super::part::Part;
+use super::super::piece::{Piece, Rope};
+use super::super::rules::Take;
+use super::super::tree::Three;
+use super::{Impossible, Structure, Trio, absent, shown};
+use crate::yaml::cst::hash_of_list;
+
+/// What becomes of an entry besides what its own sides say, by its name.
+pub(super) type Changes<'a> = BTreeMap<String, Change<'a>>;
+
+/// What becomes of an entry.
+#[derive(Clone, Debug)]
+pub(super) enum Change<'a> {
+    /// Another entry has taken it in.
+    Gone,
+    /// What one side put below it is as the other side has it.
+    Below {
+        /// What stands below it.
+        inner: Part<'a>,
+        /// The same as the other side has it.
+        changed: Part<'a>,
+    },
+    /// The side that deleted it has these in its place.
+    Replaced(Vec<Part<'a>>),
+}
+
+/// Finds items that one side changed and the other replaced: what it put in their place belongs to the question.
+pub(super) fn replaced<'a>(lists: &Three<Vec<Part<'a>>>, names: &Three<Vec<String>>) -> Changes<'a> {
+    let mut changes = Changes::new();
+    let sides = [
+        ((&lists.ours, &names.ours), (&lists.theirs, &names.theirs)),
+        ((&lists.theirs, &names.theirs), (&lists.ours, &names.ours)),
+    ];
+    for ((list, own), (others, known)) in sides {
+        for (place, (old, name)) in lists.base.iter().zip(&names.base).enumerate() {
+            let kept = known.iter().position(|other| other == name).and_then(|at| others.get(at));
+            let is_disputed = !own.contains(name) && kept.is_some_and(|part| part.hash() != old.hash());
+            if !is_disputed || old.is_control() {
+                continue;
+            }
+            let run = run(&names.base, own, place);
+            let is_own =
+                |at: &usize| own.get(*at).is_some_and(|name| !names.base.contains(name) && !known.contains(name));
+            if run.is_empty() || !run.clone().all(|at| is_own(&at)) {
+                continue;
+            }
+            let parts: Vec<Part<'a>> = run.clone().filter_map(|at| list.get(at).copied()).collect();
+            run.filter_map(|at| own.get(at)).for_each(|name| drop(changes.insert(name.clone(), Change::Gone)));
+            changes.insert(name.clone(), Change::Replaced(parts));
+        }
+    }
+    changes
+}
+
+/// Returns the places of what a side has between the two neighbours of an item of base, where that is the only one gone between them.
+fn run(base: &[String], side: &[String], place: usize) -> std::ops::Range<usize> {
+    let before = place.checked_sub(1).and_then(|before| base.get(before));
+    let behind = base.get(place + 1);
+    let at = |name: &String| side.iter().position(|other| other == name);
+    let start = match before {
+        None => Some(0),
+        Some(name) => at(name).map(|at| at + 1),
+    };
+    let end = match behind {
+        None => Some(side.len()),
+        Some(name) => at(name),
+    };
+    start.zip(end).map_or(0..0, |(start, end)| start..end.max(start))
+}
+
+impl<'a> Structure<'a, '_> {
+    /// Merges an entry that others have a part in.
+    pub(super) fn changed(
+        &mut self,
+        change: &Change<'a>,
+        trio: &Trio<'a>,
+        column: usize,
+    ) -> Result<Vec<Piece>, Impossible> {
+        match change {
+            Change::Gone => Ok(vec![absent(String::new())]),
+            Change::Replaced(parts) => Ok(self.disputed(trio, parts, column)),
+            Change::Below { inner, changed } => {
+                let Some(whole) = trio.ours.or(trio.theirs) else { return Ok(vec![self.entry(trio, column)?]) };
+                let lines = changed.lines(inner.column());
+                let made = whole.with_entry(*inner, (&lines, changed.hash()), column);
+                let made = made.filter(|_| self.brackets == 0 && !inner.is_inline() && !changed.is_inline());
+                match made {
+                    Some((text, hash)) => {
+                        let content = Some((whole.name(), hash));
+                        Ok(vec![Piece { text: Rope::plain(text), gap: whole.gap(column), content, before: None }])
+                    }
+                    None => Err(Impossible::Here("an entry was put below another one in brackets".to_owned())),
+                }
+            }
+        }
+    }
+
+    /// Asks about an item that one side changed and the other replaced.
+    fn disputed(&mut self, trio: &Trio<'a>, parts: &[Part<'a>], column: usize) -> Vec<Piece> {
+        let is_ours = trio.ours.is_none();
+        let (kind, why) = match is_ours {
+            true => (ConflictKind::DeleteEdit, "you put something else in its place and upstream changed it"),
+            false => (ConflictKind::EditDelete, "you changed it and upstream put something else in its place"),
+        };
+        let of = |part: Option<Part<'a>>| part.into_iter().collect::<Vec<Part<'a>>>();
+        let mine = if is_ours { parts.to_vec() } else { of(trio.ours) };
+        let upstream = if is_ours { of(trio.theirs) } else { parts.to_vec() };
+        let sides = Three { base: of(trio.base), ours: mine, theirs: upstream };
+
+        let lines = sides.as_ref().map(|parts| parts.iter().map(|part| part.lines(column)).collect::<String>());
+        let told = |parts: &Vec<Part<'a>>| (!parts.is_empty()).then(|| parts.iter().map(|part| shown(*part)).collect());
+        let hash =
+            |parts: &Vec<Part<'a>>| (!parts.is_empty()).then(|| hash_of_list(parts.iter().map(|part| part.hash())));
+        let asked = Sides { shown: sides.as_ref().map(told), hashes: sides.as_ref().map(hash) };
+        let place = self.path.concat();
+        let (number, take) = self.found.open(self.rules, (kind, why), (self.subject, &place), asked);
+        let taken = match take {
+            Some(Take::Upstream) => &sides.theirs,
+            Some(Take::Base) => &sides.base,
+            Some(Take::Mine | Take::Value(_)) | None => &sides.ours,
+        };
+        let mut pieces: Vec<Piece> = taken.iter().map(|part| self.kept(*part, column)).collect();
+        if let Some(number) = number {
+            // The question is about all of its lines at once.
+            pieces.iter_mut().for_each(|piece| piece.text = Rope::default());
+            if pieces.is_empty() {
+                pieces.push(absent(String::new()));
+            }
+            pieces.iter_mut().take(1).for_each(|piece| piece.text = Rope::open(vec![number], lines.clone()));
+        }
+        pieces
+    }
+}
