@@ -25,6 +25,11 @@ const MIN_LEAVES: usize = 3;
 /// Keys of one field that are what an item means.
 const MEANT: [&str; 6] = ["host", "alert", "record", "ip", "secretKey", "recipient"];
 
+/// First fields of keys of several that are what an item means: of subjects, tolerations, what a role is about.
+const MEANT_OF_SEVERAL: [&str; 3] = ["kind", "key", "apiGroups"];
+/// Keys that are numbers, which an item may have others of.
+const NUMBERS: [&str; 2] = ["port", "containerPort"];
+
 /// The names of all items.
 #[derive(Clone, Debug)]
 pub(super) struct Aligned {
@@ -63,11 +68,12 @@ pub(super) fn align(rule: Option<&ListRule>, lists: &Three<Vec<Part<'_>>>, cells
                 return Aligned { names, is_ordered, is_positional: false, is_doubled, has_other_types: false };
             }
         }
-        Some(ListForm::Sequence | ListForm::Positional) | None => {}
+        Some(ListForm::Sequence | ListForm::Positional | ListForm::Named) | None => {}
     }
     let is_positional = matches!(rule.map(|rule| &rule.form), Some(ListForm::Positional));
-    let names = sequence(lists, cells);
-    Aligned { names, is_ordered: true, is_positional, is_doubled, has_other_types: false }
+    let is_named = matches!(rule.map(|rule| &rule.form), Some(ListForm::Named));
+    let names = sequence(lists, is_named, cells);
+    Aligned { names, is_ordered: is_ordered || !is_named, is_positional, is_doubled, has_other_types: false }
 }
 
 /// Returns whether two names differ in nothing but the quotes around a key.
@@ -187,23 +193,44 @@ fn keyed(keys: &ListKeys, lists: &Three<Vec<Part<'_>>>) -> Option<Three<Vec<Stri
     pair_beside(keys, &before.base, ((&lists.ours, &ours), (&lists.theirs, &theirs)), &mut names.theirs);
     let (ours, theirs) = (names.ours.clone(), names.theirs.clone());
     pair_alternates(keys, (&lists.ours, &ours), (&lists.theirs, &theirs), &mut names.theirs);
-    pair_last(&mut names);
+    pair_replaced(keys, lists, &mut names);
     Some(names)
 }
 
-/// Takes the one item that both sides replaced by one other for one item with another key on each side.
-fn pair_last(names: &mut Three<Vec<String>>) {
+/// Takes the only item that both sides replaced, at its place, for one item with another key on each side, where something of it stayed: both
+/// gave a port another number, a route another backend. Where the key is what the item means these are two items.
+fn pair_replaced(keys: &ListKeys, lists: &Three<Vec<Part<'_>>>, names: &mut Three<Vec<String>>) {
+    let first = keys.primary.first().and_then(|choice| choice.first()).and_then(|key| key.path.first());
+    if first.is_none_or(|field| MEANT.contains(&field.as_str()) || MEANT_OF_SEVERAL.contains(&field.as_str())) {
+        return;
+    }
     let only = |list: &[String], others: [&[String]; 2]| {
-        let known: BTreeSet<&String> = others.into_iter().flatten().collect();
-        let mut left = list.iter().filter(|name| !known.contains(name));
-        left.next().cloned().filter(|_| left.next().is_none())
+        let mut left = (0..list.len())
+            .filter(|at| list.get(*at).is_some_and(|name| !others.into_iter().any(|other| other.contains(name))));
+        left.next().filter(|_| left.next().is_none())
     };
-    let gone = only(&names.base, [&names.ours, &names.theirs]);
-    let mine = only(&names.ours, [&names.base, &names.theirs]);
-    let upstream = only(&names.theirs, [&names.base, &names.ours]);
-    if let (Some(gone), Some(mine), Some(upstream)) = (gone, mine, upstream) {
-        names.ours.iter_mut().filter(|name| **name == mine).for_each(|name| name.clone_from(&gone));
-        names.theirs.iter_mut().filter(|name| **name == upstream).for_each(|name| name.clone_from(&gone));
+    let places = (
+        only(&names.base, [&names.ours, &names.theirs]),
+        only(&names.ours, [&names.base, &names.theirs]),
+        only(&names.theirs, [&names.base, &names.ours]),
+    );
+    let (Some(old), Some(mine), Some(upstream)) = places else { return };
+    let around = |names: &[String], at: usize| {
+        let before = at.checked_sub(1).and_then(|before| names.get(before)).cloned();
+        (before, names.get(at + 1).cloned())
+    };
+    let beside = around(&names.base, old);
+    if around(&names.ours, mine) != beside || around(&names.theirs, upstream) != beside {
+        return;
+    }
+    let held =
+        |list: &[Part<'_>], at: usize| list.get(at).map(|part| leaves(part.cst, part.child.value)).unwrap_or_default();
+    let (before, own, others) = (held(&lists.base, old), held(&lists.ours, mine), held(&lists.theirs, upstream));
+    let shares = |side: &Leaves| before.keys().any(|leaf| side.contains_key(leaf));
+    let is_number = before.len() == 1 && first.is_some_and(|field| NUMBERS.contains(&field.as_str()));
+    if let (true, Some(name)) = (is_number || shares(&own) && shares(&others), names.base.get(old).cloned()) {
+        names.ours.iter_mut().skip(mine).take(1).for_each(|slot| slot.clone_from(&name));
+        names.theirs.iter_mut().skip(upstream).take(1).for_each(|slot| slot.clone_from(&name));
     }
 }
 

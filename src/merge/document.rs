@@ -38,6 +38,8 @@ pub(super) struct Document {
     name: String,
     /// Whether lines of it are no YAML.
     has_lines: bool,
+    /// Whether a template says its kind or its name.
+    is_unsaid: bool,
 }
 
 /// A file merged by structure.
@@ -102,7 +104,8 @@ fn read_parts(text: &str, rules: &Rules, known: &mut Known) -> Result<Vec<Rc<Doc
         if has_double_anchor(&cst) {
             return Err("an anchor is defined twice".to_owned());
         }
-        let document = Rc::new(document(cst, !mask.controls.is_empty()));
+        let open = rules.templates.as_ref().map(|(open, _)| open.as_str());
+        let document = Rc::new(document(cst, (!mask.controls.is_empty(), open)));
         known.insert(part.to_owned(), Rc::clone(&document));
         found.push(document);
         line += newlines(part);
@@ -115,13 +118,15 @@ fn has_double_anchor(cst: &Cst) -> bool {
     cst.nodes().iter().filter_map(|node| node.anchor.as_ref()).any(|name| !seen.insert(name))
 }
 
-fn document(cst: Cst, has_lines: bool) -> Document {
+fn document(cst: Cst, (has_lines, open): (bool, Option<&str>)) -> Document {
     let text = |path: &[&str]| cst.at(path).filter(|node| node.kind == Kind::Scalar).map_or("", |node| &node.text);
     let generated = || text(&["metadata", "generateName"]);
     let is_named = cst.at(&["metadata", "name"]).is_some_and(|node| node.kind == Kind::Scalar);
     let name = if is_named { text(&["metadata", "name"]) } else { generated() }.to_owned();
     let subject = Subject::new(text(&["apiVersion"]), text(&["kind"]), (text(&["metadata", "namespace"]), &name));
-    Document { subject, name, has_lines, cst }
+    let is_hidden = |text: &str| open.is_some_and(|open| text.contains(open));
+    let is_unsaid = has_lines && subject.object.is_empty() || is_hidden(&subject.kind) || is_hidden(&name);
+    Document { subject, name, has_lines, is_unsaid, cst }
 }
 
 /// Returns the names of the objects of a text, one for each document that is an object; nothing if it cannot be read.
@@ -287,8 +292,7 @@ fn pair_rest(
 /// as many and like enough.
 fn pair_unsaid((base, known): (&[Rc<Document>], &[String]), (side, names): (&[Rc<Document>], &mut [String])) {
     let gone = left(base, known, |name| !names.contains(name));
-    let mut come = left(side, names, |name| name.starts_with('#') && !known.contains(name));
-    come.retain(|(_, document)| document.has_lines);
+    let come = left(side, names, |name| !known.contains(name));
     if gone.len() != come.len() {
         return;
     }
@@ -297,7 +301,8 @@ fn pair_unsaid((base, known): (&[Rc<Document>], &[String]), (side, names): (&[Rc
         let (old, new) = (leaves_of(old).unwrap_or_default(), leaves_of(new).unwrap_or_default());
         alike(&old, &new) >= IN_ORDER_PERCENT
     };
-    let pairs = gone.into_iter().zip(come).filter(is_like);
+    let is_unsaid = |((_, old), (_, new)): &((&str, &Document), (&str, &Document))| old.is_unsaid || new.is_unsaid;
+    let pairs = gone.into_iter().zip(come).filter(is_unsaid).filter(is_like);
     let pairs: Vec<Pair> = pairs.map(|((old, _), (new, _))| pair(old, new)).collect();
     give(&pairs, names);
 }
@@ -443,7 +448,7 @@ pub(super) fn merge(texts: &Three<Option<&str>>, rules: &Rules, found: &mut Find
 fn refused(impossible: Impossible) -> Refused {
     match impossible {
         Impossible::Limit(why) => Refused::Limit(why),
-        Impossible::Here(why) | Impossible::File(why) => Refused::Impossible(why),
+        Impossible::Here(why) | Impossible::Whole(why) | Impossible::File(why) => Refused::Impossible(why),
     }
 }
 
@@ -519,6 +524,10 @@ fn one(trio: &Sided<'_>, nothing: &Cst, rules: &Rules, found: &mut Findings) -> 
                     let detail = format!("merged by lines: {why}");
                     found.notice(NoticeKind::ByLines, &ours.subject, "", &detail);
                     Some(piece)
+                }
+                Err(Impossible::Whole(why)) => {
+                    found.reset(mark);
+                    return Ok(conflict(ConflictKind::TemplateBlock, &why, trio, rules, found));
                 }
                 merged => merged?,
             };

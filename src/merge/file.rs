@@ -377,7 +377,9 @@ impl Merging<'_> {
             if read.as_ref().is_some_and(says_the_same) {
                 // What brings nothing changes nothing, not even the style: else a merge made twice would differ from one made once.
                 let brings_nothing = texts.ours.is_some_and(|ours| documents.text.ours() == ours);
-                let rope = if brings_nothing { documents.text } else { Rope::plain(by_lines.text) };
+                // Lines put a comment of an entry that goes above the next one.
+                let is_told = self.found.kinds().any(|kind| kind == NoticeKind::DeletedDespiteComment);
+                let rope = if brings_nothing || is_told { documents.text } else { Rope::plain(by_lines.text) };
                 return self.finish(rope, How::Structural, Some(form));
             }
             if may_stand && read.as_ref().is_some_and(is_sound) {

@@ -26,6 +26,7 @@ mod generator;
 mod matrix;
 mod operators;
 mod sealed;
+mod states;
 
 use generator::{Case, apart, case};
 

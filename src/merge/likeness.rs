@@ -18,12 +18,16 @@ pub(super) type Leaves = BTreeMap<Digest, usize>;
 
 /// Returns the leaves of a node: paths of field names with the content there.
 pub(super) fn leaves(cst: &Cst, id: NodeId) -> Leaves {
-    leaves_in(cst, id, &|_, _| None)
+    let nobody = |_: &[&str], _: NodeId| None;
+    let mut walk =
+        Walk { cst, named: &nobody, knows_blocks: false, fields: Vec::new(), path: Vec::new(), found: Leaves::new() };
+    walk.node(id);
+    walk.found
 }
 
-/// Returns the same, where what an item is called may be told by the names of the fields above and the item.
+/// Returns the same with the blocks of templates around a leaf, where what an item is called may be told by the names of the fields above and the item.
 pub(super) fn leaves_in(cst: &Cst, id: NodeId, named: &dyn Fn(&[&str], NodeId) -> Option<String>) -> Leaves {
-    let mut walk = Walk { cst, named, fields: Vec::new(), path: Vec::new(), found: Leaves::new() };
+    let mut walk = Walk { cst, named, knows_blocks: true, fields: Vec::new(), path: Vec::new(), found: Leaves::new() };
     walk.node(id);
     walk.found
 }
@@ -31,6 +35,8 @@ pub(super) fn leaves_in(cst: &Cst, id: NodeId, named: &dyn Fn(&[&str], NodeId) -
 struct Walk<'a> {
     cst: &'a Cst,
     named: &'a dyn Fn(&[&str], NodeId) -> Option<String>,
+    /// Whether a leaf in a block of a template is another one than outside of it.
+    knows_blocks: bool,
     /// Names of the fields above.
     fields: Vec<&'a str>,
     /// The same with the names of items between.
@@ -65,9 +71,14 @@ impl Walk<'_> {
                     self.node(child.value);
                 }
                 Label::Block(_) | Label::Arm(_) => {
+                    if !self.knows_blocks {
+                        self.node(child.value);
+                        continue;
+                    }
                     self.path.push(format!("!{}", label.words().unwrap_or_default()).into());
                     self.node(child.value);
                 }
+                Label::End(_) if !self.knows_blocks => continue,
                 Label::Line(words) | Label::End(words) | Label::Loose(words) => {
                     self.path.push("!".into());
                     let leaf = leaf(&self.path, &sha256(words.as_bytes()));

@@ -95,7 +95,7 @@ fn line_end(sides: [(&String, &String); 3]) -> &'static str {
         (!line.is_empty()).then(|| line.ends_with("\r\n"))
     };
     let found: Vec<Option<bool>> = sides.into_iter().map(returns).collect();
-    let is_known = found.iter().any(|side| *side == Some(true));
+    let is_known = found.contains(&Some(true));
     if is_known && !found.contains(&Some(false)) { "\r\n" } else { "\n" }
 }
 

@@ -378,7 +378,7 @@ impl<'a> Walk<'a, '_> {
                 };
                 choice.into_iter().map(key).collect()
             }
-            Some(ListForm::Set | ListForm::Sequence | ListForm::Positional) => None,
+            Some(ListForm::Set | ListForm::Sequence | ListForm::Named | ListForm::Positional) => None,
             // The first of these that every item has, and none before it that any item has.
             None => {
                 let mut all = self.sides().into_iter().zip([&among.base, &among.ours, &among.theirs]);

@@ -85,7 +85,7 @@ impl Keys {
         let choice = |choice: &Vec<KeyField>| choice.iter().map(|field| field.path.join(".")).collect();
         Self(match rules.list(subject, fields, None).map(|rule| rule.form) {
             Some(ListForm::Keyed(keys)) => keys.primary.iter().map(choice).collect(),
-            Some(ListForm::Set | ListForm::Sequence | ListForm::Positional) => Vec::new(),
+            Some(ListForm::Set | ListForm::Sequence | ListForm::Named | ListForm::Positional) => Vec::new(),
             None => GUESSED_KEYS.iter().take(3).map(|key| vec![(*key).to_owned()]).collect(),
         })
     }

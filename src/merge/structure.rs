@@ -21,6 +21,7 @@ use crate::yaml::cst::{Cst, Kind, Label, Node, Style, content, hash_of_list};
 
 mod beside;
 mod blocks;
+mod crossing;
 mod keys;
 mod nested;
 mod opaque;
@@ -39,6 +40,8 @@ pub(super) const TOO_MUCH: &str = "the merge is too much work";
 pub(super) enum Impossible {
     /// This collection cannot, and what holds it may be merged with this part of it by lines.
     Here(String),
+    /// This collection cannot, not even by lines: all of it is one question.
+    Whole(String),
     /// The file cannot.
     File(String),
     /// The file is too much work.
@@ -112,6 +115,7 @@ impl<'a> Structure<'a, '_> {
         let is_meant = |key: &str| self.rules.is_field(self.subject, &fields, key);
         keys::pair_renamed(&entries, &mut names, &is_meant);
         let names = blocks::names(lists, names, self.rules.limits.alignment_cells);
+        crossing::check(lists, &names)?;
         let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
         let ordered = order(&slices, Frame::Ours);
         let pieces = self.entries(lists, &names, &ordered.names, (&keys::put_below(lists, &names), column))?;
@@ -140,6 +144,7 @@ impl<'a> Structure<'a, '_> {
             self.notice(NoticeKind::KeyTypeDiffers, detail);
         }
         let mut names = blocks::names(lists, aligned.names, cells);
+        crossing::check(lists, &names)?;
         // Of two items with one name only one would come out.
         if [&names.base, &names.ours, &names.theirs].into_iter().any(|names| !is_unique(names)) {
             return Err(Impossible::File("two items of a list cannot be told apart".to_owned()));
@@ -419,12 +424,25 @@ impl<'a> Structure<'a, '_> {
     fn line(&mut self, trio: &Trio<'a>, column: usize) -> Piece {
         let words = trio.map(|part| part.and_then(Part::words));
         match (trio.ours, trio.theirs) {
-            (Some(ours), _) if words.ours == words.theirs || words.base == words.theirs => self.kept(ours, column),
-            (_, Some(theirs)) if words.base == words.ours => self.kept(theirs, column),
+            (Some(ours), _) if words.ours == words.theirs || words.base == words.theirs => {
+                self.kept_line(ours, trio, column)
+            }
+            (_, Some(theirs)) if words.base == words.ours => self.kept_line(theirs, trio, column),
             _ => {
                 self.conflict(ConflictKind::TemplateBlock, "both sides changed the line of the template", trio, column)
             }
         }
+    }
+}
+
+impl<'a> Structure<'a, '_> {
+    /// Writes a line of a template with the comments of both sides above it.
+    fn kept_line(&mut self, line: Part<'a>, trio: &Trio<'a>, column: usize) -> Piece {
+        let kept = self.kept(line, column);
+        let (Some(ours), Some(theirs)) = (trio.ours, trio.theirs) else { return kept };
+        let lead = self.comment(trio.base.map(Part::lead), ours.lead(), theirs.lead());
+        let own = line.cst.slice(&(line.child.start..line.child.own.end));
+        Piece { text: Rope::plain(format!("{lead}{own}")), ..kept }
     }
 }
 

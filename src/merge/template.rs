@@ -75,7 +75,7 @@ pub(super) fn mask(text: &str, (open, close): &(String, String)) -> Result<Mask,
         // A block of which a part is inside of a text is none of entries.
         let is_torn = |opening: usize| {
             let of_block = lines.iter().zip(&inside).filter(|(other, _)| other.opening == Some(opening));
-            of_block.map(|(_, is_inside)| *is_inside).any(|is_inside| is_inside)
+            of_block.into_iter().any(|(_, is_inside)| *is_inside)
         };
         let role = if line.opening.is_some_and(is_torn) { Role::Loose } else { line.role };
         controls.push(Control { lines: line.lines.clone(), words, role, column: line.column });
@@ -212,7 +212,12 @@ pub(super) fn has_right_actions(sides: &Three<&str>, merged: &str, (open, close)
     let counted = |text: &str| -> Option<BTreeMap<String, usize>> {
         let mut found = BTreeMap::new();
         for range in actions(text, open, close).ok()? {
-            let words: Vec<&str> = text.get(range)?.split_whitespace().collect();
+            let action = text.get(range)?;
+            if arm(action) == Role::Ends {
+                // It follows what opens its block, however it is written.
+                continue;
+            }
+            let words: Vec<&str> = action.split_whitespace().collect();
             *found.entry(words.join(" ")).or_default() += 1;
         }
         Some(found)

@@ -16,6 +16,8 @@ pub enum ListForm {
     Set,
     /// By the longest common run of items.
     Sequence,
+    /// As a sequence of texts of which each is the name of something, with a version or a value or without.
+    Named,
     /// As a sequence in which two insertions at one place are a question of order.
     Positional,
 }
@@ -60,6 +62,7 @@ impl ListRule {
             "set" => ListForm::Set,
             "seq" | "sequence" | "atomic" => ListForm::Sequence,
             "pos" => ListForm::Positional,
+            "named" => ListForm::Named,
             keys => {
                 let (primary, alternate) = keys.split_once('/').unwrap_or((keys, ""));
                 ListForm::Keyed(ListKeys { primary: choices(primary), alternate: choices(alternate) })

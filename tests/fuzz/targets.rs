@@ -102,7 +102,7 @@ fn in_order(cst: &Cst, id: NodeId) {
         assert!(child.own.start <= child.start && child.start <= child.head, "{:?} in {:?}", child.own, cst.text());
         end = child.gap.end;
         // A control line has no value of its own.
-        if !matches!(child.label, Label::Control(_)) && cst.node(child.value).is_block() {
+        if child.label.words().is_none() && cst.node(child.value).is_block() {
             in_order(cst, child.value);
         }
     }

@@ -14,8 +14,16 @@ use crate::yaml::cst::{Kind, Style};
 /// Share of leaves, in percent, that an item which both sides hold equal has in common with what it was before, whatever else is like that.
 const SHARED_PERCENT: usize = 50;
 
+/// What the texts of a list are about.
+struct Subjects {
+    /// What each list holds at most once.
+    unique: BTreeSet<String>,
+    /// Whether a text is what it is about, so that another text at its place is another item.
+    is_named: bool,
+}
+
 /// Names the items of a sequence: those of base by their number, others by their side.
-pub(super) fn sequence(lists: &Three<Vec<Part<'_>>>, cells: usize) -> Three<Vec<String>> {
+pub(super) fn sequence(lists: &Three<Vec<Part<'_>>>, is_named: bool, cells: usize) -> Three<Vec<String>> {
     let base: Vec<String> = (0..lists.base.len()).map(|place| place.to_string()).collect();
     if let Some((ours, theirs)) = by_occurrence(lists) {
         return Three { base, ours, theirs };
@@ -23,15 +31,15 @@ pub(super) fn sequence(lists: &Three<Vec<Part<'_>>>, cells: usize) -> Three<Vec<
     if is_by_place(lists) {
         return Three { base: base.clone(), ours: base.clone(), theirs: base };
     }
-    let about = unique_subjects(lists);
-    let (mut ours, mut theirs) = with_twins(lists, &about, cells);
+    let about = &Subjects { unique: unique_subjects(lists), is_named };
+    let (mut ours, mut theirs) = with_twins(lists, about, cells);
     let (before, after) = (ours.clone(), theirs.clone());
     follow((&lists.ours, &mut ours), (&lists.theirs, &after), 'o');
     follow((&lists.theirs, &mut theirs), (&lists.ours, &before), 't');
     let (before, after) = (ours.clone(), theirs.clone());
     part_replaced((&lists.ours, &mut ours), &lists.base, (&lists.theirs, &after), 'o');
     part_replaced((&lists.theirs, &mut theirs), &lists.base, (&lists.ours, &before), 't');
-    pair_added(lists, &ours, &mut theirs, &about);
+    pair_added(lists, &ours, &mut theirs, about);
     let (before, after) = (ours.clone(), theirs.clone());
     pair_tied(&lists.base, (&lists.ours, &mut ours), &after);
     pair_tied(&lists.base, (&lists.theirs, &mut theirs), &before);
@@ -40,7 +48,7 @@ pub(super) fn sequence(lists: &Three<Vec<Part<'_>>>, cells: usize) -> Three<Vec<
 
 /// Names the items of two sides by their partners in base. Items that both sides hold equal are one item before any guess is made of what
 /// either was: the changed form of what one of the guesses took it for, or an addition of both.
-fn with_twins(lists: &Three<Vec<Part<'_>>>, about: &BTreeSet<String>, cells: usize) -> (Vec<String>, Vec<String>) {
+fn with_twins(lists: &Three<Vec<Part<'_>>>, about: &Subjects, cells: usize) -> (Vec<String>, Vec<String>) {
     let find = |list: &[Part<'_>], known: &Known| partners((&lists.base, list), (about, known), cells);
     let (mut ours, mut theirs) = (find(&lists.ours, &Known::new()), find(&lists.theirs, &Known::new()));
     let twins = twins(lists);
@@ -273,7 +281,7 @@ type Known = BTreeMap<usize, Option<usize>>;
 /// Finds base's item for each item of a side.
 fn partners(
     (base, side): (&[Part<'_>], &[Part<'_>]),
-    (about, known): (&BTreeSet<String>, &Known),
+    (about, known): (&Subjects, &Known),
     cells: usize,
 ) -> Vec<Option<usize>> {
     let mut found: Vec<Option<usize>> = vec![None; side.len()];
@@ -302,16 +310,20 @@ fn partners(
     for (after, part) in side.iter().enumerate().filter(|(after, _)| !known.contains_key(after)) {
         let moved = old.iter().position(|hash| *hash == part.hash() && single(&old, *hash) && single(&new, *hash));
         take(&mut found, after, moved);
-        let name = subject(*part).filter(|name| about.contains(name));
+        let name = subject(*part).filter(|name| about.unique.contains(name));
         let same = name.and_then(|name| base.iter().position(|other| subject(*other).as_ref() == Some(&name)));
         take(&mut found, after, same);
     }
-    fill_gaps((base, side), known, &mut found);
+    fill_gaps((base, side), (about, known), &mut found);
     found
 }
 
 /// Pairs what is left between two pairs: likely maps first, then by position if the counts agree.
-fn fill_gaps((base, side): (&[Part<'_>], &[Part<'_>]), known: &Known, found: &mut [Option<usize>]) {
+fn fill_gaps(
+    (base, side): (&[Part<'_>], &[Part<'_>]),
+    (about, known): (&Subjects, &Known),
+    found: &mut [Option<usize>],
+) {
     let mut from = 0;
     let mut before = 0;
     while from < found.len() {
@@ -327,7 +339,7 @@ fn fill_gaps((base, side): (&[Part<'_>], &[Part<'_>]), known: &Known, found: &mu
         let news: Vec<usize> = (from..to).filter(|place| !known.contains_key(place)).collect();
         // What stood between others that moved away stands at no place that could tell.
         let is_in_order = olds.len() == until.saturating_sub(before);
-        pair_gap((base, &olds), (side, &news), is_in_order, found);
+        pair_gap((base, &olds), (side, &news), (about, is_in_order), found);
         from = to;
     }
 }
@@ -335,7 +347,7 @@ fn fill_gaps((base, side): (&[Part<'_>], &[Part<'_>]), known: &Known, found: &mu
 fn pair_gap(
     (base, olds): (&[Part<'_>], &[usize]),
     (side, news): (&[Part<'_>], &[usize]),
-    is_in_order: bool,
+    (about, is_in_order): (&Subjects, bool),
     found: &mut [Option<usize>],
 ) {
     let is_other = |a: Option<String>, b: Option<String>| a.is_some() && b.is_some() && a != b;
@@ -346,6 +358,7 @@ fn pair_gap(
             };
             // Two flags or two images at one place are not one item with a new value.
             if before.node().kind == after.node().kind
+                && !(about.is_named && before.node().kind == Kind::Scalar)
                 && !is_other(subject(*before), subject(*after))
                 && has_in_common(*before, *after)
             {
@@ -427,12 +440,12 @@ fn likely(base: &[Part<'_>], olds: &[usize], side: &[Part<'_>], news: &[usize]) 
 }
 
 /// Gives an item that both sides added the same name: one that is equal, that is about the same, or that is like it at the same place.
-fn pair_added(lists: &Three<Vec<Part<'_>>>, ours: &[String], theirs: &mut [String], about: &BTreeSet<String>) {
+fn pair_added(lists: &Three<Vec<Part<'_>>>, ours: &[String], theirs: &mut [String], about: &Subjects) {
     let own: Vec<(String, Part<'_>)> =
         ours.iter().cloned().zip(lists.ours.iter().copied()).filter(|(name, _)| name.starts_with('o')).collect();
     let mut used = BTreeSet::new();
     for (name, part) in theirs.iter_mut().zip(lists.theirs.iter()).filter(|(name, _)| name.starts_with('t')) {
-        let key = subject(*part).filter(|key| about.contains(key));
+        let key = subject(*part).filter(|key| about.unique.contains(key));
         let same = own.iter().find(|(own, other)| {
             !used.contains(own) && (other.hash() == part.hash() || key.is_some() && subject(*other) == key)
         });

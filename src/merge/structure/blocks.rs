@@ -9,7 +9,7 @@ use super::super::align::is_unique;
 use super::super::conflict::ConflictKind;
 use super::super::likeness::{self, Leaves, alike, known_by, leaves};
 use super::super::part::Part;
-use super::super::piece::{Piece, Rope, assemble};
+use super::super::piece::{Piece, Rope, assemble, reindent};
 use super::super::place::{Frame, order};
 use super::super::tree::Three;
 use super::{Collected, Impossible, Structure, Trio};
@@ -26,6 +26,8 @@ const LAST: &str = "else";
 const SAME_KEYS_PERCENT: usize = 80;
 /// What two entries have in common that are one by what they say alone.
 const SAYS_THE_SAME: usize = 50;
+/// Blocks and lines of two sides that are compared with each other; more are paired where they are the same alone.
+const MAX_COMPARISONS: usize = 250_000;
 /// What two entries have in common that are the same.
 const IS_THE_SAME: usize = 1_000;
 
@@ -114,11 +116,35 @@ fn woven(list: &[Part<'_>], named: Vec<String>, controls: Vec<String>) -> Vec<St
     list.iter().filter_map(name).collect()
 }
 
-/// Returns pairs of blocks and lines in their order, so that those of one pair have as much in common as can be.
+/// Returns pairs of blocks and lines: in their order, so that those of one pair have as much in common as can be, and then those that are the
+/// same and moved.
 fn paired(old: &[Part<'_>], new: &[Part<'_>], cells: usize) -> Vec<(usize, usize)> {
-    if old.len().saturating_mul(new.len()) > cells {
-        return Vec::new();
+    let hashes = |list: &[Part<'_>]| list.iter().map(|part| part.hash()).collect::<Vec<Digest>>();
+    let (before, after) = (hashes(old), hashes(new));
+    let head = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
+    let rest = before.len().min(after.len()) - head;
+    let tail = before.iter().rev().zip(after.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    let (olds, news) = (head..old.len() - tail, head..new.len() - tail);
+    let mut pairs: Vec<(usize, usize)> = (0..head).map(|place| (place, place)).collect();
+    if olds.len().saturating_mul(news.len()) <= cells.min(MAX_COMPARISONS) {
+        let found = in_order(old.get(olds.clone()).unwrap_or_default(), new.get(news.clone()).unwrap_or_default());
+        pairs.extend(found.into_iter().map(|(a, b)| (a + head, b + head)));
     }
+    pairs.extend((0..tail).map(|place| (old.len() - tail + place, new.len() - tail + place)));
+    let mut moved: BTreeMap<Digest, Vec<usize>> = BTreeMap::new();
+    for place in olds.into_iter().filter(|place| !pairs.iter().any(|(old, _)| old == place)) {
+        before.get(place).into_iter().for_each(|hash| moved.entry(*hash).or_default().push(place));
+    }
+    for place in news {
+        let is_free = !pairs.iter().any(|(_, new)| *new == place);
+        let same = after.get(place).filter(|_| is_free).and_then(|hash| moved.get_mut(hash)).and_then(Vec::pop);
+        pairs.extend(same.map(|old| (old, place)));
+    }
+    pairs
+}
+
+/// Returns pairs in their order.
+fn in_order(old: &[Part<'_>], new: &[Part<'_>]) -> Vec<(usize, usize)> {
     let (old, new): (Vec<Known<'_>>, Vec<Known<'_>>) =
         (old.iter().map(|part| Known::of(*part)).collect(), new.iter().map(|part| Known::of(*part)).collect());
     // The most that what is left has in common, from the end.
@@ -239,10 +265,18 @@ fn in_place(base: (&[Part<'_>], &[String]), (list, names): (&[Part<'_>], &mut [S
 
 /// Pairs what both sides added: the same, or what says the same at one place.
 fn pair_added((ours, mine): (&[Part<'_>], &[String]), (theirs, upstream): (&[Part<'_>], &mut [String])) {
-    let behind = |names: &[String], at: usize| {
-        names.iter().take(at).rev().find(|name| !name.starts_with("!o") && !name.starts_with("!t")).cloned()
+    let behind = |names: &[String]| -> Vec<Option<String>> {
+        let mut last = None;
+        let mut found = Vec::with_capacity(names.len());
+        for name in names {
+            found.push(last.clone());
+            if !name.starts_with("!o") && !name.starts_with("!t") {
+                last = Some(name.clone());
+            }
+        }
+        found
     };
-    let before = upstream.to_vec();
+    let (of_ours, of_theirs) = (behind(mine), behind(upstream));
     let mut used: Vec<&String> = Vec::new();
     for is_exact in [true, false] {
         for (at, (part, slot)) in theirs.iter().zip(upstream.iter_mut()).enumerate() {
@@ -255,7 +289,7 @@ fn pair_added((ours, mine): (&[Part<'_>], &[String]), (theirs, upstream): (&[Par
                         && (other.words() == part.words()
                             || about(other.words().unwrap_or(""))
                                 .is_some_and(|known| about(part.words().unwrap_or("")) == Some(known)))
-                        && behind(mine, *place) == behind(&before, at)
+                        && of_ours.get(*place) == of_theirs.get(at)
                 };
                 name.starts_with("!o")
                     && !used.contains(name)
@@ -274,7 +308,7 @@ fn about_text(part: Part<'_>) -> Option<String> {
 }
 
 /// Returns the arms of a block.
-fn arms(part: Part<'_>) -> Vec<Part<'_>> {
+pub(super) fn arms(part: Part<'_>) -> Vec<Part<'_>> {
     if !part.is_block() {
         return Vec::new();
     }
@@ -288,7 +322,7 @@ fn end(part: Part<'_>) -> Option<Part<'_>> {
 
 /// Names the arms of a block: the first one, the last one without a condition, others by what they say, and those that are left by their
 /// order if they are as many.
-fn arm_names(blocks: &Three<Option<Vec<Part<'_>>>>) -> Option<Three<Vec<String>>> {
+pub(super) fn arm_names(blocks: &Three<Option<Vec<Part<'_>>>>) -> Option<Three<Vec<String>>> {
     let is_last =
         |words: &str| words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).eq(["else"]);
     let name = |(place, arm): (usize, &Part<'_>)| match arm.words().unwrap_or("") {
@@ -298,6 +332,9 @@ fn arm_names(blocks: &Three<Option<Vec<Part<'_>>>>) -> Option<Three<Vec<String>>
     };
     let of = |arms: &Option<Vec<Part<'_>>>| -> Vec<String> { arms.iter().flatten().enumerate().map(name).collect() };
     let mut names = Three { base: of(&blocks.base), ours: of(&blocks.ours), theirs: of(&blocks.theirs) };
+    if [&blocks.ours, &blocks.theirs].into_iter().any(|side| is_crossed(blocks.base.as_deref(), side.as_deref())) {
+        return None;
+    }
     let base = names.base.clone();
     for side in [&mut names.ours, &mut names.theirs] {
         let gone: Vec<&String> = base.iter().filter(|name| !side.contains(name)).collect();
@@ -311,6 +348,18 @@ fn arm_names(blocks: &Three<Option<Vec<Part<'_>>>>) -> Option<Three<Vec<String>>
     }
     let is_told = is_unique(&names.base) && is_unique(&names.ours) && is_unique(&names.theirs);
     is_told.then_some(names)
+}
+
+/// Returns whether an arm of a side holds what another arm of base held: nobody knows which arm is which then.
+fn is_crossed(base: Option<&[Part<'_>]>, side: Option<&[Part<'_>]>) -> bool {
+    let (base, side) = (base.unwrap_or_default(), side.unwrap_or_default());
+    let holds = |list: &[Part<'_>], at: usize| list.get(at).map(|arm| arm.node().hash);
+    (0..side.len()).any(|at| {
+        let own = holds(side, at);
+        own != holds(base, at)
+            && (0..base.len()).any(|other| other != at && holds(base, other) == own)
+            && base.len() == side.len()
+    })
 }
 
 /// A merged arm.
@@ -373,9 +422,13 @@ impl<'a> Structure<'a, '_> {
         let Some((_, hash)) = piece.content.as_ref().filter(|_| self.found.conflicts_since(mark) == 0) else {
             return Ok(None);
         };
-        let Some((text, content)) = block.with_entry(inner, (&piece.text.ours(), *hash), column) else {
-            return Ok(None);
-        };
+        // A comment above the entry that stands above the block now is the block's.
+        let is_above = inner.lead().is_empty() && !entry.lead().is_empty();
+        let (above, text) = (reindent(&entry.lead(), 0, column), piece.text.ours());
+        let text = text.strip_prefix(&above).filter(|_| is_above).unwrap_or(&text);
+        let Some((text, content)) = block.with_entry(inner, (text, *hash), column) else { return Ok(None) };
+        let lead = if is_above { self.comment(Some(base.lead()), ours.lead(), theirs.lead()) } else { block.lead() };
+        let text = text.strip_prefix(&block.lead()).map_or(text.clone(), |rest| format!("{lead}{rest}"));
         Ok(Some(Piece {
             text: Rope::plain(text),
             gap: block.gap(column),
@@ -412,12 +465,12 @@ impl<'a> Structure<'a, '_> {
                 theirs: upstream.get(name).copied(),
             };
             let same = |a: Option<Part<'_>>, b: Option<Part<'_>>| a.map(said) == b.map(said);
-            if arm.ours.is_none() && same(arm.base, arm.theirs) || arm.theirs.is_none() && same(arm.base, arm.ours) {
-                if arm.base.is_some() {
-                    continue;
-                }
-            } else if arm.ours.is_none() || arm.theirs.is_none() {
-                return Ok(None);
+            match (arm.base, arm.ours, arm.theirs) {
+                (Some(_), None, None) => continue,
+                (Some(_), None, Some(_)) if same(arm.base, arm.theirs) => continue,
+                (Some(_), Some(_), None) if same(arm.base, arm.ours) => continue,
+                (Some(_), None, Some(_)) | (Some(_), Some(_), None) => return Ok(None),
+                (_, Some(_), Some(_)) | (None, _, _) => {}
             }
             let depth = self.path.len();
             if name != FIRST {

@@ -2,7 +2,7 @@
 //!
 //! Not here: the entries of a collection (the parent), the bytes of one entry (`write`).
 
-use super::super::conflict::NoticeKind;
+use super::super::conflict::{ConflictKind, NoticeKind};
 use super::super::part::Part;
 use super::super::piece::{Piece, Rope, assemble_inner, reindent};
 use super::super::rules::list_comment;
@@ -57,6 +57,13 @@ impl<'a> Structure<'a, '_> {
                 self.fields.truncate(fields);
                 self.found.reset(mark);
                 return self.opaque((base, ours, theirs), column, &why);
+            }
+            Err(Impossible::Whole(why)) if outer == 0 => {
+                self.path.truncate(steps);
+                self.fields.truncate(fields);
+                self.found.reset(mark);
+                let trio = Three { base, ours: Some(ours), theirs: Some(theirs) };
+                return Ok(self.conflict(ConflictKind::TemplateBlock, &why, &trio, column));
             }
             Err(other) => return Err(other),
         };

@@ -6,6 +6,7 @@
 
 use super::parse::{hash_of_list, hash_of_map, hash_of_opaque};
 use super::{Child, Control, Cst, Kind, Label, Node, NodeId, Style};
+use crate::base::limits::MAX_YAML_DEPTH;
 use crate::base::{Digest, Encoder};
 
 /// The value of an entry that has none.
@@ -166,6 +167,7 @@ fn is_balanced(children: &[Child]) -> bool {
     for child in children {
         match (&child.label, depth) {
             (Label::Loose(_), _) | (Label::Arm(_) | Label::End(_), 0) => return false,
+            (Label::Block(_), _) if depth >= MAX_YAML_DEPTH => return false,
             (Label::Block(_), _) => depth += 1,
             (Label::End(_), _) => depth -= 1,
             (Label::Arm(_) | Label::Key(_) | Label::Item | Label::Line(_), _) => {}

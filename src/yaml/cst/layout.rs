@@ -200,8 +200,9 @@ impl Layout<'_> {
                 Role::Stands => Label::Line(words),
                 Role::Loose => Label::Loose(words),
             };
-            // What is said above a block is said about it.
-            let lead = if control.role == Role::Opens { self.lead(start, from) } else { start };
+            // What is said above a block, or a line that stands for itself, is said about it.
+            let is_told = matches!(control.role, Role::Opens | Role::Stands);
+            let lead = if is_told { self.lead(start, from) } else { start };
             if let Some(last) = laid.last_mut() {
                 last.gap.end = last.gap.end.max(lead);
             }

@@ -18,6 +18,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::base::Digest;
+use crate::base::limits::MAX_YAML_DEPTH;
 
 pub use super::tree::Style;
 pub use blocks::{content, hash_of_block, hash_of_line};
@@ -219,9 +220,24 @@ impl Cst {
         self.text.get(range.clone()).unwrap_or("")
     }
 
-    /// Returns the entry of a map by its key.
+    /// Returns the entry of a map by its key, also where a block of a template that has one arm alone says whether it is there.
     pub fn entry(&self, map: NodeId, key: &str) -> Option<&Child> {
-        self.node(map).children.iter().find(|child| matches!(&child.label, Label::Key(name) if name == key))
+        let mut map = map;
+        // Blocks may stand in each other, as deep as collections may.
+        for _ in 0..MAX_YAML_DEPTH {
+            let children = &self.node(map).children;
+            if let Some(found) = children.iter().find(|child| child.label.key() == Some(key)) {
+                return Some(found);
+            }
+            let mut arms = children.iter().filter_map(|child| match child.label {
+                Label::Block(_) => {
+                    self.node(child.value).children.first().filter(|_| self.node(child.value).children.len() == 2)
+                }
+                _ => None,
+            });
+            map = arms.next().filter(|_| arms.next().is_none())?.value;
+        }
+        None
     }
 
     /// Returns the value at a path of keys.

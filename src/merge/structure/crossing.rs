@@ -1,0 +1,134 @@
+//! Pure. Entries that one side put into a block of a template, took out of one, or put into another, while the other side changed them: a merge of
+//! the blocks alone would lose that change, or leave the entry in two places.
+//!
+//! Not here: merging blocks (`blocks`), an entry that was put into a block as it was (the same).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::likeness::known_by;
+use super::super::part::Part;
+use super::super::tree::Three;
+use super::Impossible;
+use super::blocks::{arm_names, arms};
+use crate::base::Digest;
+use crate::yaml::cst::Kind;
+
+/// Where an entry stands: in the collection itself, or in an arm of a block there.
+type Place = (String, String);
+/// Where each entry stands on a side, and what it holds there.
+type Places = BTreeMap<String, BTreeSet<(Place, Digest)>>;
+
+/// Refuses a collection in which an entry went into a block or out of one on one side, and was changed, deleted or put elsewhere on the other.
+pub(super) fn check(lists: &Three<Vec<Part<'_>>>, names: &Three<Vec<String>>) -> Result<(), Impossible> {
+    let has_blocks = |list: &Vec<Part<'_>>| list.iter().any(|part| part.is_block());
+    if ![&lists.base, &lists.ours, &lists.theirs].into_iter().any(has_blocks) {
+        return Ok(());
+    }
+    let arms = arms_by_name(lists, names);
+    let base = places((&lists.base, &names.base), &arms.base);
+    let ours = places((&lists.ours, &names.ours), &arms.ours);
+    let theirs = places((&lists.theirs, &names.theirs), &arms.theirs);
+    let nowhere = BTreeSet::new();
+    for (name, mine) in &ours {
+        let of = |side: &Places| side.get(name).unwrap_or(&nowhere).clone();
+        judge(name, &of(&base), mine, &of(&theirs))?;
+    }
+    for (name, upstream) in theirs.iter().filter(|(name, _)| !ours.contains_key(*name)) {
+        judge(name, base.get(name).unwrap_or(&nowhere), &nowhere, upstream)?;
+    }
+    Ok(())
+}
+
+fn judge(
+    name: &str,
+    base: &BTreeSet<(Place, Digest)>,
+    ours: &BTreeSet<(Place, Digest)>,
+    theirs: &BTreeSet<(Place, Digest)>,
+) -> Result<(), Impossible> {
+    if base == ours || base == theirs || ours == theirs {
+        return Ok(());
+    }
+    let at =
+        |side: &BTreeSet<(Place, Digest)>| side.iter().map(|(place, _)| place.clone()).collect::<BTreeSet<Place>>();
+    let (old, mine, upstream) = (at(base), at(ours), at(theirs));
+    // What stays where it was is merged there. So is what one entry became that has taken the place of a block, or a block of an entry.
+    let is_merged = (mine == old || mine.is_empty()) && (upstream == old || upstream.is_empty()) || mine == upstream;
+    let is_paired = || {
+        let blocks = |places: &BTreeSet<Place>| places.iter().map(|(block, _)| block.clone()).collect::<BTreeSet<_>>();
+        let all: BTreeSet<String> = blocks(&old).into_iter().chain(blocks(&mine)).chain(blocks(&upstream)).collect();
+        all.len() == 1 && [&old, &mine, &upstream].into_iter().all(|places| places.len() <= 1)
+    };
+    if is_merged || is_paired() {
+        return Ok(());
+    }
+    let why = format!("{name} went into a block of the template, or out of one, and the other side changed it");
+    let is_moved_once = (mine.len() == 1 && upstream == old || upstream.len() == 1 && mine == old) && old.len() == 1;
+    Err(if is_moved_once { Impossible::Here(why) } else { Impossible::Whole(why) })
+}
+
+/// The names of the arms of each block.
+type ArmNames = BTreeMap<String, Vec<String>>;
+
+fn arms_by_name(lists: &Three<Vec<Part<'_>>>, names: &Three<Vec<String>>) -> Three<ArmNames> {
+    let mut found = Three { base: ArmNames::new(), ours: ArmNames::new(), theirs: ArmNames::new() };
+    let all: BTreeSet<&String> = names.base.iter().chain(&names.ours).chain(&names.theirs).collect();
+    for name in all {
+        let block = |list: &'_ Vec<Part<'_>>, known: &[String]| -> Option<usize> {
+            known.iter().position(|other| other == name).filter(|at| list.get(*at).is_some_and(|part| part.is_block()))
+        };
+        let (old, mine, upstream) =
+            (block(&lists.base, &names.base), block(&lists.ours, &names.ours), block(&lists.theirs, &names.theirs));
+        let trio = Three {
+            base: old.and_then(|at| lists.base.get(at)).map(|part| arms(*part)),
+            ours: mine.and_then(|at| lists.ours.get(at)).map(|part| arms(*part)),
+            theirs: upstream.and_then(|at| lists.theirs.get(at)).map(|part| arms(*part)),
+        };
+        let Some(arms) = arm_names(&trio) else { continue };
+        found.base.insert(name.clone(), arms.base);
+        found.ours.insert(name.clone(), arms.ours);
+        found.theirs.insert(name.clone(), arms.theirs);
+    }
+    found
+}
+
+/// Returns where each entry of a side stands.
+fn places((list, names): (&[Part<'_>], &[String]), arm_names: &ArmNames) -> Places {
+    let mut found = Places::new();
+    for (part, name) in list.iter().zip(names) {
+        if !part.is_block() {
+            let place = (name.clone(), String::new());
+            if let Some(known) = called(*part) {
+                found.entry(known).or_default().insert((place, part.hash()));
+            }
+            continue;
+        }
+        for (at, arm) in arms(*part).into_iter().enumerate() {
+            let arm_name =
+                arm_names.get(name).and_then(|names| names.get(at)).cloned().unwrap_or_else(|| at.to_string());
+            let mut open = Part::all(arm.cst, arm.node());
+            while let Some(held) = open.pop() {
+                if held.is_block() {
+                    open.extend(arms(held).into_iter().flat_map(|arm| Part::all(arm.cst, arm.node())));
+                } else if let Some(known) = called(held) {
+                    found.entry(known).or_default().insert(((name.clone(), arm_name.clone()), held.hash()));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Returns what an entry is known by wherever it stands: its key, its name, or what it says.
+fn called(part: Part<'_>) -> Option<String> {
+    if part.is_control() {
+        return None;
+    }
+    if let Some(key) = part.key() {
+        return Some(key.to_owned());
+    }
+    match part.node().kind {
+        Kind::Scalar => Some(part.node().text.clone()),
+        Kind::Map => Some(known_by(part.cst, part.child.value).to_owned()).filter(|name| name != "-"),
+        Kind::Alias | Kind::Seq | Kind::Opaque | Kind::Block => None,
+    }
+}
