@@ -14,7 +14,7 @@ use super::merge_file::Sides;
 use super::session::Session;
 use super::sops_keys::sops_keys;
 use crate::base::RepoPath;
-use crate::merge::{self, Rules, Three};
+use crate::merge::{self, Conflict, FileMerge, Rules, Three};
 use crate::model::FileTree;
 
 /// One merge.
@@ -52,14 +52,26 @@ async fn answer(session: &mut Session<'_>, line: &str) -> Result<Value, String> 
     let sops = sops_keys(session, &[(path.clone(), sides)]).await;
     let rules = Rules { templates, sops, ..Rules::default() };
     let merged = merge::merge_file(&path, texts, &rules);
+    let proposal = proposal(&merged, &path, texts, rules);
     let notices: Vec<String> = merged.notices.iter().map(ToString::to_string).collect();
-    let conflicts = serde_json::to_value(&merged.conflicts).unwrap_or_default();
-    let mut answer =
-        json!({"id": id, "merged": merged.text, "conflicts": conflicts, "notices": notices, "how": merged.how});
+    let conflicts: Vec<Value> = merged.conflicts.iter().map(Conflict::to_json).collect();
+    let (text, how) = (merged.text, merged.how);
+    let mut answer = json!({
+        "id": id, "merged": text, "proposal": proposal, "conflicts": conflicts, "notices": notices, "how": how,
+    });
     if let Some(map) = answer.as_object_mut() {
         merged.guard.map(|guard| map.insert("guard".to_owned(), Value::from(guard)));
     }
     Ok(answer)
+}
+
+/// Returns the text with the side at every conflict that comes first.
+fn proposal(merged: &FileMerge, path: &RepoPath, texts: Three<Option<&str>>, rules: Rules) -> Option<String> {
+    if merged.conflicts.is_empty() {
+        return merged.text.clone();
+    }
+    let decided = merged.conflicts.iter().map(|conflict| (conflict.id.clone(), conflict.preselected().take));
+    merge::merge_file(path, texts, &Rules { decided: decided.collect(), ..rules }).text
 }
 
 /// Merges three folders into a new one.
@@ -79,7 +91,7 @@ pub(super) async fn trees(session: &mut Session<'_>, sides: &Sides, out: &Path) 
     let rules = Rules { templates: merge::templates_in(&texts), sops, ..Rules::default() };
     let merged = merge::merge(Three { base: &base, ours: &ours, theirs: &theirs }, &rules);
     write_folder(&session.environment.path(out), &merged.files, what)?;
-    let conflicts = serde_json::to_value(&merged.conflicts).unwrap_or_default();
+    let conflicts: Vec<Value> = merged.conflicts.iter().map(Conflict::to_json).collect();
     let notices: Vec<String> = merged.notices.iter().map(ToString::to_string).collect();
     let how: serde_json::Map<String, Value> =
         merged.how.iter().map(|(path, how)| (path.to_string(), json!(how))).collect();

@@ -14,7 +14,7 @@ use super::session::Session;
 use super::sops_keys::sops_keys;
 use crate::base::RepoPath;
 use crate::merge::{
-    self, ConflictKind, Favor, FileMerge, MARKER_CHARS, MarkerLabels, MarkerStyle, Prefer, Rules, Three,
+    self, Conflict, ConflictKind, Favor, FileMerge, MARKER_CHARS, MarkerLabels, MarkerStyle, Prefer, Rules, Three,
 };
 
 /// Largest file that is merged in any way, in bytes.
@@ -162,7 +162,7 @@ pub(super) async fn run(session: &mut Session<'_>, arguments: &MergeFile) -> Res
     }
     if session.format() == Format::Json {
         let open = if is_done { Vec::new() } else { merged.conflicts };
-        let conflicts = serde_json::to_value(&open).unwrap_or_default();
+        let conflicts: Vec<serde_json::Value> = open.iter().map(Conflict::to_json).collect();
         let notices: Vec<String> = merged.notices.iter().map(ToString::to_string).collect();
         let answer =
             json!({"merged": favored.or(merged.text), "conflicts": conflicts, "notices": notices, "how": merged.how});

@@ -270,7 +270,7 @@ pub(super) async fn update(
     let list = pipeline::conflicts_file(shown, &app).await?;
     let mut conflicts = Vec::new();
     for open in list.iter().flat_map(|list| &list.conflicts) {
-        let mut document = value(&open.conflict.veiled(&veil))?;
+        let mut document = open.conflict.veiled(&veil).to_json();
         if let Some(fields) = document.as_object_mut() {
             fields.insert("live".to_owned(), json!(live::value(shown, &state, &open.conflict, &veil).await));
             fields.insert("changed".to_owned(), last_change(shown, open.conflict.path.as_str()).await?);

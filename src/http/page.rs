@@ -96,6 +96,9 @@ struct ConflictRow {
     place: String,
     why: String,
     id: String,
+    /// The side that comes first, and why.
+    take: String,
+    because: String,
     sides: Vec<(&'static str, String)>,
 }
 
@@ -266,7 +269,9 @@ fn conflict(conflict: &Conflict) -> ConflictRow {
         (true, line) => format!("{}:{line}", conflict.path),
     };
     let sides = pipeline::conflict_texts(conflict).into_iter().map(|(side, text)| (side, cut(&text))).collect();
-    ConflictRow { place, why: conflict.why.clone(), id: conflict.id.clone(), sides }
+    let first = conflict.preselected();
+    let (take, because) = (first.take.word().to_owned(), first.why);
+    ConflictRow { place, why: conflict.why.clone(), id: conflict.id.clone(), take, because, sides }
 }
 
 /// Takes off the indentation that all lines of a side share, cuts a long side and says so.
@@ -344,8 +349,14 @@ mod tests {
         .unwrap();
         let sides =
             vec![("base", cut("    a: 1\n      b: 2\n")), ("mine", "2".to_owned()), ("upstream", "3".to_owned())];
-        let conflicts =
-            vec![ConflictRow { place: "x.yaml:3".into(), why: "both changed".into(), id: "ab".into(), sides }];
+        let conflicts = vec![ConflictRow {
+            place: "x.yaml:3".into(),
+            why: "both changed".into(),
+            id: "ab".into(),
+            take: "mine".into(),
+            because: "it stays".into(),
+            sides,
+        }];
         let update = UpdateRow {
             app: "ghost".into(),
             version: "5.2.1".into(),

@@ -11,7 +11,6 @@ use super::problem::Problem;
 use super::{Host, instance};
 use crate::compile::{Proposal, TreeEdit};
 use crate::daemon::Handle;
-use crate::merge::Conflict;
 use crate::model::{AppName, FileTree, ObjectId, Veil};
 use crate::pipeline;
 use crate::plan::cascade::Cascade;
@@ -229,7 +228,7 @@ pub(super) fn proposal(proposal: &Proposal, there: &FileTree) -> Result<Value, P
             _ => "deployed",
         },
         "changes": changes,
-        "conflicts": value(&shown_conflicts(proposal))?,
+        "conflicts": shown_conflicts(proposal),
         "breaking": value(&proposal.breaking)?,
         "notices": proposal.notices,
         "diagnostics": value(&proposal.diagnostics)?,
@@ -239,8 +238,8 @@ pub(super) fn proposal(proposal: &Proposal, there: &FileTree) -> Result<Value, P
 }
 
 /// Returns the conflicts of a proposal without what looks like a secret.
-fn shown_conflicts(proposal: &Proposal) -> Vec<Conflict> {
-    proposal.conflicts.iter().map(|conflict| conflict.veiled(&Veil::default())).collect()
+fn shown_conflicts(proposal: &Proposal) -> Vec<Value> {
+    proposal.conflicts.iter().map(|conflict| conflict.veiled(&Veil::default()).to_json()).collect()
 }
 
 fn changes(edit: &TreeEdit, there: &FileTree) -> Vec<Value> {

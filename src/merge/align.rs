@@ -8,7 +8,7 @@ mod sequence;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use sequence::sequence;
+use sequence::{Texts, sequence};
 
 use super::likeness::{Leaves, alike, leaf, leaves};
 use super::part::Part;
@@ -72,7 +72,7 @@ pub(super) fn align(rule: Option<&ListRule>, lists: &Three<Vec<Part<'_>>>, cells
     }
     let is_positional = matches!(rule.map(|rule| &rule.form), Some(ListForm::Positional));
     let is_named = matches!(rule.map(|rule| &rule.form), Some(ListForm::Named));
-    let names = sequence(lists, is_named, cells);
+    let names = sequence(lists, if is_named { Texts::Names } else { Texts::Values }, cells);
     Aligned { names, is_ordered: is_ordered || !is_named, is_positional, is_doubled, has_other_types: false }
 }
 

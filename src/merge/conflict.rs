@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::tree::Three;
 use crate::base::{Digest, Encoder, RepoPath};
@@ -143,6 +144,15 @@ impl Conflict {
         let Three { base, ours, theirs } = contents;
         let texts = Self { base: text(base), mine: text(ours), upstream: text(theirs), ..self.clone() };
         Self { id: texts.digest(0), ..self }
+    }
+
+    /// Returns the conflict as JSON, with the side that comes first.
+    pub fn to_json(&self) -> Value {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("preselected".to_owned(), serde_json::to_value(self.preselected()).unwrap_or_default());
+        }
+        value
     }
 
     /// Returns whether its sides are values of a Secret, which nobody is shown.

@@ -22,6 +22,7 @@ use crate::model::{File, FileTree};
 use crate::yaml::cst::{Cst, Source, split};
 
 mod added;
+mod blocks;
 mod generator;
 mod matrix;
 mod operators;

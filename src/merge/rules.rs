@@ -177,7 +177,9 @@ impl Rules {
     /// Returns whether a key below fields is one that a type knows, so that with another key it is another field.
     pub(super) fn is_field(&self, subject: &Subject, path: &[&str], key: &str) -> bool {
         let shape = |path: &[&str]| schema::shape_at(&subject.group, &subject.kind, path);
-        if path.is_empty() { shape(&[key]).is_some() } else { matches!(shape(path), Some(Shape::Struct(_))) }
+        let whole: Vec<&str> = path.iter().copied().chain([key]).collect();
+        // In a map every key is somebody's own.
+        shape(&whole).is_some() && !matches!(shape(path), Some(Shape::Map(..)))
     }
 
     /// Returns how a list is merged; nothing where only its items can tell.

@@ -102,6 +102,11 @@ impl<'a> Structure<'a, '_> {
         if is_map { self.map(&lists, column) } else { self.list(&lists, comment.as_deref(), column) }
     }
 
+    /// Merges entries of maps or of lists.
+    fn level(&mut self, lists: &Three<Vec<Part<'a>>>, kind: Kind, column: usize) -> Result<Collected, Impossible> {
+        if kind == Kind::Map { self.map(lists, column) } else { self.list(lists, None, column) }
+    }
+
     fn map(&mut self, lists: &Three<Vec<Part<'a>>>, column: usize) -> Result<Collected, Impossible> {
         let entries = entries(lists);
         let mut names = entries.as_ref().map(|list| list.iter().map(|part| part.name()).collect::<Vec<String>>());
@@ -115,10 +120,12 @@ impl<'a> Structure<'a, '_> {
         let is_meant = |key: &str| self.rules.is_field(self.subject, &fields, key);
         keys::pair_renamed(&entries, &mut names, &is_meant);
         let names = blocks::names(lists, names, self.rules.limits.alignment_cells);
-        crossing::check(lists, &names)?;
+        let mut changes = blocks::wrapped(lists, &names);
+        crossing::check(lists, &names, &changes)?;
+        changes.append(&mut keys::put_below(lists, &names));
         let slices = Three { base: &names.base[..], ours: &names.ours[..], theirs: &names.theirs[..] };
         let ordered = order(&slices, Frame::Ours);
-        let pieces = self.entries(lists, &names, &ordered.names, (&keys::put_below(lists, &names), column))?;
+        let pieces = self.entries(lists, &names, &ordered.names, (&changes, column))?;
         let hash = content(Kind::Map, contents(&pieces));
         Ok(Collected { pieces, hash, whole: Vec::new() })
     }
@@ -144,7 +151,8 @@ impl<'a> Structure<'a, '_> {
             self.notice(NoticeKind::KeyTypeDiffers, detail);
         }
         let mut names = blocks::names(lists, aligned.names, cells);
-        crossing::check(lists, &names)?;
+        let mut changes = blocks::wrapped(lists, &names);
+        crossing::check(lists, &names, &changes)?;
         // Of two items with one name only one would come out.
         if [&names.base, &names.ours, &names.theirs].into_iter().any(|names| !is_unique(names)) {
             return Err(Impossible::File("two items of a list cannot be told apart".to_owned()));
@@ -172,7 +180,9 @@ impl<'a> Structure<'a, '_> {
             names.theirs.iter_mut().filter(|name| gone.contains(name)).for_each(|name| name.insert(0, '~'));
             names.ours.iter_mut().filter(|name| gone.contains(name)).for_each(|name| name.insert(0, '~'));
         }
-        let changes = if self.brackets == 0 { beside::replaced(lists, &names) } else { Changes::new() };
+        if self.brackets == 0 {
+            changes.append(&mut beside::replaced(lists, &names));
+        }
         let pieces = self.entries(lists, &names, &ordered.names, (&changes, column))?;
         let hash = content(Kind::Seq, contents(&pieces));
         Ok(Collected { pieces, hash, whole })

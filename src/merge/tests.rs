@@ -1,5 +1,6 @@
 //! Pure. Tests of whole merges: the recorded situations, each in a directory of its own.
 
+mod kinds;
 mod rows;
 
 use std::fs;

@@ -190,7 +190,7 @@ fn collect(of: (&Cst, (&str, &str)), id: NodeId, path: &mut Vec<String>, found: 
     let (cst, (group, kind)) = of;
     let node = cst.node(id);
     match node.kind {
-        Kind::Map | Kind::Seq => {
+        Kind::Map | Kind::Seq | Kind::Block => {
             for child in &node.children {
                 path.push(if let Label::Key(key) = &child.label { key.clone() } else { "-".to_owned() });
                 collect(of, child.value, path, found);

@@ -135,6 +135,9 @@ pub(super) fn conflict_lines(conflict: &Value) -> String {
             first = false;
         }
     }
+    if let Some(first) = conflict.get("preselected").filter(|first| first.is_object()) {
+        lines.push_str(&format!("      first     {}: {}\n", text(first, "take"), text(first, "why")));
+    }
     if let Some(suggestion) = conflict.get("suggestion").filter(|suggestion| suggestion.is_object()) {
         let (path, value) = (text(suggestion, "path"), text(suggestion, "value"));
         let place = if path == text(conflict, "path") { String::new() } else { format!("{path}: ") };
@@ -229,9 +232,10 @@ mod tests {
         assert!(conflict_lines(&conflict).ends_with("      upstream  3\n      live      4\n"));
         let conflict = json!({
             "file": "a", "kind": "semantic", "id": "1", "path": "spec.port", "linked": ["Service/a spec.ports"],
+            "preselected": {"take": "mine", "why": "it stays"},
             "suggestion": {"path": "spec.port", "value": "http"},
         });
-        let end = "      upstream  (absent)\n      suggest   http\n      linked    Service/a spec.ports\n";
+        let end = "      upstream  (absent)\n      first     mine: it stays\n      suggest   http\n      linked    Service/a spec.ports\n";
         assert!(conflict_lines(&conflict).ends_with(end), "{}", conflict_lines(&conflict));
     }
 }

@@ -18,12 +18,20 @@ const SHARED_PERCENT: usize = 50;
 struct Subjects {
     /// What each list holds at most once.
     unique: BTreeSet<String>,
-    /// Whether a text is what it is about, so that another text at its place is another item.
-    is_named: bool,
+    texts: Texts,
+}
+
+/// What texts of a list are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Texts {
+    /// Values, so that another text at the place of one may be it with another value.
+    Values,
+    /// Names, so that another text is another item wherever it stands.
+    Names,
 }
 
 /// Names the items of a sequence: those of base by their number, others by their side.
-pub(super) fn sequence(lists: &Three<Vec<Part<'_>>>, is_named: bool, cells: usize) -> Three<Vec<String>> {
+pub(super) fn sequence(lists: &Three<Vec<Part<'_>>>, texts: Texts, cells: usize) -> Three<Vec<String>> {
     let base: Vec<String> = (0..lists.base.len()).map(|place| place.to_string()).collect();
     if let Some((ours, theirs)) = by_occurrence(lists) {
         return Three { base, ours, theirs };
@@ -31,7 +39,7 @@ pub(super) fn sequence(lists: &Three<Vec<Part<'_>>>, is_named: bool, cells: usiz
     if is_by_place(lists) {
         return Three { base: base.clone(), ours: base.clone(), theirs: base };
     }
-    let about = &Subjects { unique: unique_subjects(lists), is_named };
+    let about = &Subjects { unique: unique_subjects(lists), texts };
     let (mut ours, mut theirs) = with_twins(lists, about, cells);
     let (before, after) = (ours.clone(), theirs.clone());
     follow((&lists.ours, &mut ours), (&lists.theirs, &after), 'o');
@@ -358,7 +366,7 @@ fn pair_gap(
             };
             // Two flags or two images at one place are not one item with a new value.
             if before.node().kind == after.node().kind
-                && !(about.is_named && before.node().kind == Kind::Scalar)
+                && !(about.texts == Texts::Names && before.node().kind == Kind::Scalar)
                 && !is_other(subject(*before), subject(*after))
                 && has_in_common(*before, *after)
             {

@@ -11,7 +11,7 @@ use super::super::part::Part;
 use super::super::piece::{Piece, Rope};
 use super::super::rules::Take;
 use super::super::tree::Three;
-use super::{Impossible, Structure, Trio, absent, shown};
+use super::{Impossible, Structure, Trio, absent, blocks, shown};
 use crate::yaml::cst::hash_of_list;
 
 /// What becomes of an entry besides what its own sides say, by its name.
@@ -31,6 +31,13 @@ pub(super) enum Change<'a> {
     },
     /// The side that deleted it has these in its place.
     Replaced(Vec<Part<'a>>),
+    /// One side put these, which base and the other side have beside each other, into a block of a template.
+    Wrapped {
+        /// The block.
+        block: Part<'a>,
+        /// What is in it now, of base and of the other side.
+        held: [Vec<Part<'a>>; 2],
+    },
 }
 
 /// Finds items that one side changed and the other replaced: what it put in their place belongs to the question.
@@ -88,6 +95,16 @@ impl<'a> Structure<'a, '_> {
         match change {
             Change::Gone => Ok(vec![absent(String::new())]),
             Change::Replaced(parts) => Ok(self.disputed(trio, parts, column)),
+            Change::Wrapped { block, held: [base, other] } => {
+                let inner = |list: &[Part<'a>]| list.to_vec();
+                let arm: Vec<Part<'a>> =
+                    blocks::arms(*block).into_iter().flat_map(|arm| Part::all(arm.cst, arm.node())).collect();
+                let (ours, theirs) = match trio.ours.is_some_and(Part::is_block) {
+                    true => (arm, inner(other)),
+                    false => (inner(other), arm),
+                };
+                Ok(vec![self.all_wrapped(*block, &Three { base: inner(base), ours, theirs }, column)?])
+            }
             Change::Below { inner, changed } => {
                 let Some(whole) = trio.ours.or(trio.theirs) else { return Ok(vec![self.entry(trio, column)?]) };
                 let lines = changed.lines(inner.column());

@@ -12,7 +12,8 @@ use super::super::part::Part;
 use super::super::piece::{Piece, Rope, assemble, reindent};
 use super::super::place::{Frame, order};
 use super::super::tree::Three;
-use super::{Collected, Impossible, Structure, Trio};
+use super::beside::{Change, Changes};
+use super::{Collected, Impossible, Structure, Trio, crossing};
 use crate::base::{Digest, sha256};
 use crate::yaml::cst::{Kind, Label, Node, hash_of_block};
 
@@ -84,6 +85,43 @@ fn pair_wrapped(known: Side<'_, '_>, base: &[String], (list, names): (&[Part<'_>
             taken.push(name.clone());
         }
     }
+}
+
+/// Finds blocks into which one side put several entries that base and the other side have beside each other.
+pub(super) fn wrapped<'a>(lists: &Three<Vec<Part<'a>>>, names: &Three<Vec<String>>) -> Changes<'a> {
+    let mut changes = Changes::new();
+    let sides = [
+        ((&lists.ours, &names.ours), (&lists.theirs, &names.theirs)),
+        ((&lists.theirs, &names.theirs), (&lists.ours, &names.ours)),
+    ];
+    for ((list, own), (others, known)) in sides {
+        for (block, name) in list.iter().zip(own).filter(|(part, name)| part.is_block() && names.base.contains(name)) {
+            let [arm] = arms(*block)[..] else { continue };
+            let held: Vec<String> = Part::all(arm.cst, arm.node()).into_iter().filter_map(crossing::called).collect();
+            let run = |list: &[Part<'a>]| -> Option<(usize, usize)> {
+                let is_held = |part: &Part<'a>| crossing::called(*part).is_some_and(|name| held.contains(&name));
+                let first = list.iter().position(is_held)?;
+                let count = list.iter().skip(first).take_while(|part| is_held(part)).count();
+                (list.iter().filter(|part| is_held(part)).count() == count && count > 1).then_some((first, count))
+            };
+            let (Some(before), Some(there)) = (run(&lists.base), run(others)) else { continue };
+            let taken = |(first, count): (usize, usize), names: &[String]| {
+                names.iter().skip(first).take(count).cloned().collect::<Vec<_>>()
+            };
+            let gone = taken(before, &names.base);
+            // The other side has all of them, and nothing of its own between them.
+            if gone != taken(there, known) || gone.iter().any(|entry| entry != name && own.contains(entry)) {
+                continue;
+            }
+            let parts = |(first, count): (usize, usize), list: &[Part<'a>]| {
+                list.iter().skip(first).take(count).copied().collect::<Vec<_>>()
+            };
+            changes.extend(gone.into_iter().filter(|entry| entry != name).map(|entry| (entry, Change::Gone)));
+            let held = [parts(before, &lists.base), parts(there, others)];
+            changes.insert(name.clone(), Change::Wrapped { block: *block, held });
+        }
+    }
+    changes
 }
 
 /// Returns the entry of a block that is the same as one beside it: of the same key, or with the same name or content.
@@ -435,6 +473,32 @@ impl<'a> Structure<'a, '_> {
             content: Some((block.name(), content)),
             before: None,
         }))
+    }
+
+    /// Merges entries that one side put into a block with those of base and the other side, which stand beside each other there.
+    pub(super) fn all_wrapped(
+        &mut self,
+        block: Part<'a>,
+        lists: &Three<Vec<Part<'a>>>,
+        column: usize,
+    ) -> Result<Piece, Impossible> {
+        let (Some(arm), Some(end)) = (arms(block).first().copied(), end(block)) else {
+            return Err(Impossible::Here("a block of the template has no arm".to_owned()));
+        };
+        let Collected { pieces, hash, whole } = self.level(lists, arm.node().kind, column)?;
+        if !whole.is_empty() {
+            return Err(Impossible::Whole(
+                "both sides put what is in a block of the template in another order".to_owned(),
+            ));
+        }
+        let (held, gap) = assemble(pieces);
+        let mut text =
+            Rope::plain(format!("{}{}{}", block.lead(), arm.cst.slice(&arm.child.own), arm.cst.slice(&arm.child.gap)));
+        text.push(held);
+        text.push_str(&gap);
+        text.push_str(end.cst.slice(&(end.child.start..end.child.own.end)));
+        let content = hash_of_block([(arm.words().unwrap_or(""), hash)].into_iter(), end.words().unwrap_or(""));
+        Ok(Piece { text, gap: block.gap(column), content: Some((block.name(), content)), before: None })
     }
 
     /// Merges the arms of a block; nothing where both sides changed one of its lines, or one of them an arm that the other took away.

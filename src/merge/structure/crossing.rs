@@ -9,6 +9,7 @@ use super::super::likeness::known_by;
 use super::super::part::Part;
 use super::super::tree::Three;
 use super::Impossible;
+use super::beside::Changes;
 use super::blocks::{arm_names, arms};
 use crate::base::Digest;
 use crate::yaml::cst::Kind;
@@ -19,7 +20,11 @@ type Place = (String, String);
 type Places = BTreeMap<String, BTreeSet<(Place, Digest)>>;
 
 /// Refuses a collection in which an entry went into a block or out of one on one side, and was changed, deleted or put elsewhere on the other.
-pub(super) fn check(lists: &Three<Vec<Part<'_>>>, names: &Three<Vec<String>>) -> Result<(), Impossible> {
+pub(super) fn check(
+    lists: &Three<Vec<Part<'_>>>,
+    names: &Three<Vec<String>>,
+    changes: &Changes<'_>,
+) -> Result<(), Impossible> {
     let has_blocks = |list: &Vec<Part<'_>>| list.iter().any(|part| part.is_block());
     if ![&lists.base, &lists.ours, &lists.theirs].into_iter().any(has_blocks) {
         return Ok(());
@@ -29,11 +34,13 @@ pub(super) fn check(lists: &Three<Vec<Part<'_>>>, names: &Three<Vec<String>>) ->
     let ours = places((&lists.ours, &names.ours), &arms.ours);
     let theirs = places((&lists.theirs, &names.theirs), &arms.theirs);
     let nowhere = BTreeSet::new();
-    for (name, mine) in &ours {
+    // What came into a block as a whole is merged there.
+    let is_open = |name: &String| !changes.contains_key(name);
+    for (name, mine) in ours.iter().filter(|(name, _)| is_open(name)) {
         let of = |side: &Places| side.get(name).unwrap_or(&nowhere).clone();
         judge(name, &of(&base), mine, &of(&theirs))?;
     }
-    for (name, upstream) in theirs.iter().filter(|(name, _)| !ours.contains_key(*name)) {
+    for (name, upstream) in theirs.iter().filter(|(name, _)| !ours.contains_key(*name) && is_open(name)) {
         judge(name, base.get(name).unwrap_or(&nowhere), &nowhere, upstream)?;
     }
     Ok(())
@@ -119,7 +126,7 @@ fn places((list, names): (&[Part<'_>], &[String]), arm_names: &ArmNames) -> Plac
 }
 
 /// Returns what an entry is known by wherever it stands: its key, its name, or what it says.
-fn called(part: Part<'_>) -> Option<String> {
+pub(super) fn called(part: Part<'_>) -> Option<String> {
     if part.is_control() {
         return None;
     }

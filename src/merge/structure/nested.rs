@@ -36,14 +36,7 @@ impl<'a> Structure<'a, '_> {
         // What stands below moves with the entry itself, whatever the difference between the two columns.
         let inner = column + form.node().column - form.column().min(form.node().column);
         let inner = if is_block { inner } else { column };
-        let words = [ours, theirs].map(|part| list_comment(&header(part)).map(str::to_owned));
-        if let [Some(mine), Some(upstream)] = &words
-            && mine != upstream
-        {
-            let detail = format!("your comment says {mine} and upstream's {upstream}; yours counts");
-            self.notice(NoticeKind::ListKeyDiffers, &detail);
-        }
-        self.list_comment = words.into_iter().flatten().next();
+        self.list_comment = self.list_word(ours, theirs);
         let outer = self.brackets;
         let (mark, steps, fields) = (self.found.mark(), self.path.len(), self.fields.len());
         self.brackets = if is_block { 0 } else { outer + 1 };
@@ -91,6 +84,18 @@ impl<'a> Structure<'a, '_> {
         };
         let text = if whole.is_empty() { text } else { self.widened(text, whole, (base, theirs), column) };
         Ok(Piece { text, gap: String::new(), content, before: None })
+    }
+
+    /// Returns what a comment says about the list at hand.
+    fn list_word(&mut self, ours: Part<'a>, theirs: Part<'a>) -> Option<String> {
+        let words = [ours, theirs].map(|part| list_comment(&header(part)).map(str::to_owned));
+        if let [Some(mine), Some(upstream)] = &words
+            && mine != upstream
+        {
+            let detail = format!("your comment says {mine} and upstream's {upstream}; yours counts");
+            self.notice(NoticeKind::ListKeyDiffers, &detail);
+        }
+        words.into_iter().flatten().next()
     }
 
     /// Refuses a collection of which nothing is left but lines of a template: to YAML it is none any more.
