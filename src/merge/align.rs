@@ -188,6 +188,8 @@ fn keyed(keys: &ListKeys, lists: &Three<Vec<Part<'_>>>) -> Option<Three<Vec<Stri
     let base = (&lists.base, &before.base);
     pair_leftovers(keys, base, (&lists.ours, &before.ours), &before.theirs, &mut names.ours);
     pair_leftovers(keys, base, (&lists.theirs, &before.theirs), &before.ours, &mut names.theirs);
+    follow((&before.ours, &before.theirs), &names.theirs, &mut names.ours);
+    follow((&before.theirs, &before.ours), &names.ours, &mut names.theirs);
     let (ours, theirs) = (names.ours.clone(), names.theirs.clone());
     pair_beside(keys, &before.base, ((&lists.theirs, &theirs), (&lists.ours, &ours)), &mut names.ours);
     pair_beside(keys, &before.base, ((&lists.ours, &ours), (&lists.theirs, &theirs)), &mut names.theirs);
@@ -195,6 +197,17 @@ fn keyed(keys: &ListKeys, lists: &Three<Vec<Part<'_>>>) -> Option<Three<Vec<Stri
     pair_alternates(keys, (&lists.ours, &ours), (&lists.theirs, &theirs), &mut names.theirs);
     pair_replaced(keys, lists, &mut names);
     Some(names)
+}
+
+/// Gives an item that both sides have under one new key the name that it got on the other side: what one of them renamed, both did.
+fn follow((own, known): (&[String], &[String]), other: &[String], names: &mut [String]) {
+    let taken: BTreeSet<String> = names.iter().cloned().collect();
+    for (slot, name) in names.iter_mut().zip(own) {
+        let there = known.iter().position(|known| known == name).and_then(|at| other.get(at));
+        if let Some(given) = there.filter(|given| *given != name && slot == name && !taken.contains(*given)) {
+            slot.clone_from(given);
+        }
+    }
 }
 
 /// Takes the only item that both sides replaced, at its place, for one item with another key on each side, where something of it stayed: both
@@ -266,7 +279,8 @@ fn pair_leftovers(
     let is_gone = |name: &String| !taken.contains(name) && !others.contains(name);
     let gone = base.0.iter().zip(base.1).filter(|(_, name)| is_gone(name));
     let (gone, called): (Vec<Part<'_>>, Vec<String>) = gone.map(|(part, name)| (*part, name.clone())).unzip();
-    pair_some(keys, (&gone, &called), (parts, &added), &[pair_alternates, pair_partial], names);
+    let both: &[Pairing] = &[pair_alternates, pair_partial, pair_by_likeness, pair_in_place];
+    pair_some(keys, (&gone, &called), (parts, &added), both, names);
 }
 
 /// Pairs those items of a side that stand at some places.

@@ -37,7 +37,7 @@ pub(super) struct Document {
     /// Name of the object without its group and namespace.
     name: String,
     /// Whether lines of it are no YAML.
-    has_lines: bool,
+    pub(super) has_lines: bool,
     /// Whether a template says its kind or its name.
     is_unsaid: bool,
 }
@@ -195,8 +195,10 @@ fn paired(sides: &Three<Vec<Rc<Document>>>, comparisons: usize) -> Result<Three<
             }
         }
     }
-    let shared = pair_shared(sides, &mut found, comparisons);
     let base = found.base.clone();
+    number_again((&sides.base, &base), (&sides.ours, &mut found.ours), comparisons);
+    number_again((&sides.base, &base), (&sides.theirs, &mut found.theirs), comparisons);
+    let shared = pair_shared(sides, &mut found, comparisons);
     pair_rest((&sides.base, &base), (&sides.ours, &mut found.ours), &shared, comparisons);
     pair_rest((&sides.base, &base), (&sides.theirs, &mut found.theirs), &shared, comparisons);
     pair_unsaid((&sides.base, &base), (&sides.ours, &mut found.ours));
@@ -208,6 +210,63 @@ fn paired(sides: &Three<Vec<Rc<Document>>>, comparisons: usize) -> Result<Three<
         pair_added(sides, &mut found);
     }
     Ok(found)
+}
+
+/// Gives documents without a name the numbers of those of base that they are: the same ones first, then those that are like each other, and
+/// where as many are left their order says which is which.
+fn number_again(
+    (base, known): (&[Rc<Document>], &[String]),
+    (side, names): (&[Rc<Document>], &mut [String]),
+    comparisons: usize,
+) {
+    let unnamed = |names: &[String]| {
+        (0..names.len()).filter(|at| names.get(*at).is_some_and(|name| name.starts_with('#'))).collect::<Vec<_>>()
+    };
+    let (mut old, mut new) = (unnamed(known), unnamed(names));
+    let text = |list: &[Rc<Document>], at: usize| list.get(at).map(|document| bare(document).to_owned());
+    if old.is_empty() || new.len() < 2 && old.len() < 2 || old.len().saturating_mul(new.len()) > comparisons {
+        return;
+    }
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    let take =
+        |pairs: &mut Vec<(usize, usize)>, old: &mut Vec<usize>, new: &mut Vec<usize>, found: Vec<(usize, usize)>| {
+            old.retain(|at| !found.iter().any(|(taken, _)| taken == at));
+            new.retain(|at| !found.iter().any(|(_, taken)| taken == at));
+            pairs.extend(found);
+        };
+    let mut same = Vec::new();
+    for at in &old {
+        let is_free =
+            |other: &&usize| text(base, *at) == text(side, **other) && !same.iter().any(|(_, taken)| taken == *other);
+        let found = new.iter().find(is_free).copied();
+        same.extend(found.map(|other| (*at, other)));
+    }
+    take(&mut pairs, &mut old, &mut new, same);
+    let leaves_of = |list: &[Rc<Document>], at: usize| {
+        list.get(at).and_then(|it| it.cst.root().map(|root| leaves(&it.cst, root))).unwrap_or_default()
+    };
+    let mut scores: Vec<(usize, usize, usize)> = Vec::new();
+    for at in &old {
+        let before = leaves_of(base, *at);
+        scores.extend(new.iter().map(|other| (alike(&before, &leaves_of(side, *other)), *at, *other)));
+    }
+    let is_best = |(score, a, b): &&(usize, usize, usize)| {
+        *score >= ALIKE_PERCENT && !scores.iter().any(|(other, c, d)| (c == a) != (d == b) && other >= score)
+    };
+    let like = scores.iter().filter(is_best).map(|(_, a, b)| (*a, *b)).collect();
+    take(&mut pairs, &mut old, &mut new, like);
+    if old.len() == new.len() {
+        pairs.extend(old.iter().copied().zip(new.iter().copied()));
+        new.clear();
+    }
+    for (before, after) in pairs {
+        if let (Some(slot), Some(name)) = (names.get_mut(after), known.get(before)) {
+            slot.clone_from(name);
+        }
+    }
+    for (nth, at) in new.into_iter().enumerate() {
+        names.iter_mut().skip(at).take(1).for_each(|slot| *slot = format!("#new {nth}"));
+    }
 }
 
 /// Returns whether documents are told apart by this name. A number tells nothing of one that base does not have, and an object that has lost

@@ -431,6 +431,14 @@ impl Merging<'_> {
         };
         let merged = merge_text_settled(normal.base.as_deref().unwrap_or_default(), ours, theirs);
         let kind = if normal.base.is_some() { ConflictKind::Text } else { ConflictKind::BothAdded };
+        if let Some(delimiters) = self.rules.templates.as_ref()
+            && !template::nests_as_a_side([ours, theirs], &merged.text, delimiters)
+        {
+            return self.whole(
+                ConflictKind::Text,
+                "by lines the blocks of the template would stand in each other as on neither side",
+            );
+        }
         if let Some((notice, why)) = why {
             if merged.conflicts.is_empty() && self.is_spoiled(&merged.text, &normal) {
                 return self.whole(ConflictKind::Text, &why);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::document::Document;
-use super::likeness::{about, leaves_in};
+use super::likeness::{about, leaves, leaves_in};
 use super::rules::{GUESSED_KEYS, Rules, Subject};
 use super::tree::Three;
 use crate::base::{Digest, Encoder};
@@ -19,7 +19,29 @@ type Counts = [usize; 4];
 
 /// Returns whether documents hold exactly what the changes of both sides come to.
 pub(super) fn is_sound(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<Document>], rules: &Rules) -> bool {
-    counts(sides, result, rules).into_iter().all(is_expected) && !doubles_more(sides, result, rules)
+    // What went into a block of a template is the same leaf as well as another one.
+    counts(sides, result, rules).into_iter().all(is_expected)
+        && counts_outside(sides, result).into_iter().all(is_expected)
+        && !doubles_more(sides, result, rules)
+}
+
+/// Counts every leaf whatever blocks of templates it stands in; nothing where there are none.
+fn counts_outside(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<Document>]) -> Vec<Counts> {
+    let sides = [&sides.base[..], &sides.ours, &sides.theirs, result];
+    if !sides.into_iter().flatten().any(|document| document.has_lines) {
+        return Vec::new();
+    }
+    let counted = |documents: &[Rc<Document>]| {
+        let mut found: BTreeMap<Digest, usize> = BTreeMap::new();
+        for document in documents {
+            let leaves = document.cst.root().map(|root| leaves(&document.cst, root)).unwrap_or_default();
+            leaves.into_iter().for_each(|(leaf, count)| *found.entry(leaf).or_default() += count);
+        }
+        found
+    };
+    let sides = sides.map(counted);
+    let all: BTreeSet<&Digest> = sides.iter().flat_map(BTreeMap::keys).collect();
+    all.into_iter().map(|leaf| sides.each_ref().map(|side| side.get(leaf).copied().unwrap_or(0))).collect()
 }
 
 /// Returns the same, where both sides may have taken away or added one each of several equal leaves: which ones only their places say.
@@ -157,9 +179,14 @@ impl<'a> Search<'a, '_> {
             }
             Kind::Scalar | Kind::Alias | Kind::Opaque | Kind::Block => {}
         }
-        // Of the arms of a block one alone is there.
+        // Of the arms of a block one alone is there, with what stands beside the block.
+        let keys: BTreeSet<&str> = node.children.iter().filter_map(|child| child.label.key()).collect();
         let is_block = |child: &&Child| matches!(child.label, Label::Block(_));
         for arm in node.children.iter().filter(is_block).flat_map(|block| &self.cst.node(block.value).children) {
+            let inner = self.cst.node(arm.value).children.iter().filter_map(|child| child.label.key());
+            for key in inner.filter(|key| keys.contains(key)) {
+                self.found.insert(format!("{} {key}", path.join(".")));
+            }
             self.node(arm.value, path);
         }
     }

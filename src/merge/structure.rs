@@ -289,7 +289,7 @@ impl<'a> Structure<'a, '_> {
             (None, Some(ours), None) => Ok(self.kept(ours, column)),
             (None, None, Some(theirs)) => Ok(self.kept(theirs, column)),
             (Some(base), Some(ours), None) => {
-                if base.hash() == ours.hash() {
+                if base.hash() == ours.hash() && base.key() == ours.key() {
                     self.gone(base, ours);
                     let left = commented_out(base, ours, column);
                     return Ok(absent(format!("{left}{}", moved_gap(&ours.gap(column), column))));
@@ -297,7 +297,7 @@ impl<'a> Structure<'a, '_> {
                 Ok(self.conflict(ConflictKind::EditDelete, "you changed it and upstream deleted it", trio, column))
             }
             (Some(base), None, Some(theirs)) => {
-                if base.hash() == theirs.hash() {
+                if base.hash() == theirs.hash() && base.key() == theirs.key() {
                     self.gone(base, theirs);
                     return Ok(absent(commented_out(base, theirs, column)));
                 }

@@ -207,6 +207,32 @@ pub(super) fn against_blocks(text: &str, (open, close): &(String, String)) -> Op
     (depth > 0).then_some("a control block has no end")
 }
 
+/// Returns whether the blocks of a text begin and end as they must, each in one that it stands in on a side as well.
+pub(super) fn nests_as_a_side(sides: [&str; 2], merged: &str, delimiters: &(String, String)) -> bool {
+    if sides.into_iter().any(|side| against_blocks(side, delimiters).is_some()) {
+        return true;
+    }
+    let chains = |text: &str| -> BTreeSet<Vec<String>> {
+        let mut open: Vec<String> = Vec::new();
+        let mut found = BTreeSet::new();
+        for range in actions(text, &delimiters.0, &delimiters.1).unwrap_or_default() {
+            let action = text.get(range).unwrap_or_default();
+            let words = || action.split_whitespace().collect::<Vec<_>>().join(" ");
+            match arm(action) {
+                Role::Opens => open.push(words()),
+                Role::Ends => drop(open.pop()),
+                Role::Turns => {}
+                Role::Stands | Role::Loose => continue,
+            }
+            found.insert(open.clone());
+        }
+        found
+    };
+    let [ours, theirs] = sides.map(chains);
+    against_blocks(merged, delimiters).is_none()
+        && chains(merged).iter().all(|chain| ours.contains(chain) || theirs.contains(chain))
+}
+
 /// Returns whether a merged text holds each action as often as the edits of both sides come to.
 pub(super) fn has_right_actions(sides: &Three<&str>, merged: &str, (open, close): &(String, String)) -> bool {
     let counted = |text: &str| -> Option<BTreeMap<String, usize>> {

@@ -29,6 +29,15 @@ pub(super) enum Change<'a> {
         /// The same as the other side has it.
         changed: Part<'a>,
     },
+    /// One side put it below a new key, and the other deleted it or put it below another one.
+    Nested {
+        /// What it was.
+        base: Part<'a>,
+        /// What ours has in its place.
+        ours: Option<Part<'a>>,
+        /// What theirs has.
+        theirs: Option<Part<'a>>,
+    },
     /// The side that deleted it has these in its place.
     Replaced(Vec<Part<'a>>),
     /// One side put these, which base and the other side have beside each other, into a block of a template.
@@ -95,6 +104,10 @@ impl<'a> Structure<'a, '_> {
         match change {
             Change::Gone => Ok(vec![absent(String::new())]),
             Change::Replaced(parts) => Ok(self.disputed(trio, parts, column)),
+            Change::Nested { base, ours, theirs } => {
+                let parts: Vec<Part<'a>> = if ours.is_some() { theirs.iter().copied().collect() } else { Vec::new() };
+                Ok(self.disputed(&Three { base: Some(*base), ours: *ours, theirs: *theirs }, &parts, column))
+            }
             Change::Wrapped { block, held: [base, other] } => {
                 let inner = |list: &[Part<'a>]| list.to_vec();
                 let arm: Vec<Part<'a>> =
@@ -107,6 +120,9 @@ impl<'a> Structure<'a, '_> {
             }
             Change::Below { inner, changed } => {
                 let Some(whole) = trio.ours.or(trio.theirs) else { return Ok(vec![self.entry(trio, column)?]) };
+                if inner.key() != changed.key() {
+                    return Err(Impossible::Whole("one side renamed what the other put below another key".to_owned()));
+                }
                 let lines = changed.lines(inner.column());
                 let made = whole.with_entry(*inner, (&lines, changed.hash()), column);
                 let made = made.filter(|_| self.brackets == 0 && !inner.is_inline() && !changed.is_inline());
@@ -125,6 +141,13 @@ impl<'a> Structure<'a, '_> {
     fn disputed(&mut self, trio: &Trio<'a>, parts: &[Part<'a>], column: usize) -> Vec<Piece> {
         let is_ours = trio.ours.is_none();
         let (kind, why) = match is_ours {
+            _ if parts.is_empty() && is_ours => {
+                (ConflictKind::DeleteEdit, "you deleted it and upstream put it below another key")
+            }
+            _ if parts.is_empty() => (ConflictKind::EditDelete, "you put it below another key and upstream deleted it"),
+            _ if trio.ours.is_some() && trio.theirs.is_some() => {
+                (ConflictKind::RenameRename, "both sides put it below another key")
+            }
             true => (ConflictKind::DeleteEdit, "you put something else in its place and upstream changed it"),
             false => (ConflictKind::EditDelete, "you changed it and upstream put something else in its place"),
         };

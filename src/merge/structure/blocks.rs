@@ -71,14 +71,22 @@ pub(super) fn names(lists: &Three<Vec<Part<'_>>>, named: Three<Vec<String>>, cel
 type Side<'n, 'a> = (&'n [Part<'a>], &'n [String]);
 
 /// Gives a block of one side, which no other side has, the name of an entry of another side that stands in it and not beside it any more.
-/// The same for an entry that was taken out of a block of base.
+/// The same for an entry that was taken out of a block of base. Of several entries in one block nobody could say which one it is.
 fn pair_wrapped(known: Side<'_, '_>, base: &[String], (list, names): (&[Part<'_>], &mut [String])) {
     let mut taken = names.to_vec();
     let is_new = |name: &String| !known.1.contains(name) && !base.contains(name);
+    let new: Vec<Part<'_>> =
+        list.iter().zip(names.iter()).filter(|(_, name)| is_new(name)).map(|(part, _)| *part).collect();
     for (part, slot) in list.iter().zip(names.iter_mut()).filter(|(_, slot)| is_new(slot)) {
+        let is_single = |block: Part<'_>| {
+            let of_known =
+                known.0.iter().zip(known.1).filter(|(_, name)| !taken.contains(name)).map(|(entry, _)| *entry);
+            let beside: Vec<Part<'_>> = if part.is_block() { of_known.collect() } else { new.clone() };
+            beside.iter().filter(|entry| !entry.is_control() && holds(block, **entry)).count() == 1
+        };
         let wraps = |(other, name): &(&Part<'_>, &String)| {
             let (block, entry) = if part.is_block() { (*part, **other) } else { (**other, *part) };
-            !taken.contains(name) && block.is_block() && !entry.is_control() && holds(block, entry)
+            !taken.contains(name) && block.is_block() && !entry.is_control() && holds(block, entry) && is_single(block)
         };
         if let Some((_, name)) = known.0.iter().zip(known.1).find(wraps) {
             slot.clone_from(name);
@@ -95,7 +103,7 @@ pub(super) fn wrapped<'a>(lists: &Three<Vec<Part<'a>>>, names: &Three<Vec<String
         ((&lists.theirs, &names.theirs), (&lists.ours, &names.ours)),
     ];
     for ((list, own), (others, known)) in sides {
-        for (block, name) in list.iter().zip(own).filter(|(part, name)| part.is_block() && names.base.contains(name)) {
+        for (block, name) in list.iter().zip(own).filter(|(part, name)| part.is_block() && !names.base.contains(name)) {
             let [arm] = arms(*block)[..] else { continue };
             let held: Vec<String> = Part::all(arm.cst, arm.node()).into_iter().filter_map(crossing::called).collect();
             let run = |list: &[Part<'a>]| -> Option<(usize, usize)> {
@@ -110,13 +118,13 @@ pub(super) fn wrapped<'a>(lists: &Three<Vec<Part<'a>>>, names: &Three<Vec<String
             };
             let gone = taken(before, &names.base);
             // The other side has all of them, and nothing of its own between them.
-            if gone != taken(there, known) || gone.iter().any(|entry| entry != name && own.contains(entry)) {
+            if known.contains(name) || gone != taken(there, known) || gone.iter().any(|entry| own.contains(entry)) {
                 continue;
             }
             let parts = |(first, count): (usize, usize), list: &[Part<'a>]| {
                 list.iter().skip(first).take(count).copied().collect::<Vec<_>>()
             };
-            changes.extend(gone.into_iter().filter(|entry| entry != name).map(|entry| (entry, Change::Gone)));
+            changes.extend(gone.into_iter().map(|entry| (entry, Change::Gone)));
             let held = [parts(before, &lists.base), parts(there, others)];
             changes.insert(name.clone(), Change::Wrapped { block: *block, held });
         }

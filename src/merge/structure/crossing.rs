@@ -29,6 +29,12 @@ pub(super) fn check(
     if ![&lists.base, &lists.ours, &lists.theirs].into_iter().any(has_blocks) {
         return Ok(());
     }
+    for (side, other) in [
+        ((&lists.ours, &names.ours), (&lists.theirs, &names.theirs)),
+        ((&lists.theirs, &names.theirs), (&lists.ours, &names.ours)),
+    ] {
+        check_beside((&lists.base, &names.base), side, other)?;
+    }
     let arms = arms_by_name(lists, names);
     let base = places((&lists.base, &names.base), &arms.base);
     let ours = places((&lists.ours, &names.ours), &arms.ours);
@@ -46,6 +52,52 @@ pub(super) fn check(
     Ok(())
 }
 
+/// Refuses additions of one side right beside what the other put into a block or took out of one: nobody knows whether they belong in it.
+fn check_beside(
+    base: (&Vec<Part<'_>>, &Vec<String>),
+    side: (&Vec<Part<'_>>, &Vec<String>),
+    other: (&Vec<Part<'_>>, &Vec<String>),
+) -> Result<(), Impossible> {
+    let why =
+        || Impossible::Here("the other side added something beside what went into a block of the template".to_owned());
+    let held = |block: Part<'_>| -> BTreeSet<String> {
+        let inner = arms(block).into_iter().flat_map(|arm| Part::all(arm.cst, arm.node()));
+        inner.filter_map(called).collect()
+    };
+    let is_new = |name: &String| !base.1.contains(name) && !side.1.contains(name);
+    let adds_beside = |moved: &dyn Fn(&String) -> bool| {
+        let at = |place: Option<usize>| place.and_then(|place| other.1.get(place));
+        (0..other.1.len()).any(|place| {
+            at(Some(place)).is_some_and(is_new)
+                && [at(place.checked_sub(1)), at(place.checked_add(1))].into_iter().flatten().any(moved)
+        })
+    };
+    for (block, _) in side.0.iter().zip(side.1).filter(|(part, name)| part.is_block() && !base.1.contains(name)) {
+        let inside = held(*block);
+        let entries = base.0.iter().zip(base.1).filter(|(part, name)| {
+            called(**part).is_some_and(|known| inside.contains(&known)) && !side.1.contains(name)
+        });
+        let moved: BTreeSet<&String> = entries.map(|(_, name)| name).collect();
+        if adds_beside(&|name| moved.contains(name)) {
+            return Err(why());
+        }
+    }
+    for (block, name) in base.0.iter().zip(base.1).filter(|(part, name)| part.is_block() && !side.1.contains(name)) {
+        let inside = held(*block);
+        let is_out = |(part, known): (&Part<'_>, &String)| {
+            !base.1.contains(known) && called(*part).is_some_and(|known| inside.contains(&known))
+        };
+        if !side.0.iter().zip(side.1).any(is_out) {
+            continue;
+        }
+        let kept = other.1.iter().position(|known| known == name).and_then(|at| other.0.get(at));
+        if kept.is_some_and(|part| part.hash() != block.hash()) || adds_beside(&|known| known == name) {
+            return Err(why());
+        }
+    }
+    Ok(())
+}
+
 fn judge(
     name: &str,
     base: &BTreeSet<(Place, Digest)>,
@@ -59,11 +111,17 @@ fn judge(
         |side: &BTreeSet<(Place, Digest)>| side.iter().map(|(place, _)| place.clone()).collect::<BTreeSet<Place>>();
     let (old, mine, upstream) = (at(base), at(ours), at(theirs));
     // What stays where it was is merged there. So is what one entry became that has taken the place of a block, or a block of an entry.
-    let is_merged = (mine == old || mine.is_empty()) && (upstream == old || upstream.is_empty()) || mine == upstream;
+    // A copy in another arm is another one.
+    let stays = |side: &BTreeSet<(Place, Digest)>, places: &BTreeSet<Place>| {
+        places == &old || places.is_empty() || !old.is_empty() && base.is_subset(side)
+    };
+    let is_merged = stays(ours, &mine) && stays(theirs, &upstream) || mine == upstream;
     let is_paired = || {
         let blocks = |places: &BTreeSet<Place>| places.iter().map(|(block, _)| block.clone()).collect::<BTreeSet<_>>();
         let all: BTreeSet<String> = blocks(&old).into_iter().chain(blocks(&mine)).chain(blocks(&upstream)).collect();
-        all.len() == 1 && [&old, &mine, &upstream].into_iter().all(|places| places.len() <= 1)
+        let arms: BTreeSet<&String> = [&old, &mine, &upstream].into_iter().flatten().map(|(_, arm)| arm).collect();
+        let is_beside = arms.len() == 1 || arms.len() == 2 && arms.iter().any(|arm| arm.is_empty());
+        all.len() == 1 && is_beside && [&old, &mine, &upstream].into_iter().all(|places| places.len() <= 1)
     };
     if is_merged || is_paired() {
         return Ok(());

@@ -104,7 +104,7 @@ fn held(part: Part<'_>) -> Option<Leaves> {
     is_filled.then(|| leaves(part.cst, part.child.value))
 }
 
-/// Finds entries of base that one side put, as they were, below a key that is new, and that the other side changed.
+/// Finds entries of base that one side put, as they were, below a key that is new, and that the other side changed, deleted or put elsewhere.
 pub(super) fn put_below<'a>(lists: &Three<Vec<Part<'a>>>, names: &Three<Vec<String>>) -> Changes<'a> {
     let mut changes = Changes::new();
     let sides = [
@@ -116,12 +116,31 @@ pub(super) fn put_below<'a>(lists: &Three<Vec<Part<'a>>>, names: &Three<Vec<Stri
         let is_new = |name: &String| !names.base.contains(name) && !known.contains(name);
         let new = || list.iter().zip(own).filter(|(part, name)| is_new(name) && !part.is_control());
         for (old, name) in lists.base.iter().zip(&names.base).filter(|(_, name)| !own.contains(name)) {
-            let Some(changed) = find(name).filter(|part| part.hash() != old.hash()) else { continue };
+            let other = find(name);
+            if other.is_some_and(|part| part.hash() == old.hash()) || old.is_control() {
+                continue;
+            }
             let mut found =
                 new().flat_map(|(part, above)| inner(*part, *old).into_iter().map(move |inner| (above, inner)));
-            if let (Some((above, inner)), None, false) = (found.next(), found.next(), old.is_control()) {
+            let (Some((above, inner)), None) = (found.next(), found.next()) else { continue };
+            let Some(whole) = own.iter().position(|other| other == above).and_then(|at| list.get(at)) else { continue };
+            if let Some(changed) = other {
                 changes.insert(name.clone(), Change::Gone);
                 changes.insert(above.clone(), Change::Below { inner, changed: *changed });
+                continue;
+            }
+            // Where both put it below another key, ours was found first.
+            let is_it = |change: &&mut Change<'a>| matches!(change, Change::Nested { base, .. } if base.child.own == old.child.own);
+            match changes.values_mut().find(is_it) {
+                Some(Change::Nested { theirs, .. }) => {
+                    *theirs = Some(*whole);
+                    changes.insert(above.clone(), Change::Gone);
+                }
+                Some(_) | None => {
+                    let is_ours = std::ptr::eq(list, &lists.ours);
+                    let (ours, theirs) = if is_ours { (Some(*whole), None) } else { (None, Some(*whole)) };
+                    changes.insert(above.clone(), Change::Nested { base: *old, ours, theirs });
+                }
             }
         }
     }

@@ -34,8 +34,10 @@ impl<'a> Structure<'a, '_> {
         };
         let rest = |part: Part<'a>| {
             let whole = reindent(&header(part), part.column(), 0);
-            whole.strip_prefix(part.lead().as_str()).map(str::to_owned).unwrap_or(whole)
+            let rest = whole.strip_prefix(part.lead().as_str()).unwrap_or(&whole);
+            rest.strip_prefix(part.key_text()).unwrap_or(rest).to_owned()
         };
+        let key = keyed(base, ours, theirs).key_text();
         let (mine, upstream) = (rest(ours), rest(theirs));
         // A base in brackets has no such line, so theirs is nothing that came since.
         let old = base.filter(|base| base.node().is_block()).map_or_else(|| upstream.clone(), rest);
@@ -47,7 +49,7 @@ impl<'a> Structure<'a, '_> {
             self.notice(NoticeKind::CommentKept, "both sides changed the comment; yours stays");
             mine
         };
-        reindent(&format!("{lead}{taken}"), 0, column)
+        reindent(&format!("{lead}{key}{taken}"), 0, column)
     }
 
     /// Merges one of the comments of an entry.

@@ -170,3 +170,60 @@ fn a_url_with_a_commit_is_the_same_one_with_another() {
     let texts = [url("0f3c9e1a"), "resources:\n- d.yaml\n".to_owned(), url("77ab20cd")];
     check("kustomization.yaml", texts.each_ref().map(String::as_str), &texts[1], &[DeleteEdit]);
 }
+
+#[test]
+fn what_goes_into_a_block_or_out_of_one_loses_no_edit_of_the_other_side() {
+    let block = |inner: &str| format!("{{{{ if .A }}}}\n{inner}{{{{ end }}}}\n");
+    let (a, x) = ("a: 1\n", "x: 1\n");
+    // Into a block that is there, against a deletion.
+    let base = format!("{a}{}c: 1\n", block(x));
+    let (moved, gone) = (format!("{}c: 1\n", block(&format!("{a}{x}"))), format!("{}c: 1\n", block(x)));
+    check("apps/a/values.yaml", [&base, &moved, &gone], &moved, &[TemplateBlock]);
+    check("apps/a/values.yaml", [&base, &gone, &moved], &gone, &[TemplateBlock]);
+    // From one arm to the other.
+    let arms = |one: &str, other: &str| block(&format!("q: 1\n{one}{{{{ else }}}}\ny: 1\n{other}"));
+    let (base, moved, gone) = (arms(x, ""), arms("", x), arms("", ""));
+    check("apps/a/values.yaml", [&base, &moved, &gone], &moved, &[TemplateBlock]);
+    // Around all of it, with something added: inside or outside is a question.
+    let all = format!("{a}{x}");
+    let texts = [all.clone(), block(&all), format!("{all}n: 1\n")];
+    check("apps/a/values.yaml", texts.each_ref().map(String::as_str), &texts[1], &[Text]);
+}
+
+#[test]
+fn what_one_side_gave_another_key_or_place_is_not_deleted_in_silence() {
+    let web = "web:\n  i: x\n  p: 80\n";
+    let below = |key: &str| format!("{key}:\n  web:\n    i: x\n    p: 80\nz: 1\n");
+    let (base, gone) = (format!("{web}z: 1\n"), "z: 1\n");
+    let renamed = base.replace("web", "site");
+    check("apps/a/values.yaml", [&base, &renamed, gone], &renamed, &[EditDelete]);
+    check("apps/a/values.yaml", [&base, gone, &renamed], gone, &[DeleteEdit]);
+    check("apps/a/values.yaml", [&base, &below("shop"), gone], &below("shop"), &[EditDelete]);
+    check("apps/a/values.yaml", [&base, gone, &below("shop")], gone, &[DeleteEdit]);
+    check("apps/a/values.yaml", [&base, &below("shop"), &below("store")], &below("shop"), &[RenameRename]);
+}
+
+#[test]
+fn an_item_that_both_renamed_has_the_edits_of_both() {
+    let list = |name: &str, rest: &str| format!("l:\n- name: {name}\n  image: y\n  port: 2\n{rest}z: 1\n");
+    let texts = [list("b", "  x: 3\n"), list("q", ""), list("q", "  x: 3\n")];
+    clean(texts.each_ref().map(String::as_str), &list("q", ""));
+}
+
+#[test]
+fn documents_without_a_kind_are_known_by_what_they_hold() {
+    let (first, second) = ("a: 1\nb: 2\nc: 3\n", "---\na: 5\nb: 6\nc: 7\n");
+    let (base, ours) = (format!("{first}{second}"), format!("{}{second}", first.replace("b: 2", "b: 22")));
+    check("apps/a/values.yaml", [&base, &ours, "a: 5\nb: 6\nc: 7\n"], &ours, &[EditDelete]);
+}
+
+#[test]
+fn lines_never_tear_the_blocks_of_a_template() {
+    let define = |inner: &str| format!("{{{{ define \"a\" }}}}\n{inner}{{{{ end }}}}\n");
+    let texts = [
+        define("x\n"),
+        define("{{ if .b }}\nx\n{{ end }}\n"),
+        format!("{{{{ if .c }}}}\n{}{{{{ end }}}}\n", define("x\n")),
+    ];
+    check("parts.tpl", texts.each_ref().map(String::as_str), &texts[1], &[Text]);
+}
