@@ -56,6 +56,66 @@ pub enum ConflictKind {
     Semantic,
 }
 
+impl ConflictKind {
+    /// All kinds, in the order in which people are told of them.
+    pub const ALL: [Self; 14] = [
+        Self::Value,
+        Self::BothAdded,
+        Self::DeleteEdit,
+        Self::EditDelete,
+        Self::Order,
+        Self::Text,
+        Self::RenameRename,
+        Self::DuplicateKey,
+        Self::DuplicateIdentity,
+        Self::Anchor,
+        Self::TemplateBlock,
+        Self::FileKind,
+        Self::Config,
+        Self::Semantic,
+    ];
+
+    /// Returns the word for the kind, as JSON, the terminal and the page have it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Value => "value",
+            Self::Order => "order",
+            Self::DuplicateIdentity => "duplicate_identity",
+            Self::DuplicateKey => "duplicate_key",
+            Self::Anchor => "anchor",
+            Self::TemplateBlock => "template_block",
+            Self::Text => "text",
+            Self::BothAdded => "both_added",
+            Self::DeleteEdit => "delete_edit",
+            Self::EditDelete => "edit_delete",
+            Self::RenameRename => "rename_rename",
+            Self::FileKind => "file_kind",
+            Self::Config => "config",
+            Self::Semantic => "semantic",
+        }
+    }
+
+    /// Returns what the kind means, in one sentence; what stands until somebody decides is always yours.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Value => "both sides changed one value",
+            Self::Order => "both sides put the items of a list in another order, or new ones at one place",
+            Self::DuplicateIdentity => "one object stands twice",
+            Self::DuplicateKey => "one key stands twice",
+            Self::Anchor => "an alias would name an anchor that is gone",
+            Self::TemplateBlock => "both sides changed a block or a line of a template",
+            Self::Text => "both sides changed the same lines",
+            Self::BothAdded => "both sides added it, with other content",
+            Self::DeleteEdit => "you deleted it and upstream changed it",
+            Self::EditDelete => "you changed it and upstream deleted it",
+            Self::RenameRename => "both sides gave it another name or place",
+            Self::FileKind => "a file that is no text, or a file of one kind here and of another there",
+            Self::Config => "upstream renamed a key of config.yaml that you set, or gave it another kind of value",
+            Self::Semantic => "each side is fine alone, and together they do not work",
+        }
+    }
+}
+
 /// A collision, with ours in the merged tree until somebody decides.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -336,5 +396,37 @@ mod path_text {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RepoPath, D::Error> {
         let text = String::deserialize(deserializer)?;
         RepoPath::parse(&text).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ConflictKind;
+
+    #[test]
+    fn every_kind_is_told_by_one_list() {
+        let readme = include_str!("../../README.md");
+        for kind in ConflictKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.word());
+            let line = format!("- `{}`: {}.\n", kind.word(), kind.meaning());
+            assert!(readme.contains(&line), "README.md lacks {line}");
+        }
+    }
+
+    /// Each kind comes out of a recorded merge or of a test of its own, which is named here.
+    #[test]
+    fn every_kind_is_shown_once() {
+        let recorded: String = std::fs::read_dir("fixtures/merge")
+            .unwrap()
+            .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path().join("conflicts.yaml")).ok())
+            .collect();
+        let own = [ConflictKind::DuplicateKey, ConflictKind::Config];
+        for kind in ConflictKind::ALL.into_iter().filter(|kind| !own.contains(kind)) {
+            assert!(recorded.contains(&format!("kind: {}\n", kind.word())), "no recorded merge shows {}", kind.word());
+        }
+        let tests = [include_str!("tests/kinds.rs"), include_str!("config/tests.rs")].concat();
+        for kind in own {
+            assert!(tests.contains(&format!("{kind:?}")), "no test shows {}", kind.word());
+        }
     }
 }

@@ -74,15 +74,18 @@ pub(super) fn counts(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<Document>], 
     all.into_iter().map(|leaf| sides.each_ref().map(|side| side.get(leaf).copied().unwrap_or(0))).collect()
 }
 
-/// Returns whether documents hold an item or object twice that no side holds twice.
+/// Returns whether documents hold an item, key or object more often than any side does.
 pub(super) fn doubles_more(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<Document>], rules: &Rules) -> bool {
     let found = doubles(result, rules);
     if found.is_empty() {
         return false;
     }
     let known = [&sides.base, &sides.ours, &sides.theirs].map(|side| doubles(side, rules));
-    found.iter().any(|double| !known.iter().any(|side| side.contains(double)))
+    found.iter().any(|(double, count)| known.iter().all(|side| side.get(double).is_none_or(|known| known < count)))
 }
+
+/// What is there more than once, how often beyond the first time.
+type Doubles = BTreeMap<String, usize>;
 
 /// Counts leaves by the items that they stand in: a leaf that is in another item is another leaf.
 fn counted(documents: &[Rc<Document>], rules: &Rules) -> BTreeMap<Digest, usize> {
@@ -130,13 +133,13 @@ impl Keys {
 }
 
 /// Returns the places of everything that is there twice.
-fn doubles(documents: &[Rc<Document>], rules: &Rules) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
+fn doubles(documents: &[Rc<Document>], rules: &Rules) -> Doubles {
+    let mut found = Doubles::new();
     let mut seen = BTreeSet::new();
     for document in documents {
         let object = &document.subject.object;
         if !object.is_empty() && !seen.insert(object.clone()) {
-            found.insert(object.clone());
+            *found.entry(object.clone()).or_default() += 1;
         }
         if let Some(root) = document.cst.root() {
             let mut search = Search { cst: &document.cst, subject: &document.subject, rules, found: &mut found };
@@ -150,7 +153,7 @@ struct Search<'a, 'f> {
     cst: &'a Cst,
     subject: &'a Subject,
     rules: &'a Rules,
-    found: &'f mut BTreeSet<String>,
+    found: &'f mut Doubles,
 }
 
 impl<'a> Search<'a, '_> {
@@ -164,7 +167,7 @@ impl<'a> Search<'a, '_> {
                 for child in &node.children {
                     let Label::Key(key) = &child.label else { continue };
                     if !seen.insert(key) {
-                        self.found.insert(format!("{} {key}", path.join(".")));
+                        *self.found.entry(format!("{} {key}", path.join("."))).or_default() += 1;
                     }
                     path.push(key);
                     self.node(child.value, path);
@@ -185,7 +188,7 @@ impl<'a> Search<'a, '_> {
         for arm in node.children.iter().filter(is_block).flat_map(|block| &self.cst.node(block.value).children) {
             let inner = self.cst.node(arm.value).children.iter().filter_map(|child| child.label.key());
             for key in inner.filter(|key| keys.contains(key)) {
-                self.found.insert(format!("{} {key}", path.join(".")));
+                *self.found.entry(format!("{} {key}", path.join("."))).or_default() += 1;
             }
             self.node(arm.value, path);
         }
@@ -208,7 +211,7 @@ impl<'a> Search<'a, '_> {
             if let Some(name) = name
                 && !seen.insert(name.clone())
             {
-                self.found.insert(format!("{} [{name}]", path.join(".")));
+                *self.found.entry(format!("{} [{name}]", path.join("."))).or_default() += 1;
             }
         }
     }

@@ -14,6 +14,7 @@ use super::super::table::{ago, table};
 use super::super::wait::{Change, Patience};
 use super::grants::{self, Grants};
 use super::{conflict_lines, revealing};
+use crate::merge::ConflictKind;
 use crate::model::AppName;
 
 const HELP: &str = "Examples:
@@ -33,12 +34,21 @@ What was decided is remembered: the same conflict is not asked again. --remember
 Exit codes:
   0 all decided, the update is merged   2 error   3 conflicts are left   6 blocked";
 
+/// Returns the help with what the kinds of conflicts mean.
+fn help() -> String {
+    let kinds = ConflictKind::ALL.map(|kind| format!("  {:<18}  {}\n", kind.word(), kind.meaning()));
+    format!(
+        "{HELP}\n\nKinds of conflicts; yours stands until you decide, and the side to look at first is named:\n{}",
+        kinds.concat()
+    )
+}
+
 /// Words of `--take` that name a side; anything else is a value.
 const SIDES: [&str; 3] = ["mine", "upstream", "base"];
 
 /// Arguments.
 #[derive(Args, Debug)]
-#[command(after_long_help = HELP)]
+#[command(after_long_help = help())]
 pub(in crate::cli) struct Resolve {
     /// App.
     #[arg(value_name = "APP", value_parser = AppName::parse)]

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::super::conflict::ConflictKind;
 use super::{ConfigMerged, kept_keys, merge_config};
 
 fn map(value: Value) -> Map<String, Value> {
@@ -127,6 +128,7 @@ fn items_of_a_list_that_both_sides_changed_stay_as_they_are() {
 #[test]
 fn a_renamed_key_comes_with_the_edit_that_would_do() {
     let merged = merge(json!({"web": {"host": "h"}}), json!({"web": {"host": "mine"}}), json!({"web": {"hosts": "x"}}));
+    assert_eq!(merged.conflicts[0].kind, ConflictKind::Config);
     let suggestion = merged.conflicts[0].suggestion.clone().unwrap();
     assert_eq!((suggestion.path.as_str(), suggestion.value.as_str()), ("web.hosts", "mine"));
 }

@@ -227,3 +227,10 @@ fn lines_never_tear_the_blocks_of_a_template() {
     ];
     check("parts.tpl", texts.each_ref().map(String::as_str), &texts[1], &[Text]);
 }
+
+#[test]
+fn a_key_that_each_side_wrote_once_more_is_there_too_often() {
+    let map = |first: &str, last: &str| format!("m:\n  x: 1\n{first}  y: 1\n  z: 1\n{last}n: 1\n");
+    let texts = [map("", ""), map("  x: 2\n", ""), map("", "  x: 3\n")];
+    check("apps/a/values.yaml", texts.each_ref().map(String::as_str), &texts[1], &[DuplicateKey]);
+}
