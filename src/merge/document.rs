@@ -14,7 +14,7 @@ use super::outline::Outline;
 use super::piece::{Piece, Rope, assemble};
 use super::place::{Frame, order};
 use super::rules::{Rules, Subject, Take};
-use super::sound::doubles_more;
+use super::sound::{doubles_more, holds_both};
 use super::structure::{Impossible, Structure, TOO_MUCH, absent, brackets};
 use super::template::{self, Mask};
 use super::text::merge_text;
@@ -631,7 +631,7 @@ fn by_lines(trio: &Sided<'_>, rules: &Rules) -> Option<Piece> {
     let sides = Three { base: all(&base)?, ours: all(&ours)?, theirs: all(&theirs)? };
     let found = all(&merged.text)?;
     let [only] = found.as_slice() else { return None };
-    let is_right = merged.conflicts.is_empty() && !doubles_more(&sides, &found, rules);
+    let is_right = merged.conflicts.is_empty() && holds_both(&sides, &found) && !doubles_more(&sides, &found, rules);
     is_right.then(|| kept(Some(only)))
 }
 

@@ -21,8 +21,13 @@ type Counts = [usize; 4];
 pub(super) fn is_sound(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<Document>], rules: &Rules) -> bool {
     // What went into a block of a template is the same leaf as well as another one.
     counts(sides, result, rules).into_iter().all(is_expected)
-        && counts_outside(sides, result).into_iter().all(is_expected)
+        && holds_both(sides, result)
         && !doubles_more(sides, result, rules)
+}
+
+/// Returns whether documents hold what the changes of both sides come to, whatever blocks of templates it stands in.
+pub(super) fn holds_both(sides: &Three<Vec<Rc<Document>>>, result: &[Rc<Document>]) -> bool {
+    counts_outside(sides, result).into_iter().all(is_expected)
 }
 
 /// Counts every leaf whatever blocks of templates it stands in; nothing where there are none.

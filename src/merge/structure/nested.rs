@@ -45,20 +45,12 @@ impl<'a> Structure<'a, '_> {
         let collected = collected.and_then(|collected| self.with_entries(collected));
         let collected = match collected {
             Ok(collected) => collected,
-            Err(Impossible::Here(why)) => {
+            Err(why) => {
                 self.path.truncate(steps);
                 self.fields.truncate(fields);
                 self.found.reset(mark);
-                return self.opaque((base, ours, theirs), column, &why);
+                return self.instead(why, (base, ours, theirs), column);
             }
-            Err(Impossible::Whole(why)) if outer == 0 => {
-                self.path.truncate(steps);
-                self.fields.truncate(fields);
-                self.found.reset(mark);
-                let trio = Three { base, ours: Some(ours), theirs: Some(theirs) };
-                return Ok(self.conflict(ConflictKind::TemplateBlock, &why, &trio, column));
-            }
-            Err(other) => return Err(other),
         };
         if !is_block {
             return Ok(self.in_brackets(base, ours, theirs, (collected, column)));
@@ -84,6 +76,23 @@ impl<'a> Structure<'a, '_> {
         };
         let text = if whole.is_empty() { text } else { self.widened(text, whole, (base, theirs), column) };
         Ok(Piece { text, gap: String::new(), content, before: None })
+    }
+
+    /// Merges a collection that cannot be merged entry by entry: by its lines, or as one question.
+    fn instead(
+        &mut self,
+        why: Impossible,
+        (base, ours, theirs): (Option<Part<'a>>, Part<'a>, Part<'a>),
+        column: usize,
+    ) -> Result<Piece, Impossible> {
+        match why {
+            Impossible::Here(why) => self.opaque((base, ours, theirs), column, &why),
+            Impossible::Whole(why) if self.brackets == 0 => {
+                let trio = Three { base, ours: Some(ours), theirs: Some(theirs) };
+                Ok(self.conflict(ConflictKind::TemplateBlock, &why, &trio, column))
+            }
+            other @ (Impossible::Whole(_) | Impossible::File(_) | Impossible::Limit(_)) => Err(other),
+        }
     }
 
     /// Returns what a comment says about the list at hand.

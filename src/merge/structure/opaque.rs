@@ -8,6 +8,7 @@ use super::super::conflict::{ConflictKind, NoticeKind};
 use super::super::document;
 use super::super::part::Part;
 use super::super::piece::{Piece, Rope};
+use super::super::sound::holds_both;
 use super::super::text::merge_text;
 use super::super::tree::Three;
 use super::{Impossible, Structure};
@@ -35,6 +36,11 @@ impl<'a> Structure<'a, '_> {
             let why = format!("both sides changed it, and it can only be merged by lines: {why}");
             return Ok(self.conflict(kind, &why, &trio, column));
         }
+        let texts = Three { base: base.map(lines).unwrap_or_default(), ours: mine, theirs: upstream };
+        if self.rules.templates.is_some() && !self.holds_both(&texts, &merged.text) {
+            let why = format!("by lines an edit of one side would be lost: {why}");
+            return Ok(self.conflict(ConflictKind::TemplateBlock, &why, &trio, column));
+        }
         let (hash, doubles) = self.read_entry(&merged.text, ours).ok_or_else(impossible)?;
         let most = [ours, theirs].iter().map(|part| doubles_of(part.cst, part.node())).max().unwrap_or(0);
         if doubles > most {
@@ -44,6 +50,16 @@ impl<'a> Structure<'a, '_> {
         self.notice(NoticeKind::DuplicateKept, &format!("merged by lines: {why}"));
         let name = ours.name();
         Ok(Piece { text: Rope::plain(merged.text), gap: String::new(), content: Some((name, hash)), before: None })
+    }
+
+    /// Returns whether a merge by lines holds the edits of both sides, in whichever blocks of the template they stand.
+    fn holds_both(&self, texts: &Three<String>, merged: &str) -> bool {
+        let read = |text: &String| document::read(text, self.rules);
+        match (read(&texts.base), read(&texts.ours), read(&texts.theirs), document::read(merged, self.rules)) {
+            (Ok(base), Ok(ours), Ok(theirs), Ok(found)) => holds_both(&Three { base, ours, theirs }, &found),
+            // What is no document of its own is judged with the whole file.
+            _ => true,
+        }
     }
 
     /// Returns the content of a written entry, and how many of its keys are there twice.
