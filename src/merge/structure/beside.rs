@@ -3,7 +3,7 @@
 //!
 //! Not here: finding entries below new keys (`keys`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::conflict::ConflictKind;
 use super::super::finding::Sides;
@@ -57,9 +57,11 @@ pub(super) fn replaced<'a>(lists: &Three<Vec<Part<'a>>>, names: &Three<Vec<Strin
         ((&lists.theirs, &names.theirs), (&lists.ours, &names.ours)),
     ];
     for ((list, own), (others, known)) in sides {
-        for (place, (old, name)) in lists.base.iter().zip(&names.base).enumerate() {
+        let own_names: BTreeSet<&String> = own.iter().collect();
+        let gone = lists.base.iter().zip(&names.base).enumerate().filter(|(_, (_, name))| !own_names.contains(name));
+        for (place, (old, name)) in gone {
             let kept = known.iter().position(|other| other == name).and_then(|at| others.get(at));
-            let is_disputed = !own.contains(name) && kept.is_some_and(|part| part.hash() != old.hash());
+            let is_disputed = kept.is_some_and(|part| part.hash() != old.hash());
             if !is_disputed || old.is_control() {
                 continue;
             }

@@ -60,9 +60,10 @@ pub(super) fn pair_renamed(
         ((&lists.ours[..], &before.ours[..]), &before.theirs, &mut names.ours),
         ((&lists.theirs[..], &before.theirs[..]), &before.ours, &mut names.theirs),
     ];
+    let known: BTreeSet<&String> = base.1.iter().collect();
     for (side, other, slots) in sides {
         for (slot, name) in slots.iter_mut().zip(side.1) {
-            let is_new = !base.1.contains(name) && (!other.contains(name) || is_new_there(base.1, side.1, other, name));
+            let is_new = !known.contains(name) && (!other.contains(name) || is_new_there(base.1, side.1, other, name));
             if !is_new || is_meant(name) {
                 continue;
             }
@@ -112,10 +113,17 @@ pub(super) fn put_below<'a>(lists: &Three<Vec<Part<'a>>>, names: &Three<Vec<Stri
         ((&lists.theirs, &names.theirs), (&lists.ours, &names.ours)),
     ];
     for ((list, own), (others, known)) in sides {
+        let (own_names, known_names): (BTreeSet<&String>, BTreeSet<&String>) =
+            (own.iter().collect(), known.iter().collect());
+        let gone = || lists.base.iter().zip(&names.base).filter(|(_, name)| !own_names.contains(name));
+        if gone().next().is_none() {
+            continue;
+        }
+        let base_names: BTreeSet<&String> = names.base.iter().collect();
         let find = |name: &String| known.iter().position(|other| other == name).and_then(|at| others.get(at));
-        let is_new = |name: &String| !names.base.contains(name) && !known.contains(name);
+        let is_new = |name: &String| !base_names.contains(name) && !known_names.contains(name);
         let new = || list.iter().zip(own).filter(|(part, name)| is_new(name) && !part.is_control());
-        for (old, name) in lists.base.iter().zip(&names.base).filter(|(_, name)| !own.contains(name)) {
+        for (old, name) in gone() {
             let other = find(name);
             if other.is_some_and(|part| part.hash() == old.hash()) || old.is_control() {
                 continue;
