@@ -12,6 +12,7 @@ use sequence::{Texts, sequence};
 
 use super::likeness::{Leaves, alike, leaf, leaves};
 use super::part::Part;
+use super::place::around;
 use super::rules::GUESSED_KEYS;
 use super::tree::Three;
 use crate::schema::{KeyField, ListForm, ListKeys, ListRule};
@@ -19,14 +20,16 @@ use crate::yaml::cst::{Kind, Node};
 
 /// Share of equal leaves, in percent, from which two items without a common key are one.
 const ALIKE_PERCENT: usize = 60;
+/// Share of equal leaves, in percent, from which an item that both sides replaced at its place is one with another key on each.
+const KEPT_PERCENT: usize = 50;
 /// Leaves that an item must have before likeness says anything.
 const MIN_LEAVES: usize = 3;
 
 /// Keys of one field that are what an item means.
 const MEANT: [&str; 6] = ["host", "alert", "record", "ip", "secretKey", "recipient"];
 
-/// First fields of keys of several that are what an item means: of subjects, tolerations, what a role is about.
-const MEANT_OF_SEVERAL: [&str; 3] = ["kind", "key", "apiGroups"];
+/// First fields of keys of several that are what an item means: of subjects, tolerations, what a role is about, objects that are named.
+const MEANT_OF_SEVERAL: [&str; 4] = ["kind", "key", "apiGroups", "apiVersion"];
 /// Keys that are numbers, which an item may have others of.
 const NUMBERS: [&str; 2] = ["port", "containerPort"];
 
@@ -228,10 +231,6 @@ fn pair_replaced(keys: &ListKeys, lists: &Three<Vec<Part<'_>>>, names: &mut Thre
         only(&names.theirs, [&names.base, &names.ours]),
     );
     let (Some(old), Some(mine), Some(upstream)) = places else { return };
-    let around = |names: &[String], at: usize| {
-        let before = at.checked_sub(1).and_then(|before| names.get(before)).cloned();
-        (before, names.get(at + 1).cloned())
-    };
     let beside = around(&names.base, old);
     if around(&names.ours, mine) != beside || around(&names.theirs, upstream) != beside {
         return;
@@ -239,7 +238,7 @@ fn pair_replaced(keys: &ListKeys, lists: &Three<Vec<Part<'_>>>, names: &mut Thre
     let held =
         |list: &[Part<'_>], at: usize| list.get(at).map(|part| leaves(part.cst, part.child.value)).unwrap_or_default();
     let (before, own, others) = (held(&lists.base, old), held(&lists.ours, mine), held(&lists.theirs, upstream));
-    let shares = |side: &Leaves| before.keys().any(|leaf| side.contains_key(leaf));
+    let shares = |side: &Leaves| alike(&before, side) >= KEPT_PERCENT;
     let is_number = before.len() == 1 && first.is_some_and(|field| NUMBERS.contains(&field.as_str()));
     if let (true, Some(name)) = (is_number || shares(&own) && shares(&others), names.base.get(old).cloned()) {
         names.ours.iter_mut().skip(mine).take(1).for_each(|slot| slot.clone_from(&name));
@@ -322,10 +321,6 @@ fn pair_by_likeness(keys: &ListKeys, base: Side<'_, '_>, side: Side<'_, '_>, nam
 /// Pairs an item with the one of base's that is the only one gone between two neighbours, where it is the only new one between the same two
 /// and something beside the key stayed; and the only items of both lists, whatever their key means.
 fn pair_in_place(keys: &ListKeys, base: Side<'_, '_>, side: Side<'_, '_>, names: &mut [String]) {
-    let around = |names: &[String], at: usize| {
-        let before = at.checked_sub(1).and_then(|before| names.get(before)).cloned();
-        (before, names.get(at + 1).cloned())
-    };
     let gone = leftovers(base, side.1);
     let is_only = base.1.len() == 1 && side.1.len() == 1;
     for (new, after) in leftovers(side, base.1) {

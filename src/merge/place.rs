@@ -91,6 +91,11 @@ fn insert(skeleton: &[String], other: &[String], known: &BTreeSet<&String>) -> V
     placed
 }
 
+/// Returns the names before and behind a place.
+pub(super) fn around(names: &[String], at: usize) -> (Option<&String>, Option<&String>) {
+    (at.checked_sub(1).and_then(|before| names.get(before)), names.get(at + 1))
+}
+
 /// Returns the places where both sides put new entries in one slot: their names, ours and theirs.
 pub(super) fn contested(names: &Three<&[String]>) -> Vec<(Vec<String>, Vec<String>)> {
     let base = set(names.base);

@@ -456,6 +456,16 @@ impl<'a> Structure<'a, '_> {
     }
 }
 
+/// Entries of a side and their names.
+type Named<'l, 'a> = (&'l [Part<'a>], &'l [String]);
+
+/// Returns each side with the other one.
+fn both_ways<'l, 'a>(lists: &'l Three<Vec<Part<'a>>>, names: &'l Three<Vec<String>>) -> [[Named<'l, 'a>; 2]; 2] {
+    let ours: Named<'l, 'a> = (&lists.ours, &names.ours);
+    let theirs: Named<'l, 'a> = (&lists.theirs, &names.theirs);
+    [[ours, theirs], [theirs, ours]]
+}
+
 /// Returns the entries that are YAML.
 fn entries<'a>(lists: &Three<Vec<Part<'a>>>) -> Three<Vec<Part<'a>>> {
     lists.as_ref().map(|list| list.iter().copied().filter(|part| !part.is_control()).collect())

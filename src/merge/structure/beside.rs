@@ -11,7 +11,7 @@ use super::super::part::Part;
 use super::super::piece::{Piece, Rope};
 use super::super::rules::Take;
 use super::super::tree::Three;
-use super::{Impossible, Structure, Trio, absent, blocks, shown};
+use super::{Impossible, Structure, Trio, absent, blocks, both_ways, shown};
 use crate::yaml::cst::hash_of_list;
 
 /// What becomes of an entry besides what its own sides say, by its name.
@@ -52,11 +52,7 @@ pub(super) enum Change<'a> {
 /// Finds items that one side changed and the other replaced: what it put in their place belongs to the question.
 pub(super) fn replaced<'a>(lists: &Three<Vec<Part<'a>>>, names: &Three<Vec<String>>) -> Changes<'a> {
     let mut changes = Changes::new();
-    let sides = [
-        ((&lists.ours, &names.ours), (&lists.theirs, &names.theirs)),
-        ((&lists.theirs, &names.theirs), (&lists.ours, &names.ours)),
-    ];
-    for ((list, own), (others, known)) in sides {
+    for [(list, own), (others, known)] in both_ways(lists, names) {
         let own_names: BTreeSet<&String> = own.iter().collect();
         let gone = lists.base.iter().zip(&names.base).enumerate().filter(|(_, (_, name))| !own_names.contains(name));
         for (place, (old, name)) in gone {

@@ -10,10 +10,10 @@ use super::super::conflict::ConflictKind;
 use super::super::likeness::{self, Leaves, alike, known_by, leaves};
 use super::super::part::Part;
 use super::super::piece::{Piece, Rope, assemble, reindent};
-use super::super::place::{Frame, order};
+use super::super::place::{Frame, around, order};
 use super::super::tree::Three;
 use super::beside::{Change, Changes};
-use super::{Collected, Impossible, Structure, Trio, crossing};
+use super::{Collected, Impossible, Named, Structure, Trio, both_ways, crossing};
 use crate::base::{Digest, sha256};
 use crate::yaml::cst::{Kind, Label, Node, hash_of_block};
 
@@ -68,11 +68,9 @@ pub(super) fn names(lists: &Three<Vec<Part<'_>>>, named: Three<Vec<String>>, cel
     all
 }
 
-type Side<'n, 'a> = (&'n [Part<'a>], &'n [String]);
-
 /// Gives a block of one side, which no other side has, the name of an entry of another side that stands in it and not beside it any more.
 /// The same for an entry that was taken out of a block of base. Of several entries in one block nobody could say which one it is.
-fn pair_wrapped(known: Side<'_, '_>, base: &[String], (list, names): (&[Part<'_>], &mut [String])) {
+fn pair_wrapped(known: Named<'_, '_>, base: &[String], (list, names): (&[Part<'_>], &mut [String])) {
     let mut taken = names.to_vec();
     let is_new = |name: &String| !known.1.contains(name) && !base.contains(name);
     let new: Vec<Part<'_>> =
@@ -98,11 +96,7 @@ fn pair_wrapped(known: Side<'_, '_>, base: &[String], (list, names): (&[Part<'_>
 /// Finds blocks into which one side put several entries that base and the other side have beside each other.
 pub(super) fn wrapped<'a>(lists: &Three<Vec<Part<'a>>>, names: &Three<Vec<String>>) -> Changes<'a> {
     let mut changes = Changes::new();
-    let sides = [
-        ((&lists.ours, &names.ours), (&lists.theirs, &names.theirs)),
-        ((&lists.theirs, &names.theirs), (&lists.ours, &names.ours)),
-    ];
-    for ((list, own), (others, known)) in sides {
+    for [(list, own), (others, known)] in both_ways(lists, names) {
         for (block, name) in list.iter().zip(own).filter(|(part, name)| part.is_block() && !names.base.contains(name)) {
             let [arm] = arms(*block)[..] else { continue };
             let held: Vec<String> = Part::all(arm.cst, arm.node()).into_iter().filter_map(crossing::called).collect();
@@ -288,10 +282,6 @@ fn about(words: &str) -> Option<&str> {
 
 /// Pairs what is the only one gone between two entries with the only one that came between them.
 fn in_place(base: (&[Part<'_>], &[String]), (list, names): (&[Part<'_>], &mut [String]), other: &[String]) {
-    let around = |names: &[String], at: usize| {
-        let before = at.checked_sub(1).and_then(|before| names.get(before)).cloned();
-        (before, names.get(at + 1).cloned())
-    };
     let before = names.to_vec();
     for (at, (part, slot)) in list.iter().zip(names.iter_mut()).enumerate() {
         if !part.is_control() || part.is_block() || base.1.contains(slot) || other.contains(slot) {

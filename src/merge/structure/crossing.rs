@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::likeness::known_by;
 use super::super::part::Part;
 use super::super::tree::Three;
-use super::Impossible;
 use super::beside::Changes;
 use super::blocks::{arm_names, arms};
+use super::{Impossible, Named, both_ways};
 use crate::base::Digest;
 use crate::yaml::cst::Kind;
 
@@ -29,10 +29,7 @@ pub(super) fn check(
     if ![&lists.base, &lists.ours, &lists.theirs].into_iter().any(has_blocks) {
         return Ok(());
     }
-    for (side, other) in [
-        ((&lists.ours, &names.ours), (&lists.theirs, &names.theirs)),
-        ((&lists.theirs, &names.theirs), (&lists.ours, &names.ours)),
-    ] {
+    for [side, other] in both_ways(lists, names) {
         check_beside((&lists.base, &names.base), side, other)?;
     }
     let arms = arms_by_name(lists, names);
@@ -53,11 +50,7 @@ pub(super) fn check(
 }
 
 /// Refuses additions of one side right beside what the other put into a block or took out of one: nobody knows whether they belong in it.
-fn check_beside(
-    base: (&Vec<Part<'_>>, &Vec<String>),
-    side: (&Vec<Part<'_>>, &Vec<String>),
-    other: (&Vec<Part<'_>>, &Vec<String>),
-) -> Result<(), Impossible> {
+fn check_beside(base: Named<'_, '_>, side: Named<'_, '_>, other: Named<'_, '_>) -> Result<(), Impossible> {
     let why =
         || Impossible::Here("the other side added something beside what went into a block of the template".to_owned());
     let held = |block: Part<'_>| -> BTreeSet<String> {

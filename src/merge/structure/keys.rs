@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 
 use super::super::likeness::{Leaves, alike, leaves};
 use super::super::part::Part;
+use super::super::place::around;
 use super::super::tree::Three;
 use super::beside::{Change, Changes};
+use super::both_ways;
 use crate::yaml::cst::Kind;
 
 /// Share of equal leaves, in percent, from which the only entries of two maps are one.
@@ -83,10 +85,6 @@ fn is_new_there(base: &[String], side: &[String], other: &[String], name: &Strin
 /// Returns base's key of an entry that was renamed in place.
 fn renamed<'n>(base: (&[Part<'_>], &'n [String]), side: (&[Part<'_>], &[String]), name: &String) -> Option<&'n String> {
     let at = side.1.iter().position(|other| other == name)?;
-    let around = |names: &[String], at: usize| {
-        let before = at.checked_sub(1).and_then(|before| names.get(before)).cloned();
-        (before, names.get(at + 1).cloned())
-    };
     let beside = around(side.1, at);
     let is_gone = |(place, old): &(usize, &String)| !side.1.contains(old) && around(base.1, *place) == beside;
     let (place, old) = base.1.iter().enumerate().find(is_gone)?;
@@ -108,11 +106,7 @@ fn held(part: Part<'_>) -> Option<Leaves> {
 /// Finds entries of base that one side put, as they were, below a key that is new, and that the other side changed, deleted or put elsewhere.
 pub(super) fn put_below<'a>(lists: &Three<Vec<Part<'a>>>, names: &Three<Vec<String>>) -> Changes<'a> {
     let mut changes = Changes::new();
-    let sides = [
-        ((&lists.ours, &names.ours), (&lists.theirs, &names.theirs)),
-        ((&lists.theirs, &names.theirs), (&lists.ours, &names.ours)),
-    ];
-    for ((list, own), (others, known)) in sides {
+    for [(list, own), (others, known)] in both_ways(lists, names) {
         let (own_names, known_names): (BTreeSet<&String>, BTreeSet<&String>) =
             (own.iter().collect(), known.iter().collect());
         let gone = || lists.base.iter().zip(&names.base).filter(|(_, name)| !own_names.contains(name));
@@ -145,7 +139,7 @@ pub(super) fn put_below<'a>(lists: &Three<Vec<Part<'a>>>, names: &Three<Vec<Stri
                     changes.insert(above.clone(), Change::Gone);
                 }
                 Some(_) | None => {
-                    let is_ours = std::ptr::eq(list, &lists.ours);
+                    let is_ours = std::ptr::eq(list, &lists.ours[..]);
                     let (ours, theirs) = if is_ours { (Some(*whole), None) } else { (None, Some(*whole)) };
                     changes.insert(above.clone(), Change::Nested { base: *old, ours, theirs });
                 }

@@ -5,7 +5,7 @@
 //! all of it is one text. Not here: other lines of actions (the parent).
 
 use super::{Alone, Value};
-use crate::yaml::cst::Role;
+use crate::yaml::cst::{Role, block_text_column};
 
 /// A line of a document, or the lines of an action that has them for itself.
 struct Line {
@@ -28,7 +28,8 @@ pub(super) fn hide(text: &str, masked: &mut [u8], actions: &[Alone], values: &[V
     let mut at = 0;
     while at < lines.len() {
         let header = lines.get(at).filter(|line| line.action.is_none());
-        let column = header.and_then(|line| header_column(masked.get(line.start..line.end).unwrap_or_default()));
+        let column =
+            header.and_then(|line| block_text_column(std::str::from_utf8(masked.get(line.start..line.end)?).ok()?));
         let value = values.iter().find(|value| header.is_some_and(|line| line.start == value.start));
         let Some(column) = column.or(value.map(|value| value.column)) else {
             at += 1;
@@ -59,34 +60,6 @@ fn lines(text: &str, actions: &[Alone]) -> Vec<Line> {
         at = end;
     }
     lines
-}
-
-/// Returns the column of the key or dash whose block text begins behind a line.
-fn header_column(line: &[u8]) -> Option<usize> {
-    let line = std::str::from_utf8(line).ok()?;
-    let line = line.split_once(" #").map_or(line, |(line, _)| line).trim_end();
-    let (before, mark) = line.rsplit_once([' ', '\t'])?;
-    let is_header =
-        mark.starts_with(['|', '>']) && mark.chars().skip(1).all(|c| matches!(c, '+' | '-') || c.is_ascii_digit());
-    // Between colon and mark there may be a tag or an anchor.
-    let is_mark = |word: &str| word.starts_with(['!', '&']);
-    let ends_key = |before: &str| before.ends_with(':') || before.trim_start_matches([' ', '-']).is_empty();
-    let before = before.trim_end();
-    let untagged =
-        before.rsplit_once(' ').filter(|(_, word)| is_mark(word)).map_or(before, |(rest, _)| rest.trim_end());
-    if !is_header || before.is_empty() || !ends_key(untagged) {
-        return None;
-    }
-    let mut column = line.len() - line.trim_start_matches(' ').len();
-    while let Some(rest) = line.get(column..).and_then(|rest| rest.strip_prefix('-')) {
-        let blanks = rest.len() - rest.trim_start_matches(' ').len();
-        let is_last = rest.get(blanks..).is_some_and(|rest| rest == mark || rest.starts_with(['!', '&']));
-        if blanks == 0 || is_last {
-            break;
-        }
-        column += 1 + blanks;
-    }
-    Some(column)
 }
 
 /// A block text, from the line of its key.

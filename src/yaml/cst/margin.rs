@@ -18,7 +18,7 @@ pub fn joined(text: &str) -> Option<String> {
             at = end + 1;
             continue;
         }
-        block = header(line).then_some(indent);
+        block = block_text_column(line);
         let next = match opening(line) {
             Some((start, quote)) => {
                 let close = closing(text, at + start + 1, quote)?;
@@ -34,12 +34,31 @@ pub fn joined(text: &str) -> Option<String> {
     if is_changed { String::from_utf8(bytes).ok() } else { None }
 }
 
-/// Returns whether a block text begins behind a line.
-fn header(line: &str) -> bool {
+/// Returns the column of the key or dash whose block text begins behind a line.
+pub fn block_text_column(line: &str) -> Option<usize> {
     let line = line.split_once(" #").map_or(line, |(line, _)| line).trim_end();
-    let Some((before, mark)) = line.rsplit_once(' ') else { return false };
-    let is_mark = mark.starts_with(['|', '>']) && mark.chars().skip(1).all(|c| matches!(c, '+' | '-' | '0'..='9'));
-    is_mark && (before.trim_end().ends_with(':') || before.trim_start_matches([' ', '-']).is_empty())
+    let (before, mark) = line.rsplit_once([' ', '\t'])?;
+    let is_header =
+        mark.starts_with(['|', '>']) && mark.chars().skip(1).all(|c| matches!(c, '+' | '-') || c.is_ascii_digit());
+    // Between colon and mark there may be a tag or an anchor.
+    let is_mark = |word: &str| word.starts_with(['!', '&']);
+    let ends_key = |before: &str| before.ends_with(':') || before.trim_start_matches([' ', '-']).is_empty();
+    let before = before.trim_end();
+    let untagged =
+        before.rsplit_once(' ').filter(|(_, word)| is_mark(word)).map_or(before, |(rest, _)| rest.trim_end());
+    if !is_header || before.is_empty() || !ends_key(untagged) {
+        return None;
+    }
+    let mut column = line.len() - line.trim_start_matches(' ').len();
+    while let Some(rest) = line.get(column..).and_then(|rest| rest.strip_prefix('-')) {
+        let blanks = rest.len() - rest.trim_start_matches(' ').len();
+        let is_last = rest.get(blanks..).is_some_and(|rest| rest == mark || rest.starts_with(['!', '&']));
+        if blanks == 0 || is_last {
+            break;
+        }
+        column += 1 + blanks;
+    }
+    Some(column)
 }
 
 /// Returns where a text in quotes begins that does not end on its line, and its quote.
@@ -95,6 +114,7 @@ mod tests {
             ("a: 'it''s\nb'\n", Some("a: 'it''s b'\n")),
             ("a: it's\nb: 'c'\n", None),
             ("a: |\n  b: 'c\nd: 1\n", None),
+            ("- a: |\n    b\n  c: 'd\n e'\n", Some("- a: |\n    b\n  c: 'd  e'\n")),
             ("# it is 'so\na: 1\n", None),
         ] {
             assert_eq!(joined(text).as_deref(), expected, "{text}");

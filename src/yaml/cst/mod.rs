@@ -22,7 +22,7 @@ use crate::base::limits::MAX_YAML_DEPTH;
 
 pub use super::tree::Style;
 pub use blocks::{content, hash_of_block, hash_of_line};
-pub use margin::joined;
+pub use margin::{block_text_column, joined};
 pub use parse::{hash_of_alias, hash_of_list, hash_of_map, hash_of_scalar, written_text};
 pub use split::split;
 
