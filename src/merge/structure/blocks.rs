@@ -231,6 +231,8 @@ struct Known<'a> {
     held: Leaves,
     /// Names of the entries that it holds, how often each occurs.
     keys: Leaves,
+    /// What the blocks in it say.
+    inner: Vec<&'a str>,
 }
 
 impl<'a> Known<'a> {
@@ -247,7 +249,8 @@ impl<'a> Known<'a> {
                 *keys.entry(sha256(name.as_bytes())).or_default() += 1;
             }
         }
-        Self { is_block: part.is_block(), words, about: about(words), hash: part.hash(), held, keys }
+        let inner = inner_blocks(part).into_iter().filter_map(Part::words).collect();
+        Self { is_block: part.is_block(), words, about: about(words), hash: part.hash(), held, keys, inner }
     }
 
     /// Returns how much two of them have in common; nothing where they are not one.
@@ -257,6 +260,10 @@ impl<'a> Known<'a> {
         }
         if self.hash == other.hash {
             return IS_THE_SAME;
+        }
+        // What holds the other one is another block around it.
+        if self.words != other.words && (self.inner.contains(&other.words) || other.inner.contains(&self.words)) {
+            return 0;
         }
         // What they hold says more than what they ask for: one condition is often that of several blocks.
         let share =
@@ -341,6 +348,18 @@ fn pair_added((ours, mine): (&[Part<'_>], &[String]), (theirs, upstream): (&[Par
 
 fn about_text(part: Part<'_>) -> Option<String> {
     likeness::about(&part.node().text)
+}
+
+/// Returns the blocks in a block, however deep.
+pub(super) fn inner_blocks(part: Part<'_>) -> Vec<Part<'_>> {
+    let (mut found, mut open) = (Vec::new(), vec![part]);
+    while let Some(next) = open.pop() {
+        let held = arms(next).into_iter().flat_map(|arm| Part::all(arm.cst, arm.node()));
+        let inner: Vec<Part<'_>> = held.filter(|part| part.is_block()).collect();
+        open.extend(&inner);
+        found.extend(inner);
+    }
+    found
 }
 
 /// Returns the arms of a block.

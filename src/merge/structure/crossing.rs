@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::likeness::known_by;
 use super::super::part::Part;
+use super::super::place::around;
 use super::super::tree::Three;
 use super::beside::Changes;
-use super::blocks::{arm_names, arms};
+use super::blocks::{arm_names, arms, inner_blocks};
 use super::{Impossible, Named, both_ways};
 use crate::base::Digest;
 use crate::yaml::cst::Kind;
@@ -31,6 +32,7 @@ pub(super) fn check(
     }
     for [side, other] in both_ways(lists, names) {
         check_beside((&lists.base, &names.base), side, other)?;
+        check_blocks((&lists.base, &names.base), side, other)?;
     }
     let arms = arms_by_name(lists, names);
     let base = places((&lists.base, &names.base), &arms.base);
@@ -89,6 +91,39 @@ fn check_beside(base: Named<'_, '_>, side: Named<'_, '_>, other: Named<'_, '_>) 
         }
     }
     Ok(())
+}
+
+/// Refuses edits of one side in a block that the other put into another block, or took out of one.
+fn check_blocks(base: Named<'_, '_>, side: Named<'_, '_>, other: Named<'_, '_>) -> Result<(), Impossible> {
+    let why =
+        || "a block of the template went into another one, or out of one, and the other side changed it".to_owned();
+    let holds =
+        |outer: Part<'_>, inner: Part<'_>| inner_blocks(outer).iter().any(|block| block.words() == inner.words());
+    let is_new = |name: &String| !base.1.contains(name) && !side.1.contains(name);
+    let new: Vec<Part<'_>> = side
+        .0
+        .iter()
+        .zip(side.1)
+        .filter(|(part, name)| part.is_block() && !is_kept(base, name))
+        .map(|(part, _)| *part)
+        .collect();
+    for (block, name) in base.0.iter().zip(base.1).filter(|(part, name)| part.is_block() && !side.1.contains(name)) {
+        if !new.iter().any(|other| holds(*other, *block) || holds(*block, *other)) {
+            continue;
+        }
+        let place = other.1.iter().position(|known| known == name);
+        let Some(kept) = place.and_then(|place| other.0.get(place)) else { return Err(Impossible::Whole(why())) };
+        let (before, behind) = place.map_or((None, None), |place| around(other.1, place));
+        if kept.hash() != block.hash() || [before, behind].into_iter().flatten().any(is_new) {
+            return Err(Impossible::Here(why()));
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether base has a block of a name.
+fn is_kept(base: Named<'_, '_>, name: &String) -> bool {
+    base.1.iter().position(|known| known == name).and_then(|at| base.0.get(at)).is_some_and(|part| part.is_block())
 }
 
 fn judge(

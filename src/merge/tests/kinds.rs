@@ -234,3 +234,28 @@ fn a_key_that_each_side_wrote_once_more_is_there_too_often() {
     let texts = [map("", ""), map("  x: 2\n", ""), map("", "  x: 3\n")];
     check("apps/a/values.yaml", texts.each_ref().map(String::as_str), &texts[1], &[DuplicateKey]);
 }
+
+#[test]
+fn a_block_put_around_another_one_is_not_that_one() {
+    let block = |word: &str, inner: &str| format!("{{{{ if .{word} }}}}\n{inner}{{{{ end }}}}\n");
+    let x = block("A", "x: 1\n");
+    let base = format!("{x}b: 1\n");
+    let wrapped = format!("{}b: 1\n", block("X", &x));
+    // An addition in the inner block, and another arm of it.
+    for inner in ["x: 1\nn: 1\n", "x: 1\n{{ else }}\ny: 1\n"] {
+        let inner = block("A", inner);
+        let (edited, both) = (format!("{inner}b: 1\n"), format!("{}b: 1\n", block("X", &inner)));
+        clean([&base, &wrapped, &edited], &both);
+        clean([&base, &edited, &wrapped], &both);
+    }
+    // It was deleted on the other side, or an entry moved into it.
+    let around = format!("{}c: 1\n", block("X", &format!("a: 1\n{x}")));
+    let base = format!("a: 1\n{x}c: 1\n");
+    check("apps/a/values.yaml", [&base, "a: 1\nc: 1\n", &around], "a: 1\nc: 1\n", &[TemplateBlock]);
+    let moved = format!("{}c: 1\n", block("A", "a: 1\nx: 1\n"));
+    check("apps/a/values.yaml", [&base, &moved, &around], &moved, &[Text]);
+    // The outer one went, and something came into it.
+    let base = format!("{}b: 1\n", block("X", &x));
+    let (ours, theirs) = (format!("{x}b: 1\n"), format!("{}b: 1\n", block("X", &format!("{x}n: 1\n"))));
+    check("apps/a/values.yaml", [&base, &ours, &theirs], &ours, &[Text]);
+}
